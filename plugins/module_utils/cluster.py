@@ -1,0 +1,362 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cluster: everything that one cluster can be asked or told. The only door to the Kafka clients.
+
+kafka-python carries the requests that have to reach one chosen broker, confluent-kafka what librdkafka offers (topic
+configs, consumer groups). Brokers are asked side by side, each within `request_timeout` by itself; one that does not
+answer is data (`unreachable`), never an exception and never a hang. All methods may be called from several threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reachability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    COMING_BACK,
+    FENCED,
+    UNFENCED,
+    PartitionState,
+    TopicPartition,
+    chunks,
+)
+
+CLIENT_IMPORT_ERROR: tuple[str, str] | None = None
+try:
+    from kafka import errors
+    from kafka.future import Future
+    from kafka.net.manager import KafkaConnectionManager
+    from kafka.net.selector import NetworkSelector
+
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+except ImportError:
+    CLIENT_IMPORT_ERROR = ("kafka-python (kafka-python>=3.0.12,<3.1)", traceback.format_exc())
+
+logging.getLogger("kafka").addHandler(logging.NullHandler())
+logging.getLogger("kafka").propagate = False
+
+REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
+HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
+# A live broker fetches the metadata log at least every 0.5 s; a dead one is fenced after 3 s at the very least.
+FETCHING_WITHIN = 3.0
+# Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
+FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
+
+Answers = dict[int, list[Any]]
+
+
+class ClusterError(Exception):
+    """The cluster as a whole cannot be asked or told; the text names the address or permission and the remedy."""
+
+
+class Cluster:
+    """One Kafka cluster, opened as a context manager.
+
+    `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._timeout_ms = int(connection.request_timeout * 1000)
+        self._net = NetworkSelector()
+        self._manager = KafkaConnectionManager(self._net, **connection.for_kafka_python())
+        self._home: int | None = None
+        self._nodes: list[messages.Node] = []
+        self.cluster_id = ""
+        self.unreachable: dict[int, str] = {}
+
+    def __enter__(self) -> Cluster:
+        self._net.start()
+        try:
+            self._bootstrap()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._manager.call_soon(self._manager.close)
+        self._net.stop(timeout_ms=self._timeout_ms)
+
+    # --- asking -------------------------------------------------------------------------------------------------
+
+    def _bootstrap(self) -> None:
+        nodes = [broker.node_id for broker in self._manager.cluster.bootstrap_brokers()]
+        try:
+            answer = self._net.run(self._first_answer, lambda: messages.metadata(()), nodes, 0.0)
+        except errors.KafkaError as error:
+            raise ClusterError(reachability.explain(self._connection, error)) from error
+        self._manager.cluster.update_metadata(answer)
+        self.cluster_id = answer.cluster_id
+        self._nodes = messages.read_nodes(answer)
+        if not self._nodes:
+            servers = ", ".join(self._connection.bootstrap_servers)
+            raise ClusterError(f"{servers} answered, but knows no broker that is alive yet; try again shortly")
+        self._refresh_nodes()
+
+    def _refresh_nodes(self) -> None:
+        """Ask again which brokers are registered, and which of them are fenced."""
+        alive = self._ask(lambda: messages.metadata(()))
+        self._manager.cluster.update_metadata(alive)
+        self._nodes = messages.read_nodes(alive)
+        answer = self._ask(messages.describe_cluster)
+        if answer.API_VERSION >= 2:
+            self._nodes = messages.read_nodes(answer)
+
+    def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER) -> Any:
+        """Ask any live broker: the one that answered last time first, the next one too when it takes longer than `hedge_after` seconds."""
+        nodes = [node.broker_id for node in self._nodes if not node.fenced]
+        nodes.sort(key=lambda node: (node in self.unreachable, node != self._home, node))
+        try:
+            return self._net.run(self._first_answer, make, nodes, hedge_after)
+        except errors.IncompatibleBrokerVersion:
+            raise
+        except errors.KafkaError as error:
+            limit = self._connection.request_timeout
+            raise ClusterError(f"no broker answered {make().name} within {limit:g} s: {_words(error)}") from error
+
+    async def _first_answer(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float) -> Any:
+        first = Future()
+        failures: list[Exception] = []
+
+        def launch(node: Any) -> None:
+            def succeeded(answer: Any) -> None:
+                if not first.is_done:
+                    self._home = node
+                    first.success(answer)
+
+            def failed(error: Exception) -> None:
+                failures.append(error)
+                if len(failures) == len(nodes) and not first.is_done:
+                    first.failure(error)
+
+            self._send(node, make()).add_callback(succeeded).add_errback(failed)
+
+        for node in nodes[:-1]:
+            launch(node)
+            try:
+                return await self._manager.wait_for(first, hedge_after * 1000)
+            except errors.KafkaTimeoutError:
+                continue
+        launch(nodes[-1])
+        return await self._manager.wait_for(first, self._timeout_ms)
+
+    def _send(self, node: Any, request: Any) -> Any:
+        try:
+            return self._manager.send(request, node_id=node, request_timeout_ms=self._timeout_ms)
+        except errors.KafkaError as error:
+            return Future().failure(error)
+
+    def _ask_each(self, work: Mapping[int, Iterable[Any]]) -> Answers:
+        """Send every broker its own requests, brokers side by side, two requests of one broker in flight.
+
+        Returns the answers per broker, in order. A broker that fails once is not asked further; `unreachable` says why.
+        """
+        return self._net.run(self._lanes, work)
+
+    async def _lanes(self, work: Mapping[int, Iterable[Any]]) -> Answers:
+        lanes = {node: self._net.call_soon_with_future(self._lane, node, iter(requests)) for node, requests in work.items()}
+        return {node: await lane for node, lane in lanes.items()}
+
+    async def _lane(self, node: int, requests: Iterator[Any]) -> list[Any]:
+        answers = []
+        flying: deque[Any] = deque()
+        try:
+            for request in requests:
+                flying.append(self._send(node, request))
+                if len(flying) == 2:
+                    answers.append(await flying.popleft())
+            while flying:
+                answers.append(await flying.popleft())
+            self.unreachable.pop(node, None)
+        except errors.KafkaError as error:
+            self.unreachable[node] = _words(error)
+        return answers
+
+    # --- the state of things -------------------------------------------------------------------------------------
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        """State of every registered broker and of those `mentioned` as replicas, sorted by id.
+
+        Rows have `broker_id`, `broker_state` (unfenced, fenced, coming_back), `silent_seconds` since it last fetched the
+        metadata log (None: it never did since the active controller took over) and `rack`.
+        """
+        self._refresh_nodes()
+        silence = self._silence()
+        known = {node.broker_id: node for node in self._nodes}
+        down = [node for node in self._nodes if node.fenced]
+        with ThreadPoolExecutor(max_workers=16) as pool:
+            answering = dict(
+                zip((n.broker_id for n in down), pool.map(lambda n: reachability.port_answers(n.host, n.port), down), strict=True)
+            )
+        rows = []
+        for broker_id in sorted({*known, *mentioned}):
+            seconds = silence.get(broker_id)
+            if broker_id in known and not known[broker_id].fenced:
+                state = UNFENCED
+            elif (seconds is not None and seconds < FETCHING_WITHIN) or answering.get(broker_id, False):
+                state = COMING_BACK
+            else:
+                state = FENCED
+            rack = known[broker_id].rack if broker_id in known else None
+            rows.append({"broker_id": broker_id, "broker_state": state, "silent_seconds": seconds, "rack": rack})
+        return rows
+
+    def unfenced(self) -> set[int]:
+        """Ids of the brokers that are unfenced now."""
+        self._refresh_nodes()
+        return {node.broker_id for node in self._nodes if not node.fenced}
+
+    def _silence(self) -> dict[int, float]:
+        answer = self._ask(messages.describe_quorum)
+        refused = messages.error_name(answer.error_code) or messages.error_name(answer.topics[0].partitions[0].error_code)
+        if refused:
+            raise ClusterError(
+                f"the metadata quorum cannot be described ({refused}), so brokers that are coming back cannot be told from lost ones; "
+                "grant DESCRIBE on the cluster, or wait until the quorum has a leader"
+            )
+        return messages.read_silence(answer)
+
+    def partitions(self, topics: Collection[str] = ()) -> dict[TopicPartition, PartitionState]:
+        """State of every partition of these topics (none named: of all topics), page by page. Unknown topics are absent."""
+        try:
+            found = self._pages(topics)
+        except errors.IncompatibleBrokerVersion:
+            found = messages.read_metadata(self._ask(lambda: messages.metadata(topics or None)))
+        return {state.key: state for state in found}
+
+    def _pages(self, topics: Collection[str]) -> list[PartitionState]:
+        found: list[PartitionState] = []
+        # The broker answers pages in the order of topic names and refuses a cursor that is not ahead of them.
+        names, cursor = sorted(topics), None
+        while True:
+            answer = self._ask(lambda names=names, cursor=cursor: messages.describe_topic_partitions(names, cursor))
+            found += messages.read_topic_partitions(answer)
+            cursor = answer.next_cursor
+            if cursor is None:
+                return found
+            names = [name for name in names if name >= cursor.topic_name]
+
+    def reassigning(self) -> set[TopicPartition]:
+        """The partitions that have a reassignment under way."""
+        answer = self._ask(messages.list_reassignments)
+        refused = messages.error_name(answer.error_code)
+        if refused:
+            raise ClusterError(f"reassignments cannot be listed: {refused}; grant DESCRIBE on the cluster")
+        return messages.read_reassigning(answer)
+
+    def min_insync_replicas(self, topics: Collection[str]) -> dict[str, int]:
+        """min.insync.replicas by topic."""
+        admin, confluent = self._librdkafka()
+        resources = [confluent.ConfigResource(confluent.ResourceType.TOPIC, topic) for topic in topics]
+        asked = admin.describe_configs(resources, request_timeout=self._connection.request_timeout)
+        try:
+            return {resource.name: int(future.result()["min.insync.replicas"].value) for resource, future in asked.items()}
+        except confluent.KafkaException as error:
+            raise ClusterError(f"topic configs cannot be described: {error.args[0].str()}; grant DESCRIBE_CONFIGS on the topics") from error
+
+    # --- what replicas hold --------------------------------------------------------------------------------------
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, messages.LogEnd]]:
+        """Log end offset and partition leader epoch of the replicas on each broker; brokers and partitions without an answer are absent."""
+        asked = {node: [messages.list_offsets(chunk) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
+        return {node: _merged(map(messages.read_log_ends, answers)) for node, answers in self._ask_each(asked).items()}
+
+    def batches(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, messages.FetchedBatch]]:
+        """The batch that holds (or follows) an offset in the log of each broker's replica, with high watermark and log start.
+
+        Brokers and partitions without an answer are absent. `batch` is None where the offset is outside the log.
+        """
+        found: dict[int, dict[TopicPartition, messages.FetchedBatch]] = {node: {} for node in work}
+        left = {node: dict(offsets) for node, offsets in work.items()}
+        for size, per_request in FETCH_ROUNDS:
+            asked = {
+                node: (messages.fetch({key: offsets[key] for key in chunk}, size) for chunk in chunks(offsets, per_request))
+                for node, offsets in left.items()
+                if offsets
+            }
+            for node, answers in self._ask_each(asked).items():
+                found[node] |= _merged(map(messages.read_batches, answers))
+            left = {
+                node: {key: offset for key, offset in offsets.items() if _came_empty(found[node].get(key))}
+                for node, offsets in left.items()
+            }
+        return found
+
+    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[tuple[str, TopicPartition, int, int | None]]:
+        """Offsets that consumer groups committed on these partitions: (group, partition, offset, leader epoch of the last record read).
+
+        Groups whose coordinator does not answer are absent: a committed offset proves something, its absence proves nothing.
+        """
+        admin, confluent = self._librdkafka()
+        timeout = self._connection.request_timeout
+        found = []
+        try:
+            groups = [group.group_id for group in admin.list_consumer_groups(request_timeout=timeout).result().valid]
+        except confluent.KafkaException:
+            return []
+        topics = {topic for topic, _ in keys}
+        asked = [
+            admin.list_consumer_group_offsets([confluent.ConsumerGroupTopicPartitions(group)], request_timeout=timeout)[group]
+            for group in groups
+        ]
+        for future in asked:
+            try:
+                answer = future.result()
+            except confluent.KafkaException:
+                continue
+            found += [
+                (answer.group_id, (row.topic, row.partition), row.offset, row.leader_epoch)
+                for row in answer.topic_partitions
+                if row.topic in topics and (row.topic, row.partition) in keys and row.offset >= 0
+            ]
+        return sorted(found, key=lambda row: row[:3])
+
+    def _librdkafka(self) -> tuple[Any, Any]:
+        # Imported where it is needed: most tasks do without it.
+        try:
+            import confluent_kafka as confluent
+            from confluent_kafka.admin import AdminClient
+        except ImportError as error:
+            raise ClusterError("the Python library confluent-kafka is missing: pip install 'confluent-kafka>=2.16,<3'") from error
+        return AdminClient(self._connection.for_librdkafka()), confluent
+
+    # --- telling -------------------------------------------------------------------------------------------------
+
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, str | None]:
+        """Give each partition the same replicas in a new order. Returns Kafka's error name (None: done) by partition."""
+        answer = self._ask(lambda: messages.reorder(orders, self._timeout_ms), hedge_after=self._connection.request_timeout)
+        refused = messages.error_name(answer.error_code)
+        return dict.fromkeys(orders, refused) if refused else messages.read_reorder(answer)
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+        """Elect the first live replica where there is no clean one. Returns Kafka's error name (None: elected) by partition."""
+        answer = self._ask(lambda: messages.elect_unclean(keys, self._timeout_ms), hedge_after=self._connection.request_timeout)
+        refused = messages.error_name(answer.error_code)
+        return dict.fromkeys(keys, refused) if refused else messages.read_election(answer)
+
+
+def _merged(parts: Iterable[dict[Any, Any]]) -> dict[Any, Any]:
+    merged: dict[Any, Any] = {}
+    for part in parts:
+        merged |= part
+    return merged
+
+
+def _came_empty(fetched: messages.FetchedBatch | None) -> bool:
+    return fetched is not None and fetched.error is None and fetched.batch is None
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,144 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The connection options, once: their argument spec, and what each of the two Kafka clients makes of them."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import env_fallback
+
+
+def _option(name: str, **spec: Any) -> dict[str, Any]:
+    return {"fallback": (env_fallback, [f"KAFKA_{name.upper()}"]), **spec}
+
+
+CONNECTION_ARGUMENTS: dict[str, Any] = {
+    "bootstrap_servers": _option("bootstrap_servers", type="list", elements="str", required=True),
+    "security_protocol": _option(
+        "security_protocol", type="str", default="PLAINTEXT", choices=["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    ),
+    "sasl_mechanism": _option("sasl_mechanism", type="str", choices=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]),
+    "sasl_username": _option("sasl_username", type="str"),
+    "sasl_password": _option("sasl_password", type="str", no_log=True),
+    "ca_cert": _option("ca_cert", type="path"),
+    "client_cert": _option("client_cert", type="path"),
+    "client_key": _option("client_key", type="path", no_log=False),
+    "client_key_password": _option("client_key_password", type="str", no_log=True),
+    "validate_certs": _option("validate_certs", type="bool", default=True),
+    "request_timeout": _option("request_timeout", type="float", default=10.0),
+}
+CONNECTION_REQUIRED_IF = [
+    ("security_protocol", "SASL_PLAINTEXT", ("sasl_mechanism", "sasl_username", "sasl_password")),
+    ("security_protocol", "SASL_SSL", ("sasl_mechanism", "sasl_username", "sasl_password")),
+]
+CONNECTION_REQUIRED_TOGETHER = [("client_cert", "client_key")]
+
+
+class ConnectionOptionError(Exception):
+    """A connection option cannot be used; the text names it."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """The connection options of one cluster. `request_timeout` is in seconds and holds for every broker by itself."""
+
+    bootstrap_servers: tuple[str, ...]
+    security_protocol: str = "PLAINTEXT"
+    sasl_mechanism: str | None = None
+    sasl_username: str | None = None
+    sasl_password: str | None = None
+    ca_cert: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
+    client_key_password: str | None = None
+    validate_certs: bool = True
+    request_timeout: float = 10.0
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Connection:
+        """Build from module parameters. Raises ConnectionOptionError naming the option that cannot be used."""
+        options = {name: params[name] for name in CONNECTION_ARGUMENTS}
+        options["bootstrap_servers"] = tuple(server.strip() for server in options["bootstrap_servers"] if server.strip())
+        connection = cls(**options)
+        connection._check()
+        return connection
+
+    def _check(self) -> None:
+        if not self.bootstrap_servers:
+            raise ConnectionOptionError("bootstrap_servers is empty: name at least one broker as host:port")
+        for server in self.bootstrap_servers:
+            host, _, port = server.rpartition(":")
+            if not host or not port.isdigit() or not 0 < int(port) < 65536:
+                raise ConnectionOptionError(f"bootstrap_servers: {server!r} is not host:port")
+        if self.request_timeout <= 0:
+            raise ConnectionOptionError("request_timeout must be more than 0 seconds")
+        for option in ("ca_cert", "client_cert", "client_key"):
+            path = getattr(self, option)
+            if path and not Path(path).is_file():
+                raise ConnectionOptionError(f"{option}: there is no file {path}")
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the security protocol is one over TLS."""
+        return self.security_protocol.endswith("SSL")
+
+    def for_kafka_python(self) -> dict[str, Any]:
+        """Configuration of kafka-python's connection manager."""
+        return {
+            "bootstrap_servers": list(self.bootstrap_servers),
+            "client_id": "streamops-kafka-recovery",
+            "request_timeout_ms": int(self.request_timeout * 1000),
+            "socket_connection_setup_timeout_ms": int(self.request_timeout * 1000),
+            "socket_connection_setup_timeout_max_ms": int(self.request_timeout * 1000),
+            # Answers about thousands of partitions are megabytes: the default of 1 MB would cut them off.
+            "receive_message_max_bytes": 100_000_000,
+            "max_in_flight_requests_per_connection": 100,
+            "security_protocol": self.security_protocol,
+            "ssl_context": self._ssl_context() if self.encrypted else None,
+            "sasl_mechanism": self.sasl_mechanism,
+            "sasl_plain_username": self.sasl_username,
+            "sasl_plain_password": self.sasl_password,
+        }
+
+    def for_librdkafka(self) -> dict[str, Any]:
+        """Configuration of confluent-kafka's clients."""
+        options = {
+            "bootstrap.servers": ",".join(self.bootstrap_servers),
+            "client.id": "streamops-kafka-recovery",
+            "security.protocol": self.security_protocol,
+            "sasl.mechanism": self.sasl_mechanism,
+            "sasl.username": self.sasl_username,
+            "sasl.password": self.sasl_password,
+            "ssl.ca.location": self.ca_cert,
+            "ssl.certificate.location": self.client_cert,
+            "ssl.key.location": self.client_key,
+            "ssl.key.password": self.client_key_password,
+            "enable.ssl.certificate.verification": self.validate_certs,
+            "ssl.endpoint.identification.algorithm": "https" if self.validate_certs else "none",
+            "socket.timeout.ms": max(10, int(self.request_timeout * 1000)),
+            "socket.connection.setup.timeout.ms": max(1000, int(self.request_timeout * 1000)),
+            "log_level": 0,
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+    def _ssl_context(self) -> ssl.SSLContext:
+        try:
+            context = ssl.create_default_context(cafile=self.ca_cert)
+        except (ssl.SSLError, OSError) as error:
+            raise ConnectionOptionError(f"ca_cert: {self.ca_cert} holds no certificate in PEM form: {error}") from error
+        if not self.validate_certs:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.client_cert:
+            try:
+                # The empty string keeps OpenSSL from asking for the password on a terminal.
+                context.load_cert_chain(self.client_cert, self.client_key, self.client_key_password or "")
+            except (ssl.SSLError, OSError) as error:
+                raise ConnectionOptionError(f"client_cert, client_key or client_key_password cannot be used together: {error}") from error
+        return context

@@ -1,0 +1,275 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The messages that are sent to brokers one by one: built from plain data, read back into plain data.
+
+They stand on kafka-python's schemas. Nothing here does I/O; `cluster.py` decides whom to ask.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kafka.errors import for_code
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    DescribeClusterRequest,
+    DescribeQuorumRequest,
+    DescribeTopicPartitionsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+)
+from kafka.protocol.consumer.fetch import FetchRequest
+from kafka.protocol.consumer.offsets import ListOffsetsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+
+# A replica that has no leader still answers a "replica" that is no broker. -2 (debugging) reads ListOffsets from any
+# replica; only -3 (future local) makes Fetch read up to the log end, -2 stops at the replica's own high watermark.
+DEBUGGING_REPLICA, FUTURE_LOCAL_REPLICA = -2, -3
+# From Fetch v13 on topics go by id and v15 moves the replica id: v12 is the last version that serves FUTURE_LOCAL_REPLICA as it stands.
+FETCH_VERSION = 12
+LATEST, UNCLEAN = -1, 1
+PARTITIONS_PER_PAGE = 2000
+# kafka-python still has the name that this code had before followers could answer.
+RENAMED = {6: "NOT_LEADER_OR_FOLLOWER"}
+
+
+class Node(NamedTuple):
+    """A registered broker. `fenced` is None where the broker that answered is too old to say (before Kafka 4.0)."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+    fenced: bool | None
+
+
+class LogEnd(NamedTuple):
+    """What ListOffsets says of one replica: `log_end_offset` and `partition_leader_epoch`, or `error` (Kafka's name)."""
+
+    error: str | None
+    log_end_offset: int
+    partition_leader_epoch: int
+
+
+class FetchedBatch(NamedTuple):
+    """What Fetch says of one replica: `high_watermark`, `log_start_offset`, and the batch at the asked offset (None: nothing came)."""
+
+    error: str | None
+    high_watermark: int
+    log_start_offset: int
+    batch: LastBatch | None
+
+
+def error_name(code: int) -> str | None:
+    """Kafka's own name of an error code, None for 0."""
+    if code == 0:
+        return None
+    return RENAMED.get(code) or getattr(for_code(code), "message", None) or f"UNKNOWN_{code}"
+
+
+def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Group partitions by topic, order kept."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in keys:
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def _topic_id(value: uuid.UUID) -> str:
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def describe_cluster() -> DescribeClusterRequest:
+    """DescribeCluster, fenced brokers included where the broker can (v2, Kafka 4.0)."""
+    return DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=1, include_fenced_brokers=True)
+
+
+def read_nodes(answer: Any) -> list[Node]:
+    """Nodes of a DescribeCluster or Metadata answer."""
+    described = answer.name == "DescribeClusterResponse"
+    knows_fenced = described and answer.API_VERSION >= 2
+    return [
+        Node(row.broker_id if described else row.node_id, row.host, row.port, row.rack, bool(row.is_fenced) if knows_fenced else None)
+        for row in answer.brokers
+    ]
+
+
+def metadata(topics: Iterable[str] | None) -> MetadataRequest:
+    """Metadata of these topics, or of all (None), without creating any."""
+    wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+    return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+
+
+def read_metadata(answer: Any) -> list[PartitionState]:
+    """Partition states of a Metadata answer (no ELR in it)."""
+    return [_state(topic, row, row.leader_id, (), ()) for topic in answer.topics for row in topic.partitions]
+
+
+def describe_topic_partitions(topics: Iterable[str], cursor: Any = None) -> DescribeTopicPartitionsRequest:
+    """One page of these topics' partitions (none named: all topics), from `cursor` on."""
+    wanted = [DescribeTopicPartitionsRequest.TopicRequest(name=topic) for topic in topics]
+    if cursor is not None:
+        cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=cursor.topic_name, partition_index=cursor.partition_index)
+    return DescribeTopicPartitionsRequest(topics=wanted, response_partition_limit=PARTITIONS_PER_PAGE, cursor=cursor)
+
+
+def read_topic_partitions(answer: Any) -> list[PartitionState]:
+    """Partition states of one DescribeTopicPartitions page."""
+    return [
+        _state(topic, row, row.leader_id, row.eligible_leader_replicas or (), row.last_known_elr or ())
+        for topic in answer.topics
+        for row in topic.partitions
+    ]
+
+
+def _state(topic: Any, row: Any, leader: int, elr: Iterable[int], last_known_elr: Iterable[int]) -> PartitionState:
+    return PartitionState(
+        topic=topic.name,
+        partition=row.partition_index,
+        topic_id=_topic_id(topic.topic_id),
+        leader=leader,
+        leader_epoch=row.leader_epoch,
+        replicas=tuple(row.replica_nodes),
+        isr=tuple(row.isr_nodes),
+        eligible_leader_replicas=tuple(elr),
+        last_known_elr=tuple(last_known_elr),
+        offline_replicas=tuple(row.offline_replicas),
+    )
+
+
+def describe_quorum() -> DescribeQuorumRequest:
+    """State of the metadata quorum, brokers as its observers."""
+    kind = DescribeQuorumRequest.TopicData
+    return DescribeQuorumRequest(topics=[kind(topic_name="__cluster_metadata", partitions=[kind.PartitionData(partition_index=0)])])
+
+
+def read_silence(answer: Any) -> dict[int, float]:
+    """Seconds since each node last fetched the metadata log, on the active controller's clock. Nodes that never fetched are absent."""
+    quorum = answer.topics[0].partitions[0]
+    replicas = [*quorum.current_voters, *quorum.observers]
+    now = max((replica.last_fetch_timestamp for replica in replicas), default=-1)
+    silent: dict[int, float] = {}
+    for replica in replicas:
+        if replica.last_fetch_timestamp > 0:
+            # One id can stand here more than once, with different directory ids: the latest sign of life counts.
+            seconds = (now - replica.last_fetch_timestamp) / 1000
+            silent[replica.replica_id] = min(seconds, silent.get(replica.replica_id, seconds))
+    return silent
+
+
+def list_offsets(keys: Iterable[TopicPartition]) -> ListOffsetsRequest:
+    """Log end offset and partition leader epoch of a follower's replicas."""
+    kind = ListOffsetsRequest.ListOffsetsTopic
+    topics = [
+        kind(
+            name=topic,
+            partitions=[kind.ListOffsetsPartition(partition_index=number, timestamp=LATEST, current_leader_epoch=-1) for number in numbers],
+        )
+        for topic, numbers in by_topic(keys).items()
+    ]
+    return ListOffsetsRequest(replica_id=DEBUGGING_REPLICA, isolation_level=0, topics=topics)
+
+
+def read_log_ends(answer: Any) -> dict[TopicPartition, LogEnd]:
+    """Log ends by partition."""
+    return {
+        (topic.name, row.partition_index): LogEnd(error_name(row.error_code), row.offset, row.leader_epoch)
+        for topic in answer.topics
+        for row in topic.partitions
+    }
+
+
+def fetch(offsets: Mapping[TopicPartition, int], partition_max_bytes: int) -> FetchRequest:
+    """The batch at an offset of each partition, from a follower's log, up to its very end; outside any fetch session."""
+    kind = FetchRequest.FetchTopic
+    topics = [
+        kind(
+            topic=topic,
+            partitions=[
+                kind.FetchPartition(
+                    partition=number,
+                    current_leader_epoch=-1,
+                    fetch_offset=offsets[topic, number],
+                    last_fetched_epoch=-1,
+                    log_start_offset=-1,
+                    partition_max_bytes=partition_max_bytes,
+                )
+                for number in numbers
+            ],
+        )
+        for topic, numbers in by_topic(offsets).items()
+    ]
+    return FetchRequest(
+        replica_id=FUTURE_LOCAL_REPLICA,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=max(1, len(offsets)) * partition_max_bytes,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        topics=topics,
+        forgotten_topics_data=[],
+        rack_id="",
+        max_version=FETCH_VERSION,
+    )
+
+
+def read_batches(answer: Any) -> dict[TopicPartition, FetchedBatch]:
+    """Fetched batches by partition. A top-level error stands for every partition asked: the caller sees an empty dict."""
+    return {
+        (topic.topic, row.partition_index): FetchedBatch(
+            error_name(row.error_code), row.high_watermark, row.log_start_offset, read_batch(row.records)
+        )
+        for topic in answer.responses
+        for row in topic.partitions
+    }
+
+
+def list_reassignments() -> ListPartitionReassignmentsRequest:
+    """Every reassignment under way."""
+    return ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None)
+
+
+def read_reassigning(answer: Any) -> set[TopicPartition]:
+    """The partitions under reassignment."""
+    return {(topic.name, row.partition_index) for topic in answer.topics for row in topic.partitions}
+
+
+def reorder(orders: Mapping[TopicPartition, Iterable[int]], timeout_ms: int) -> AlterPartitionReassignmentsRequest:
+    """A reassignment to these replica lists. With the same replicas in another order it completes at once."""
+    kind = AlterPartitionReassignmentsRequest.ReassignableTopic
+    topics = [
+        kind(
+            name=topic,
+            partitions=[kind.ReassignablePartition(partition_index=number, replicas=list(orders[topic, number])) for number in numbers],
+        )
+        for topic, numbers in by_topic(orders).items()
+    ]
+    return AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=topics)
+
+
+def read_reorder(answer: Any) -> dict[TopicPartition, str | None]:
+    """Error name (None: done) by partition."""
+    return {(topic.name, row.partition_index): error_name(row.error_code) for topic in answer.responses for row in topic.partitions}
+
+
+def elect_unclean(keys: Iterable[TopicPartition], timeout_ms: int) -> ElectLeadersRequest:
+    """KIP-460's unclean election of these partitions."""
+    topics = [ElectLeadersRequest.TopicPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic(keys).items()]
+    return ElectLeadersRequest(election_type=UNCLEAN, topic_partitions=topics, timeout_ms=timeout_ms)
+
+
+def read_election(answer: Any) -> dict[TopicPartition, str | None]:
+    """Error name (None: elected) by partition."""
+    return {
+        (topic.topic, row.partition_id): error_name(row.error_code)
+        for topic in answer.replica_election_results
+        for row in topic.partition_result
+    }

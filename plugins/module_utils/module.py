@@ -1,0 +1,68 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""KafkaModule: AnsibleModule with the connection options, the library checks and one place that turns errors into fail_json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import (
+    CLIENT_IMPORT_ERROR,
+    Cluster,
+    ClusterError,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
+    CONNECTION_ARGUMENTS,
+    CONNECTION_REQUIRED_IF,
+    CONNECTION_REQUIRED_TOGETHER,
+    Connection,
+    ConnectionOptionError,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile import PlanError
+
+# Errors whose text is written for the operator: shown as they are, without a traceback.
+SPOKEN = (ClusterError, ConnectionOptionError, FileError, PartitionError, PlanError)
+
+
+class KafkaModule:
+    """What every Kafka module of the collection starts with."""
+
+    def __init__(self, argument_spec: dict[str, Any], **kwargs: Any) -> None:
+        self.ansible = AnsibleModule(
+            argument_spec={**CONNECTION_ARGUMENTS, **argument_spec},
+            required_if=[*CONNECTION_REQUIRED_IF, *kwargs.pop("required_if", [])],
+            required_together=[*CONNECTION_REQUIRED_TOGETHER, *kwargs.pop("required_together", [])],
+            supports_check_mode=True,
+            **kwargs,
+        )
+        self.params: dict[str, Any] = self.ansible.params
+        self.check_mode: bool = self.ansible.check_mode
+
+    @property
+    def workdir(self) -> Path:
+        """The `workdir` option, user directory expanded."""
+        return Path(self.params["workdir"]).expanduser().absolute()
+
+    def run(self, work: Callable[[KafkaModule, Cluster], dict[str, Any]]) -> None:
+        """Open the cluster, call `work`, exit with the dict that it returns.
+
+        A dict with a true `failed` fails the task after everything was tried; a spoken error fails it with its text.
+        """
+        if CLIENT_IMPORT_ERROR is not None:
+            library, trace = CLIENT_IMPORT_ERROR
+            self.ansible.fail_json(msg=missing_required_lib(library), exception=trace)
+        try:
+            with Cluster(Connection.from_params(self.params)) as cluster:
+                result = work(self, cluster)
+        except SPOKEN as error:
+            self.ansible.fail_json(msg=str(error))
+        if result.pop("failed", False):
+            self.ansible.fail_json(**result)
+        self.ansible.exit_json(**result)

@@ -1,0 +1,163 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Partitions: what is asked for, what state each is in. Pure: no I/O but reading the named file, no Kafka client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+TopicPartition = tuple[str, int]
+
+UNFENCED = "unfenced"
+FENCED = "fenced"
+COMING_BACK = "coming_back"
+
+
+class PartitionError(Exception):
+    """The requested partitions cannot be used; the text names the option or file, the partition and the remedy."""
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """One partition as DescribeTopicPartitions shows it. Broker ids in lists keep Kafka's order.
+
+    `eligible_leader_replicas` and `last_known_elr` (KIP-966) are empty where the cluster keeps none.
+    `leader` is -1 where there is none. `error` is Kafka's error name, or None.
+    """
+
+    topic: str
+    partition: int
+    topic_id: str
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    eligible_leader_replicas: tuple[int, ...]
+    last_known_elr: tuple[int, ...]
+    offline_replicas: tuple[int, ...]
+    error: str | None = None
+
+    @property
+    def key(self) -> TopicPartition:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+    def as_dict(self) -> dict[str, Any]:
+        """The state as JSON-ready fields, tuples as lists, without `error`."""
+        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        del fields["error"]
+        return fields
+
+
+def has_live_leader(state: PartitionState, unfenced: Collection[int]) -> bool:
+    """Offline is defined as "no live leader": ISR and ELR say different things in different versions of Kafka."""
+    return state.leader >= 0 and state.leader in unfenced
+
+
+def select(state: str, partitions: Iterable[PartitionState], unfenced: Collection[int], min_isr: Mapping[str, int]) -> list[PartitionState]:
+    """Return the partitions in the `state` that `kafka_partition_info` offers, in the order given.
+
+    `min_isr`: min.insync.replicas per topic, needed for `under_min_isr` only (KIP-966: never more than the replication factor).
+    """
+    chosen = []
+    for partition in partitions:
+        offline = not has_live_leader(partition, unfenced)
+        matches = {
+            "all": True,
+            "offline": offline,
+            "under_replicated": len(partition.isr) < len(partition.replicas),
+            "under_min_isr": len(partition.isr) < min(min_isr.get(partition.topic, 1), len(partition.replicas)),
+            # KIP-966: a member of ISR or ELR that comes back is a clean leader, nothing is lost by waiting for it.
+            "elr_recoverable": offline and bool(partition.isr or partition.eligible_leader_replicas),
+        }
+        if matches[state]:
+            chosen.append(partition)
+    return chosen
+
+
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Cut `items` into lists of at most `size`, order kept."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def in_recovery_order(key: TopicPartition) -> tuple[int, str, int]:
+    """Sort key: `__transaction_state`, `__consumer_offsets`, then the rest by name."""
+    return {"__transaction_state": 0, "__consumer_offsets": 1}.get(key[0], 2), *key
+
+
+def requested(partitions: Iterable[Mapping[str, Any]] | None, partitions_file: str | None) -> list[TopicPartition] | None:
+    """Return what the options `partitions` or `partitions_file` name, or None where they name nothing (all offline partitions).
+
+    The file holds KIP-1275's form, `{"partitions": [{"topic": "foo", "partitions": [0, 3]}]}`, or KIP-460's,
+    `{"partitions": [{"topic": "foo", "partition": 1}]}`. Raises PartitionError for a partition named twice,
+    unreadable JSON (with line and column) and wrong shapes.
+    """
+    if partitions_file is not None:
+        found = _from_file(Path(partitions_file).expanduser())
+        source = partitions_file
+    elif partitions:
+        found = [_one(entry, "partitions") for entry in partitions]
+        source = "option partitions"
+    else:
+        return None
+    seen: set[TopicPartition] = set()
+    for key in found:
+        if key in seen:
+            raise PartitionError(f"{source}: {key[0]}-{key[1]} is named twice; name each partition once")
+        seen.add(key)
+    return sorted(found, key=in_recovery_order)
+
+
+def _from_file(path: Path) -> list[TopicPartition]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PartitionError(f"partitions_file {path} cannot be read: {error.strerror}") from error
+    except json.JSONDecodeError as error:
+        raise PartitionError(f"partitions_file {path} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise PartitionError(f"partitions_file {path} is not JSON text: {error}") from error
+    entries = document.get("partitions") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise PartitionError(f'partitions_file {path}: expected {{"partitions": [{{"topic": "foo", "partitions": [0, 3]}}, …]}}')
+    found: list[TopicPartition] = []
+    for number, entry in enumerate(entries, start=1):
+        where = f"partitions_file {path}, entry {number}"
+        if isinstance(entry, dict) and isinstance(entry.get("partitions"), list):
+            if not entry["partitions"]:
+                raise PartitionError(f"{where}: its list of partitions is empty")
+            found += [_one({"topic": entry.get("topic"), "partition": partition}, where) for partition in entry["partitions"]]
+        else:
+            found.append(_one(entry, where))
+    return found
+
+
+def _one(entry: Any, where: str) -> TopicPartition:
+    topic = entry.get("topic") if isinstance(entry, Mapping) else None
+    partition = entry.get("partition") if isinstance(entry, Mapping) else None
+    if not isinstance(topic, str) or not topic or not isinstance(partition, int) or isinstance(partition, bool) or partition < 0:
+        raise PartitionError(f"{where}: each entry needs a topic and a partition number that is not negative, got {entry!r}")
+    return topic, partition
+
+
+def only_known(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]) -> list[PartitionState]:
+    """Return the states of `wanted`, in its order. Raises PartitionError naming every partition that the cluster does not have."""
+    wanted = list(wanted)
+    missing = [key for key in wanted if key not in known]
+    if missing:
+        topics = {topic for topic, _ in known}
+        unknown_topics = sorted({topic for topic, _ in missing if topic not in topics})
+        unknown_partitions = [f"{topic}-{partition}" for topic, partition in missing if topic in topics]
+        parts = [f"no topic {', '.join(unknown_topics)} (or no DESCRIBE permission on it)"] if unknown_topics else []
+        parts += [f"no partition {', '.join(unknown_partitions)}"] if unknown_partitions else []
+        raise PartitionError(f"the cluster has {' and '.join(parts)}; correct the requested partitions")
+    return [known[key] for key in wanted]
