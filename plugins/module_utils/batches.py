@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The header of a record batch (message format v2), as far as telling logs apart needs it."""
+"""The header of a record batch (message format v2), and what two batches at one offset say about their logs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import NamedTuple
 # base offset int64, length int32, partition leader epoch int32, magic int8, crc uint32, attributes int16,
 # last offset delta int32, base timestamp int64, max timestamp int64
 _HEADER = struct.Struct(">qiibIhiqq")
+
+SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
 
 
 class LastBatch(NamedTuple):
@@ -22,6 +24,10 @@ class LastBatch(NamedTuple):
     crc: int
     max_timestamp: int
 
+    def holds(self, offset: int) -> bool:
+        """Whether the batch covers `offset`. Fetch answers with the next batch where compaction removed the one asked for."""
+        return self.base_offset <= offset <= self.last_offset
+
 
 def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
     """Return the header of the first batch in `records`, None where there is none or it is of a format before v2."""
@@ -31,3 +37,16 @@ def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
     if magic != 2:
         return None
     return LastBatch(base_offset, base_offset + last_delta, epoch, crc, max_timestamp)
+
+
+def compare(offset: int, one: LastBatch | None, other: LastBatch | None) -> str:
+    """Say whether two logs agree at `offset`, and with that on everything below it.
+
+    An epoch has one leader and followers copy its batches unchanged, so a different epoch proves a fork and an identical batch
+    proves a common history. Within one epoch only compaction (or corruption) makes batches differ: unknown, never same.
+    """
+    if one is None or other is None or not one.holds(offset) or not other.holds(offset):
+        return UNKNOWN
+    if one.epoch != other.epoch:
+        return DIFFERENT
+    return SAME if one[:4] == other[:4] else UNKNOWN

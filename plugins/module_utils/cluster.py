@@ -19,6 +19,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reachability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     COMING_BACK,
     FENCED,
@@ -52,7 +53,7 @@ FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 Answers = dict[int, list[Any]]
 
 
-class ClusterError(Exception):
+class ClusterError(SpokenError):
     """The cluster as a whole cannot be asked or told; the text names the address or permission and the remedy."""
 
 
@@ -228,25 +229,32 @@ class Cluster:
             )
         return messages.read_silence(answer)
 
-    def partitions(self, topics: Collection[str] = ()) -> dict[TopicPartition, PartitionState]:
-        """State of every partition of these topics (none named: of all topics), page by page. Unknown topics are absent."""
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        """State of these partitions (None: of all), page by page. Those that the cluster does not have are absent.
+
+        Other partitions of the same topics may be among the answer.
+        """
+        if keys is not None and not keys:
+            return {}
         try:
-            found = self._pages(topics)
+            found = self._pages(keys)
         except errors.IncompatibleBrokerVersion:
-            found = messages.read_metadata(self._ask(lambda: messages.metadata(topics or None)))
+            found = messages.read_metadata(self._ask(lambda: messages.metadata(None if keys is None else {topic for topic, _ in keys})))
         return {state.key: state for state in found}
 
-    def _pages(self, topics: Collection[str]) -> list[PartitionState]:
+    def _pages(self, keys: Collection[TopicPartition] | None) -> list[PartitionState]:
+        # The broker goes through topics by name: from the first partition asked for up to the last one, no further.
+        start, stop = (min(keys), max(keys)) if keys else (None, None)
+        names = sorted({topic for topic, _ in keys or ()})
+        limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else messages.PARTITIONS_PER_PAGE
         found: list[PartitionState] = []
-        # The broker answers pages in the order of topic names and refuses a cursor that is not ahead of them.
-        names, cursor = sorted(topics), None
         while True:
-            answer = self._ask(lambda names=names, cursor=cursor: messages.describe_topic_partitions(names, cursor))
-            found += messages.read_topic_partitions(answer)
-            cursor = answer.next_cursor
-            if cursor is None:
+            page = self._ask(lambda names=names, start=start: messages.describe_topic_partitions(names, start, limit))
+            found += messages.read_topic_partitions(page)
+            if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
                 return found
-            names = [name for name in names if name >= cursor.topic_name]
+            start = page.next_cursor.topic_name, page.next_cursor.partition_index
+            names = [name for name in names if name >= start[0]]
 
     def reassigning(self) -> set[TopicPartition]:
         """The partitions that have a reassignment under way."""
@@ -273,14 +281,17 @@ class Cluster:
         asked = {node: [messages.list_offsets(chunk) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
         return {node: _merged(map(messages.read_log_ends, answers)) for node, answers in self._ask_each(asked).items()}
 
-    def batches(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, messages.FetchedBatch]]:
+    def batches(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, messages.FetchedBatch]]:
         """The batch that holds (or follows) an offset in the log of each broker's replica, with high watermark and log start.
 
-        Brokers and partitions without an answer are absent. `batch` is None where the offset is outside the log.
+        Brokers and partitions without an answer are absent. An empty answer is asked again with more room, unless the log's
+        very end is asked for (`retry_empty` false), where there is nothing to come.
         """
         found: dict[int, dict[TopicPartition, messages.FetchedBatch]] = {node: {} for node in work}
         left = {node: dict(offsets) for node, offsets in work.items()}
-        for size, per_request in FETCH_ROUNDS:
+        for size, per_request in FETCH_ROUNDS if retry_empty else FETCH_ROUNDS[:1]:
             asked = {
                 node: (messages.fetch({key: offsets[key] for key in chunk}, size) for chunk in chunks(offsets, per_request))
                 for node, offsets in left.items()

@@ -13,6 +13,8 @@ from typing import Any
 
 from ansible.module_utils.basic import env_fallback
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
 
 def _option(name: str, **spec: Any) -> dict[str, Any]:
     return {"fallback": (env_fallback, [f"KAFKA_{name.upper()}"]), **spec}
@@ -40,7 +42,7 @@ CONNECTION_REQUIRED_IF = [
 CONNECTION_REQUIRED_TOGETHER = [("client_cert", "client_key")]
 
 
-class ConnectionOptionError(Exception):
+class ConnectionOptionError(SpokenError):
     """A connection option cannot be used; the text names it."""
 
 

@@ -13,10 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
 SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,199}")
 
 
-class FileError(Exception):
+class FileError(SpokenError):
     """A file or directory of the workdir cannot be used; the text names it and says why."""
 
 

@@ -112,12 +112,12 @@ def read_metadata(answer: Any) -> list[PartitionState]:
     return [_state(topic, row, row.leader_id, (), ()) for topic in answer.topics for row in topic.partitions]
 
 
-def describe_topic_partitions(topics: Iterable[str], cursor: Any = None) -> DescribeTopicPartitionsRequest:
-    """One page of these topics' partitions (none named: all topics), from `cursor` on."""
-    wanted = [DescribeTopicPartitionsRequest.TopicRequest(name=topic) for topic in topics]
-    if cursor is not None:
-        cursor = DescribeTopicPartitionsRequest.Cursor(topic_name=cursor.topic_name, partition_index=cursor.partition_index)
-    return DescribeTopicPartitionsRequest(topics=wanted, response_partition_limit=PARTITIONS_PER_PAGE, cursor=cursor)
+def describe_topic_partitions(topics: Iterable[str], start: TopicPartition | None, limit: int) -> DescribeTopicPartitionsRequest:
+    """A page of at most `limit` of these topics' partitions (none named: all topics), in order of their names, from `start` on."""
+    kind = DescribeTopicPartitionsRequest
+    wanted = [kind.TopicRequest(name=topic) for topic in topics]
+    cursor = None if start is None else kind.Cursor(topic_name=start[0], partition_index=start[1])
+    return kind(topics=wanted, response_partition_limit=min(limit, PARTITIONS_PER_PAGE), cursor=cursor)
 
 
 def read_topic_partitions(answer: Any) -> list[PartitionState]:

@@ -14,21 +14,14 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import (
     CLIENT_IMPORT_ERROR,
     Cluster,
-    ClusterError,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
     CONNECTION_ARGUMENTS,
     CONNECTION_REQUIRED_IF,
     CONNECTION_REQUIRED_TOGETHER,
     Connection,
-    ConnectionOptionError,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile import PlanError
-
-# Errors whose text is written for the operator: shown as they are, without a traceback.
-SPOKEN = (ClusterError, ConnectionOptionError, FileError, PartitionError, PlanError)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 
 class KafkaModule:
@@ -61,8 +54,31 @@ class KafkaModule:
         try:
             with Cluster(Connection.from_params(self.params)) as cluster:
                 result = work(self, cluster)
-        except SPOKEN as error:
+        except SpokenError as error:
             self.ansible.fail_json(msg=str(error))
         if result.pop("failed", False):
             self.ansible.fail_json(**result)
         self.ansible.exit_json(**result)
+
+
+def partition_arguments() -> dict[str, Any]:
+    """Argument spec of the options `partitions` and `partitions_file`."""
+    entry = {"topic": {"type": "str", "required": True}, "partition": {"type": "int", "required": True}}
+    return {
+        "partitions": {"type": "list", "elements": "dict", "options": entry},
+        "partitions_file": {"type": "path"},
+    }
+
+
+def workdir_arguments() -> dict[str, Any]:
+    """Argument spec of the options that name a cluster's files."""
+    return {
+        "cluster": {"type": "str", "required": True},
+        "run_id": {"type": "str", "required": True},
+        "workdir": {"type": "path", "required": True},
+    }
+
+
+def unreachable_rows(cluster: Cluster) -> list[dict[str, Any]]:
+    """What `unreachable_brokers` returns: broker id and reason, sorted by id."""
+    return [{"broker_id": broker, "reason": reason} for broker, reason in sorted(cluster.unreachable.items())]

@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
 T = TypeVar("T")
 TopicPartition = tuple[str, int]
 
@@ -20,7 +22,7 @@ FENCED = "fenced"
 COMING_BACK = "coming_back"
 
 
-class PartitionError(Exception):
+class PartitionError(SpokenError):
     """The requested partitions cannot be used; the text names the option or file, the partition and the remedy."""
 
 

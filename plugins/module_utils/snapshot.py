@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import replacing
 
 SCHEMA = 1
@@ -22,7 +23,7 @@ HEADER_FIELDS = ("schema", "cluster", "cluster_id", "run_id", "collected_at", "b
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
-class SnapshotError(Exception):
+class SnapshotError(SpokenError):
     """A landing file cannot be trusted; the text says why."""
 
 

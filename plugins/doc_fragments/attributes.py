@@ -1,0 +1,32 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The attributes that all modules share, as documentation."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """What check mode, diff mode and idempotence mean here."""
+
+    DOCUMENTATION = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return changed status prediction without modifying the cluster.
+  diff_mode:
+    description: Returns details on what has changed, or would change in C(check_mode), when in diff mode.
+  idempotent:
+    description: Run a second time, the task changes nothing.
+"""
+
+    # The action group that `module_defaults` feeds with the connection options.
+    KAFKA = r"""
+options: {}
+attributes:
+  action_group:
+    description: Use C(group/streamops.kafka_recovery.kafka) in C(module_defaults) to set the connection options once.
+    support: full
+    membership:
+      - streamops.kafka_recovery.kafka
+"""

@@ -1,0 +1,58 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The connection options, as documentation."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Options that every module with a Kafka connection takes."""
+
+    DOCUMENTATION = r"""
+options:
+  bootstrap_servers:
+    description:
+      - Addresses of some brokers, each as C(host:port). One that answers is enough; they are asked side by side.
+      - Falls back to the environment variable E(KAFKA_BOOTSTRAP_SERVERS), like every option here to C(KAFKA_) and its name.
+    type: list
+    elements: str
+    required: true
+  security_protocol:
+    description: How the brokers' listener is secured.
+    type: str
+    choices: [PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL]
+    default: PLAINTEXT
+  sasl_mechanism:
+    description: SASL mechanism, needed with the two SASL protocols.
+    type: str
+    choices: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512]
+  sasl_username:
+    description: SASL user.
+    type: str
+  sasl_password:
+    description: SASL password.
+    type: str
+  ca_cert:
+    description: File with the CA certificates (PEM) that may have signed the brokers' certificates. Default is the system's.
+    type: path
+  client_cert:
+    description: File with the client's certificate chain (PEM), for mutual TLS.
+    type: path
+  client_key:
+    description: File with the private key (PEM) of O(client_cert).
+    type: path
+  client_key_password:
+    description: Password of O(client_key).
+    type: str
+  validate_certs:
+    description: Whether the brokers' certificates and host names are checked.
+    type: bool
+    default: true
+  request_timeout:
+    description: Seconds within which a broker has to answer a request. Holds for every broker by itself; one that does not answer does not delay the others.
+    type: float
+    default: 10.0
+requirements:
+  - kafka-python >= 3.0.12, < 3.1
+"""

@@ -1,0 +1,50 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options that name partitions, and the workdir's, as documentation."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Which partitions a task is about."""
+
+    DOCUMENTATION = r"""
+options:
+  partitions:
+    description:
+      - The partitions that the task is about. Default is every partition that has no live leader.
+      - Mutually exclusive with O(partitions_file).
+    type: list
+    elements: dict
+    suboptions:
+      topic:
+        description: Name of the topic.
+        type: str
+        required: true
+      partition:
+        description: Number of the partition.
+        type: int
+        required: true
+  partitions_file:
+    description:
+      - JSON file that names the partitions, in the form of KIP-1275, C({"partitions":[{"topic":"foo","partitions":[0,3]}]}),
+        or of KIP-460, C({"partitions":[{"topic":"foo","partition":1}]}).
+    type: path
+"""
+
+    WORKDIR = r"""
+options:
+  cluster:
+    description: Name of the cluster, as the inventory has it. Names its files in O(workdir).
+    type: str
+    required: true
+  run_id:
+    description: Name of this recovery. All files that belong to it carry it.
+    type: str
+    required: true
+  workdir:
+    description: Directory on the host that runs the modules, for landing files, plans, journals and results. Made where it is missing, private to its owner.
+    type: path
+    required: true
+"""

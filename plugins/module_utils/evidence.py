@@ -1,0 +1,231 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Evidence: what each survivor's log holds, and for each pair of survivors whether one log is a prefix of the other.
+
+Gathering decides nothing: the pairs hold for any winner. Choice is Spark's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    UNFENCED,
+    PartitionState,
+    TopicPartition,
+    has_live_leader,
+)
+
+POLL_SECONDS = 0.5
+# A replica that was just opened, or whose broker is still loading metadata, answers with these for a moment.
+PASSING = {"NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"}
+NO_ANSWER = "NO_ANSWER"
+
+
+@dataclass(frozen=True)
+class ReplicaLog:
+    """One survivor's log. Offsets in records; `last_written_epoch` is -1 for an empty log and None where no batch could be read."""
+
+    error: str | None
+    log_start_offset: int | None = None
+    log_end_offset: int | None = None
+    high_watermark: int | None = None
+    partition_leader_epoch: int | None = None
+    last_batch: LastBatch | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether the log holds no record."""
+        return self.log_end_offset is not None and self.log_start_offset == self.log_end_offset
+
+    @property
+    def last_written_epoch(self) -> int | None:
+        """Leader epoch of the last batch (KIP-966's LastWrittenLeaderEpoch)."""
+        if self.last_batch is not None:
+            return self.last_batch.epoch
+        return -1 if self.empty else None
+
+
+Replicas = dict[tuple[TopicPartition, int], ReplicaLog]
+
+
+class Asked(Protocol):
+    """What evidence needs of a cluster."""
+
+    unreachable: dict[int, str]
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, Any]]: ...
+    def batches(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, Any]]: ...
+    def unfenced(self) -> set[int]: ...
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
+    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[tuple[str, TopicPartition, int, int | None]]: ...
+
+
+@dataclass
+class Evidence:
+    """What was gathered: broker rows, replica logs by (partition, broker), pair rows and proof rows (see `rows`)."""
+
+    states: Sequence[PartitionState]
+    brokers: list[dict[str, Any]]
+    replicas: Replicas = field(default_factory=dict)
+    pairs: list[dict[str, Any]] = field(default_factory=list)
+    proofs: list[dict[str, Any]] = field(default_factory=list)
+
+    def rows(self, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a landing file: brokers, partitions, every replica of each (measured or not), pairs, proofs."""
+        broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
+        yield from ({"kind": "broker", **row} for row in self.brokers)
+        for state in self.states:
+            flags = {"named": state.key in named, "reassigning": state.key in reassigning}
+            yield {"kind": "partition", **state.as_dict(), **flags}
+            for broker_id in state.replicas if state.leader < 0 else ():
+                log = self.replicas.get((state.key, broker_id), ReplicaLog(error=None))
+                yield {"kind": "replica", **replica_row(state.key, broker_id, log), "broker_state": broker_states[broker_id]}
+        yield from ({"kind": "pair", **row} for row in self.pairs)
+        yield from ({"kind": "proof", **row} for row in self.proofs)
+
+
+def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[str, Any]:
+    """One replica's log as flat fields; the last batch's are None where there is none."""
+    batch = log.last_batch
+    return {
+        "topic": key[0],
+        "partition": key[1],
+        "broker_id": broker_id,
+        "error": log.error,
+        "log_start_offset": log.log_start_offset,
+        "log_end_offset": log.log_end_offset,
+        "high_watermark": log.high_watermark,
+        "partition_leader_epoch": log.partition_leader_epoch,
+        "last_written_epoch": log.last_written_epoch,
+        "last_batch_base_offset": batch.base_offset if batch else None,
+        "last_batch_last_offset": batch.last_offset if batch else None,
+        "last_batch_crc": batch.crc if batch else None,
+        "last_batch_max_timestamp": batch.max_timestamp if batch else None,
+    }
+
+
+def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) -> Evidence:
+    """Read the logs of all survivors of `states` (partitions without a live leader; others pass through unread).
+
+    Brokers that do not answer, and replicas that are not ready, are asked again until `duration` seconds have passed or the
+    broker is fenced. What never answered keeps the error NO_ANSWER.
+    """
+    mentioned = {broker for state in states for broker in state.replicas}
+    brokers = cluster.broker_states(mentioned)
+    unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
+    states = [state if has_live_leader(state, unfenced) else replace(state, leader=-1) for state in states]
+    offline = [state for state in states if state.leader < 0]
+    wanted = [(state.key, broker) for state in offline for broker in state.replicas if broker in unfenced]
+    replicas = read_logs(cluster, wanted, duration)
+    if any(log.error for log in replicas.values()):
+        # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor.
+        brokers = cluster.broker_states(mentioned)
+        unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
+        replicas = {(key, broker): log for (key, broker), log in replicas.items() if broker in unfenced}
+    evidence = Evidence(states, brokers, replicas)
+    prober = forks.Prober(cluster.batches)
+    for state in offline:
+        answered = sorted(
+            broker for broker in state.replicas if (state.key, broker) in replicas and replicas[state.key, broker].error is None
+        )
+        evidence.pairs += [forks.pair_row(state.key, one, other) for one, other in combinations(answered, 2)]
+    forks.settle(evidence.pairs, replicas, prober)
+    evidence.proofs = list(_proofs(cluster, evidence, prober))
+    return evidence
+
+
+def read_logs(cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], duration: float) -> Replicas:
+    """Read the log of each wanted (partition, broker); see `gather` for how long."""
+    deadline = time.monotonic() + duration
+    logs: Replicas = {}
+    missing = list(wanted)
+    while missing:
+        logs |= _ask_once(cluster, missing)
+        missing = [replica for replica in missing if logs[replica].error in (PASSING | {NO_ANSWER})]
+        if not missing or time.monotonic() >= deadline:
+            break
+        time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+        alive = cluster.unfenced()
+        missing = [(key, broker) for key, broker in missing if broker in alive]
+    return logs
+
+
+def _ask_once(cluster: Asked, wanted: Sequence[tuple[TopicPartition, int]]) -> Replicas:
+    work: dict[int, list[TopicPartition]] = {}
+    for key, broker in wanted:
+        work.setdefault(broker, []).append(key)
+    ends = cluster.log_ends(work)
+    tails = cluster.batches(
+        {
+            broker: {key: end.log_end_offset - 1 for key, end in found.items() if end.error is None and end.log_end_offset > 0}
+            for broker, found in ends.items()
+        }
+    )
+    # No batch at the log's last offset: the log is empty (Kafka calls the offset out of range). Its end can be asked for start and high watermark.
+    rest = {
+        broker: {
+            key: end.log_end_offset
+            for key, end in found.items()
+            if end.error is None
+            and (end.log_end_offset == 0 or (key in tails[broker] and tails[broker][key].error == "OFFSET_OUT_OF_RANGE"))
+        }
+        for broker, found in ends.items()
+    }
+    heads = cluster.batches({broker: offsets for broker, offsets in rest.items() if offsets}, retry_empty=False)
+    logs: Replicas = {}
+    for key, broker in wanted:
+        end = ends.get(broker, {}).get(key)
+        fetched = heads.get(broker, {}).get(key) or tails.get(broker, {}).get(key)
+        if end is None or (end.error is None and fetched is None):
+            logs[key, broker] = ReplicaLog(error=NO_ANSWER)
+        elif end.error or fetched.error:
+            logs[key, broker] = ReplicaLog(error=end.error or fetched.error)
+        else:
+            logs[key, broker] = ReplicaLog(
+                None, fetched.log_start_offset, end.log_end_offset, fetched.high_watermark, end.partition_leader_epoch, fetched.batch
+            )
+    return logs
+
+
+def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober) -> Iterator[dict[str, Any]]:
+    """For forked partitions: which survivor holds the last record that a consumer group read and committed, as of that record's epoch."""
+    survivors: dict[TopicPartition, set[int]] = {}
+    for pair in evidence.pairs:
+        if pair["relation"] == forks.FORKED:
+            survivors.setdefault((pair["topic"], pair["partition"]), set()).update((pair["broker_a"], pair["broker_b"]))
+    if not survivors:
+        return
+    committed = [row for row in cluster.committed_offsets(survivors) if row[2] > 0]
+    long_enough = [
+        (broker, key, offset - 1)
+        for _, key, offset, _ in committed
+        for broker in survivors[key]
+        if (evidence.replicas[key, broker].log_end_offset or 0) >= offset
+    ]
+    prober.fetch(long_enough)
+    for group, key, offset, epoch in committed:
+        for broker in sorted(survivors[key]):
+            held: bool | None = False
+            if (broker, key, offset - 1) in prober.found:
+                batch = prober.found[broker, key, offset - 1]
+                held = batch.epoch == epoch if batch is not None and batch.holds(offset - 1) and epoch is not None and epoch >= 0 else None
+            yield {
+                "topic": key[0],
+                "partition": key[1],
+                "source": "consumer_group",
+                "name": group,
+                "offset": offset,
+                "leader_epoch": epoch,
+                "broker_id": broker,
+                "held": held,
+            }

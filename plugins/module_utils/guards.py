@@ -1,0 +1,151 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Guards: may this entry of a plan still be elected, now that the cluster was looked at again? Pure: no I/O, no Kafka client."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    COMING_BACK,
+    UNFENCED,
+    PartitionState,
+    TopicPartition,
+    has_live_leader,
+)
+
+ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED = "elected", "already_online", "clean_leader", "held", "stale", "failed"
+OUTCOMES = (ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One partition to elect: the designated leader, the order that puts live replicas best-first, and what the decision stood on.
+
+    `survivors`: broker id → (last_written_epoch, log_end_offset) as gathered.
+    """
+
+    topic: str
+    partition: int
+    designated_leader: int
+    best_first: tuple[int, ...]
+    topic_id: str
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    survivors: Mapping[int, tuple[int | None, int]]
+    evidence: str
+    strategy: str
+    truncated: Sequence[Mapping[str, Any]] = field(default=())
+
+    @property
+    def key(self) -> TopicPartition:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+    @classmethod
+    def from_plan(cls, row: Mapping[str, Any], strategy: str) -> Entry:
+        """Build from one row of a plan's `partitions`."""
+        guards = row["guards"]
+        return cls(
+            row["topic"],
+            row["partition"],
+            row["designatedLeader"],
+            tuple(row["replicas_best_first"]),
+            guards["topic_id"],
+            guards["leader_epoch"],
+            tuple(guards["replicas"]),
+            {survivor["broker_id"]: (survivor["last_written_epoch"], survivor["log_end_offset"]) for survivor in guards["survivors"]},
+            row["evidence"],
+            strategy,
+            row.get("truncated", ()),
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one partition. `leader` is None where there is none (or it is not known)."""
+
+    topic: str
+    partition: int
+    outcome: str
+    leader: int | None
+    designated_leader: int | None
+    evidence: str | None
+    reason: str | None
+
+    @classmethod
+    def of(cls, entry: Entry, outcome: str, reason: str | None, leader: int | None = None) -> Result:
+        """A result of an entry of the plan."""
+        return cls(entry.topic, entry.partition, outcome, leader, entry.designated_leader, entry.evidence, reason)
+
+
+@dataclass(frozen=True)
+class Live:
+    """The cluster as it is now, as far as a batch needs it. `logs` by (partition, broker)."""
+
+    states: Mapping[TopicPartition, PartitionState]
+    broker_states: Mapping[int, str]
+    logs: Mapping[tuple[TopicPartition, int], ReplicaLog]
+    reassigning: Collection[TopicPartition]
+
+    @property
+    def unfenced(self) -> set[int]:
+        """Ids of the unfenced brokers."""
+        return {broker for broker, state in self.broker_states.items() if state == UNFENCED}
+
+
+def needs_reorder(entry: Entry, live: Live) -> bool:
+    """Whether the controller could elect something worse than best-first from the order that stands.
+
+    It takes the first live replica. Brokers that are coming back count as live: one may be unfenced before the election.
+    """
+    may_live = [broker for broker in live.states[entry.key].replicas if live.broker_states.get(broker) in (UNFENCED, COMING_BACK)]
+    return may_live != [broker for broker in entry.best_first if broker in may_live]
+
+
+def refusal(entry: Entry, live: Live) -> Result | None:
+    """Return why the entry may not be elected now (online, held or stale), None where every guard stands."""
+    state = live.states.get(entry.key)
+    if state is None or state.topic_id != entry.topic_id:
+        return Result.of(entry, STALE, "the topic was deleted or created anew since the evidence was gathered")
+    if has_live_leader(state, live.unfenced):
+        return Result.of(entry, ALREADY_ONLINE, f"broker {state.leader} leads it", state.leader)
+    moved = _moved(entry, live, state)
+    if moved is not None:
+        return Result.of(entry, STALE, f"{moved}; gather the evidence again")
+    clean = [
+        broker
+        for broker in {*state.isr, *state.eligible_leader_replicas, *state.last_known_elr}
+        if live.broker_states.get(broker) in (COMING_BACK, UNFENCED)
+    ]
+    if clean and entry.strategy != "aggressive":
+        return Result.of(entry, HELD, f"wait_for_clean_leader: broker {min(clean)} is coming back and holds every committed record")
+    if entry.key in live.reassigning and needs_reorder(entry, live):
+        return Result.of(entry, HELD, "reassignment_in_progress: a new replica order would replace it; let it complete or cancel it")
+    return None
+
+
+def _moved(entry: Entry, live: Live, state: PartitionState) -> str | None:
+    if state.leader_epoch != entry.leader_epoch:
+        return f"its leader epoch went from {entry.leader_epoch} to {state.leader_epoch}: it had a leader in between"
+    if state.replicas != entry.replicas:
+        return f"its replicas are {list(state.replicas)}, no longer {list(entry.replicas)}"
+    if live.broker_states.get(entry.designated_leader) != UNFENCED:
+        return f"the designated broker {entry.designated_leader} is not alive any more"
+    for broker in state.replicas:
+        if broker in entry.survivors and broker in live.unfenced:
+            log = live.logs[entry.key, broker]
+            if log.error is not None:
+                return f"broker {broker} does not answer for its replica any more ({log.error})"
+            if (log.last_written_epoch, log.log_end_offset) != entry.survivors[broker]:
+                return (
+                    f"the log of broker {broker} ends at offset {log.log_end_offset} in epoch {log.last_written_epoch}, "
+                    f"no longer at {entry.survivors[broker][1]} in epoch {entry.survivors[broker][0]}"
+                )
+        elif broker in live.unfenced:
+            return f"broker {broker} came back with a replica that nobody has looked at"
+    return None

@@ -1,0 +1,154 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which partitions have no live leader, and what the cluster knows of their replicas."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_partition_info
+short_description: Find partitions without a live leader, or in another state
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Lists the partitions in a O(state), with ISR, eligible leader replicas (KIP-966) and offline replicas.
+  - Says of every broker whether it is unfenced, fenced and silent (and for how long), or coming back, which a fenced broker shows by
+    fetching the metadata log again long before it is unfenced.
+  - Pages through DescribeTopicPartitions; brokers before Kafka 3.8 are asked for Metadata instead, which knows no eligible leader replicas.
+options:
+  state:
+    description:
+      - V(offline) are partitions without a live leader.
+      - V(under_replicated) have an ISR smaller than their replica list, V(under_min_isr) one smaller than C(min.insync.replicas).
+      - V(elr_recoverable) are offline, but a member of ISR or ELR would be a clean leader if it came back.
+    type: str
+    choices: [offline, all, under_replicated, under_min_isr, elr_recoverable]
+    default: offline
+  limit:
+    description: Return at most this many partitions; RV(count) counts all. V(0) returns all.
+    type: int
+    default: 0
+requirements:
+  - confluent-kafka >= 2.16 (for O(state=under_min_isr) only)
+extends_documentation_fragment:
+  - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.partitions
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Find every partition without a live leader
+  streamops.kafka_recovery.kafka_partition_info:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+  register: offline
+
+- name: Look at two partitions, whatever their state
+  streamops.kafka_recovery.kafka_partition_info:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    state: all
+    partitions:
+      - {topic: orders, partition: 0}
+      - {topic: orders, partition: 1}
+"""
+
+RETURN = r"""
+partitions:
+  description: The partitions in the asked state, internal topics first.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - topic: orders
+      partition: 0
+      topic_id: 3rCxnsJbS1mYcVG5OAoIqQ
+      leader: -1
+      leader_epoch: 4
+      replicas: [1, 2, 3]
+      isr: []
+      eligible_leader_replicas: [1]
+      last_known_elr: []
+      offline_replicas: [1]
+count:
+  description: How many partitions are in the asked state.
+  returned: success
+  type: int
+  sample: 1
+brokers:
+  description: State of every broker that is registered or in a replica list. RV(brokers[].silent_seconds) since it last fetched the metadata log.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {broker_id: 1, broker_state: fenced, silent_seconds: 93.4, rack: null}
+    - {broker_id: 2, broker_state: unfenced, silent_seconds: 0.2, rack: null}
+cluster_id:
+  description: Kafka's id of the cluster.
+  returned: success
+  type: str
+  sample: 5L6g3nShT-eMCtK--X86sw
+unreachable_brokers:
+  description: Brokers that were asked and did not answer, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+"""
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments, unreachable_rows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    UNFENCED,
+    in_recovery_order,
+    only_known,
+    requested,
+    select,
+)
+
+
+def partition_info(module: KafkaModule, cluster: Cluster) -> dict:
+    """Return what RETURN documents."""
+    wanted = requested(module.params["partitions"], module.params["partitions_file"])
+    known = cluster.partitions(wanted)
+    partitions = only_known(sorted(known, key=in_recovery_order) if wanted is None else wanted, known)
+    brokers = cluster.broker_states({broker for state in partitions for broker in state.replicas})
+    min_isr = cluster.min_insync_replicas({state.topic for state in partitions}) if module.params["state"] == "under_min_isr" else {}
+    unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
+    chosen = select(module.params["state"], partitions, unfenced, min_isr)
+    return {
+        "changed": False,
+        "count": len(chosen),
+        "partitions": [state.as_dict() for state in chosen[: module.params["limit"] or None]],
+        "brokers": brokers,
+        "cluster_id": cluster.cluster_id,
+        "unreachable_brokers": unreachable_rows(cluster),
+    }
+
+
+def main() -> None:
+    """Run the module."""
+    module = KafkaModule(
+        {
+            **partition_arguments(),
+            "state": {
+                "type": "str",
+                "default": "offline",
+                "choices": ["offline", "all", "under_replicated", "under_min_isr", "elr_recoverable"],
+            },
+            "limit": {"type": "int", "default": 0},
+        },
+        mutually_exclusive=[("partitions", "partitions_file")],
+    )
+    module.run(partition_info)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each surviving replica of a partition without a leader really holds."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_replica_log_info
+short_description: Read the log of every surviving replica of offline partitions
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Asks every unfenced broker that hosts a replica of an offline partition for its log start, log end offset, high watermark, partition leader
+    epoch, and for its last batch with the epoch in which it was written.
+  - For each pair of survivors finds out whether one log is a prefix of the other, or at which offset they fork. So the evidence holds for any winner.
+  - Writes everything to a sealed landing file, C(<workdir>/landing/<run_id>/<cluster>.jsonl), which M(streamops.kafka_recovery.kafka_recovery_plan) reads.
+  - Reads from the cluster only. The landing file is written in check mode too, because a dry run needs it.
+options:
+  duration:
+    description:
+      - Seconds within which a broker has to answer for its replicas (KIP-1275's recovery duration). Brokers that do not answer are asked
+        again until then, or until they are fenced.
+    type: float
+    default: 30.0
+  preview:
+    description: Number of partitions to show in RV(preview) and RV(table).
+    type: int
+    default: 10
+requirements:
+  - confluent-kafka >= 2.16 (for consumer-group offsets, when logs fork)
+  - prettytable >= 3.16
+extends_documentation_fragment:
+  - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.partitions
+  - streamops.kafka_recovery.partitions.workdir
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Read what the survivors of all offline partitions hold
+  streamops.kafka_recovery.kafka_replica_log_info:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+  register: evidence
+
+- name: Show it as a table
+  ansible.builtin.debug:
+    msg: "{{ evidence.table.splitlines() }}"
+"""
+
+RETURN = r"""
+path:
+  description: The landing file.
+  returned: success
+  type: str
+  sample: /var/lib/kafka-recovery/landing/2026-11-21/east.jsonl
+counts:
+  description: How many partitions were asked about, how many of them are offline, how many replicas answered or did not, and pairs by relation.
+  returned: success
+  type: dict
+  sample: {partitions: 120, offline: 118, replicas_answered: 236, replicas_silent: 0, same: 100, prefix: 17, forked: 1, unknown: 0}
+preview:
+  description: The replicas of the first partitions.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - topic: orders
+      partition: 0
+      broker_id: 2
+      error: null
+      log_start_offset: 0
+      log_end_offset: 121
+      high_watermark: 100
+      partition_leader_epoch: 4
+      last_written_epoch: 1
+      last_batch_base_offset: 120
+      last_batch_last_offset: 120
+      last_batch_crc: 3735928559
+      last_batch_max_timestamp: 1795000000000
+table:
+  description: The same as a text table, in the manner of KIP-1275's C(--show-replica-info).
+  returned: success
+  type: str
+  sample: "+--------+-----------+--------+ ..."
+unreachable_brokers:
+  description: Brokers that were asked and did not answer, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{broker_id: 3, reason: Request timed out after 10000 ms}]
+"""
+
+import traceback
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+from ansible.module_utils.basic import missing_required_lib
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import (
+    KafkaModule,
+    partition_arguments,
+    unreachable_rows,
+    workdir_arguments,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order, only_known, requested
+
+PRETTYTABLE_IMPORT_ERROR = None
+try:
+    from prettytable import PrettyTable
+except ImportError:
+    PRETTYTABLE_IMPORT_ERROR = traceback.format_exc()
+
+# The columns of KIP-1275's table, and last_written_epoch, which tells logs apart.
+COLUMNS = (
+    "topic", "partition", "broker_id", "log_start_offset", "log_end_offset", "high_watermark", "partition_leader_epoch", "last_written_epoch", "error",
+)  # fmt: skip
+
+
+def replica_log_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params = module.params
+    path = work_file(module.workdir, "landing", params["run_id"], params["cluster"], suffix=".jsonl")
+    wanted = requested(params["partitions"], params["partitions_file"])
+    known = cluster.partitions(wanted)
+    if wanted is None:
+        states = [known[key] for key in sorted(known, key=in_recovery_order) if known[key].leader < 0]
+    else:
+        states = only_known(wanted, known)
+    found = evidence.gather(cluster, states, params["duration"])
+    header = {
+        "cluster": params["cluster"],
+        "cluster_id": cluster.cluster_id,
+        "run_id": params["run_id"],
+        "collected_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "backend": "compat",
+        "options": {"duration": params["duration"], "named": wanted is not None},
+        "unreachable_brokers": sorted(cluster.unreachable),
+    }
+    snapshot.write(path, header, found.rows(named=set(wanted or ()), reassigning=cluster.reassigning()))
+    first = {state.key for state in found.states[: params["preview"]]}
+    preview = [evidence.replica_row(key, broker, log) for (key, broker), log in found.replicas.items() if key in first]
+    return {
+        "changed": False,
+        "path": str(path),
+        "counts": counts(found),
+        "preview": preview,
+        "table": table(preview),
+        "unreachable_brokers": unreachable_rows(cluster),
+    }
+
+
+def counts(found: evidence.Evidence) -> dict[str, int]:
+    """Count partitions, replicas that answered or did not, and pairs by relation."""
+    silent = sum(1 for log in found.replicas.values() if log.error)
+    relations = Counter(pair["relation"] for pair in found.pairs)
+    return {
+        "partitions": len(found.states),
+        "offline": sum(1 for state in found.states if state.leader < 0),
+        "replicas_answered": len(found.replicas) - silent,
+        "replicas_silent": silent,
+        **{relation: relations[relation] for relation in ("same", "prefix", "forked", "unknown")},
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Lay replica rows out as text."""
+    drawn = PrettyTable(COLUMNS)
+    drawn.add_rows([["-" if row[column] is None else row[column] for column in COLUMNS] for row in rows])
+    return drawn.get_string()
+
+
+def main() -> None:
+    """Run the module."""
+    module = KafkaModule(
+        {
+            **partition_arguments(),
+            **workdir_arguments(),
+            "duration": {"type": "float", "default": 30.0},
+            "preview": {"type": "int", "default": 10},
+        },
+        mutually_exclusive=[("partitions", "partitions_file")],
+    )
+    if PRETTYTABLE_IMPORT_ERROR is not None:
+        module.ansible.fail_json(msg=missing_required_lib("prettytable"), exception=PRETTYTABLE_IMPORT_ERROR)
+    module.run(replica_log_info)
+
+
+if __name__ == "__main__":
+    main()
