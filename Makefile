@@ -1,0 +1,49 @@
+# make setup   everything that the rest needs, in .venv, .cache and the user's cache; quick when nothing changed
+# make demo    two real clusters on this machine lose partitions in ways that hurt, and get them back
+# make check   lint, types, unit tests
+# make test    check, and the same on real Kafka clusters
+# make bench   figures against the stock Kafka tool
+# make clean   removes what setup made in this checkout (not the user's cache of Kafka jars)
+
+PYTHON ?= python3
+export KAFKA_VERSION ?= 4.3.1
+BIN := .venv/bin
+COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
+
+.PHONY: setup demo check test bench clean
+
+setup: .venv/.ready $(COLLECTION)
+	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
+
+.venv/.ready: requirements.txt requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: name one with make PYTHON=...")'
+	@command -v java >/dev/null || { echo "Java 17 or newer is needed: install a JRE (Debian: apt-get install openjdk-17-jre-headless)"; exit 1; }
+	@echo "Setting up .venv (about 1 GB unpacked, mostly Spark) ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "streamops_checkout.pth").write_text("$(CURDIR)/.cache/collections\n$(CURDIR)/tests\n")'
+	@touch $@
+
+$(COLLECTION):
+	@mkdir -p $(@D)
+	@ln -sfn ../../../.. $@
+
+demo: setup
+	@$(BIN)/python -m demo
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy plugins/module_utils plugins/modules tests
+	$(BIN)/yamllint .
+	$(BIN)/ansible-lint --offline
+	$(BIN)/pytest tests/unit
+
+test: check
+	$(BIN)/pytest tests/integration
+
+bench: setup
+	@$(BIN)/python -m bench
+
+clean:
+	rm -rf .venv .cache .ansible .pytest_cache .mypy_cache .ruff_cache .hypothesis
