@@ -1,0 +1,132 @@
+"""Producing with a memory of what was acknowledged, and reading back, through confluent-kafka."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka import TopicPartition as Assigned
+
+from rig.admin import TopicPartition
+from rig.errors import RigError
+from rig.listeners import ListenerSecurity
+
+# Brokers die and come back all the time here: reconnect soon, and do not write about it to the terminal.
+QUIET = {"log_level": 2, "log.connection.close": False, "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 500}
+EARLIEST = 0
+QUEUED_VALUES = 1_000_000
+# librdkafka sends one partition per request, and a broker answers the requests of a connection one after the other: with acks=all that
+# is one round of replication per partition. So many partitions are spread over several producers.
+PRODUCERS = 8
+
+
+class Writer:
+    """Produces to named partitions and remembers the values by what their acknowledgement was worth."""
+
+    def __init__(self, bootstrap_servers: str, security: ListenerSecurity) -> None:
+        self._config = {"bootstrap.servers": bootstrap_servers, **security.librdkafka(), **QUIET}
+        self._producers: dict[tuple[str, int], Producer] = {}
+        # values acknowledged by the whole ISR, and values acknowledged by the leader alone, in the order of their acknowledgement
+        self.acknowledged: defaultdict[TopicPartition, list[str]] = defaultdict(list)
+        self.leader_only: defaultdict[TopicPartition, list[str]] = defaultdict(list)
+
+    def write(self, values: Mapping[TopicPartition, Sequence[str]], acks: str = "all", seconds: float = 120, must: bool = True) -> int:
+        """Produce these values to their partitions; returns how many were acknowledged.
+
+        Values of one partition keep their order. With `must`, an unacknowledged value is a RigError.
+        """
+        memory = self.acknowledged if acks == "all" else self.leader_only
+        delivered, failures = 0, []
+
+        def remember(error: KafkaError | None, message: Message) -> None:
+            nonlocal delivered
+            if error is None:
+                delivered += 1
+                memory[_key(message)].append((message.value() or b"").decode())
+            else:
+                failures.append(f"{message.topic()}-{message.partition()}: {error.str()}")
+
+        deadline = time.monotonic() + seconds
+        used: set[Producer] = set()
+        for (topic, partition), texts in values.items():
+            producer = self._producer(acks, partition % PRODUCERS)
+            used.add(producer)
+            for text in texts:
+                producer.produce(topic, value=text.encode(), partition=partition, on_delivery=remember)
+            producer.poll(0)
+        for producer in used:
+            if producer.flush(max(0.1, deadline - time.monotonic())):
+                producer.purge()
+                producer.flush(5)  # delivers the failures
+        if must and failures:
+            raise RigError(f"{len(failures)} values were not acknowledged within {seconds:g} s, the first: {failures[0]}")
+        return delivered
+
+    def close(self) -> None:
+        """Give up whatever is still under way and disconnect."""
+        for producer in self._producers.values():
+            producer.purge()
+            producer.flush(1)
+        self._producers.clear()
+
+    def _producer(self, acks: str, number: int) -> Producer:
+        if (acks, number) not in self._producers:
+            # 20 ms let the values of a partition travel as one batch
+            options = {"acks": acks, "linger.ms": 20, "queue.buffering.max.messages": QUEUED_VALUES}
+            self._producers[acks, number] = Producer({**self._config, **options})
+        return self._producers[acks, number]
+
+
+def read(
+    bootstrap_servers: str, security: ListenerSecurity, partitions: Iterable[TopicPartition], seconds: float = 60
+) -> dict[TopicPartition, list[tuple[int, str]]]:
+    """Every (offset, value) of these partitions, from the beginning to the end as consumers see it (the high watermark).
+
+    RigError when a partition's end is not reached in time, for example because it has no leader.
+    """
+    found: dict[TopicPartition, list[tuple[int, str]]] = {key: [] for key in partitions}
+    if not found:
+        return found
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            **security.librdkafka(),
+            **QUIET,
+            "group.id": "rig-read",  # asked for by the library; assigned partitions join no group
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 50,
+        }
+    )
+    unfinished = set(found)
+    deadline = time.monotonic() + seconds
+    try:
+        consumer.assign([Assigned(topic, partition, EARLIEST) for topic, partition in found])
+        while unfinished:
+            if time.monotonic() > deadline:
+                topic, partition = min(unfinished)
+                raise RigError(
+                    f"{len(unfinished)} partitions could not be read to their end within {seconds:g} s, the first: {topic}-{partition}"
+                )
+            for message in consumer.consume(10_000, timeout=0.2):
+                _take(message, found, unfinished)
+    finally:
+        consumer.close()
+    return found
+
+
+def _take(message: Message, found: dict[TopicPartition, list[tuple[int, str]]], unfinished: set[TopicPartition]) -> None:
+    key = _key(message)
+    error: Any = message.error()
+    if error is None:
+        found[key].append((int(message.offset() or 0), (message.value() or b"").decode()))
+    elif error.code() == KafkaError._PARTITION_EOF:
+        unfinished.discard(key)
+    elif error.fatal():
+        raise RigError(f"reading {key[0]}-{key[1]}: {error.str()}")
+
+
+def _key(message: Message) -> TopicPartition:
+    return str(message.topic()), int(message.partition() or 0)

@@ -1,0 +1,177 @@
+"""One real KRaft cluster on loopback."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self, TypeVar
+
+from rig import admin, clients, config
+from rig.admin import NewTopic, PartitionState, TopicPartition
+from rig.errors import RigError
+from rig.nodes import Nodes, Settings, silent
+from rig.rpc import Unanswered
+
+ASK_SECONDS = 2.0  # for small questions: a broker that hangs must not hold the rig up
+WORK_SECONDS = 60.0  # creating thousands of partitions takes a while
+POLL_SECONDS = 0.1
+
+Answer = TypeVar("Answer")
+
+
+class KafkaCluster(Nodes):
+    """A cluster of separate controller and broker JVMs: use it as a context manager, or call start and stop.
+
+    Broker ids are 1, 2, 3, ..., controller ids 101, 102, ... The options are those of `rig.nodes.Settings`.
+    """
+
+    def __init__(self, name: str = "kafka", say: Callable[[str], None] = silent, **settings: Any) -> None:
+        super().__init__(Settings(name=name, **settings), say)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_exc: object) -> None:
+        self.stop()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Client listeners of all brokers, comma-separated."""
+        return ",".join(node.address for node in self.brokers.values())
+
+    @property
+    def controller_bootstrap_servers(self) -> str:
+        """Controller listeners, comma-separated."""
+        return ",".join(node.address for node in self.controllers.values())
+
+    def start(self) -> Self:
+        """Start all nodes and wait until every broker is unfenced."""
+        began = time.monotonic()
+        try:
+            self.start_processes()
+            self.wait_unfenced(self.brokers)
+        except BaseException:
+            self.stop()
+            raise
+        self.say(f"ready after {time.monotonic() - began:.1f} s at {self.bootstrap_servers}")
+        return self
+
+    def stop(self) -> None:
+        """Kill everything. Harmless when called twice."""
+        if "writer" in self.__dict__:
+            self.writer.close()
+        self.stop_processes()
+
+    def heal(self, seconds: float = 180) -> None:
+        """Start every broker that is down and wait until all are unfenced."""
+        self.start_node(*(broker_id for broker_id in self.brokers if not self.is_running(broker_id)))
+        self.wait_unfenced(self.brokers, seconds)
+
+    def restart(self, *broker_ids: int) -> None:
+        """Controlled shutdown, start, wait until unfenced."""
+        self.terminate(*broker_ids)
+        self.start_node(*broker_ids)
+        self.wait_unfenced(broker_ids)
+
+    # asking and waiting
+
+    def ask(self, question: Callable[[admin.Address], Answer]) -> Answer:
+        """Put a question to the brokers that run, one after the other, until one answers. Raises Unanswered."""
+        silence = []
+        for node in self.answering():
+            try:
+                return question((config.HOST, node.replication_port or 0))
+            except Unanswered as problem:
+                silence.append(f"{node.name}: {problem} (log: {node.log_file})")
+        raise Unanswered(f"cluster {self.name}: no broker answers. " + ("; ".join(silence) or "None is running."))
+
+    def unfenced(self) -> set[int]:
+        """Ids of the brokers that are unfenced now."""
+        return self.ask(lambda node: admin.unfenced_brokers(node, ASK_SECONDS))
+
+    def wait_unfenced(self, broker_ids: Iterable[int], seconds: float = 120) -> None:
+        """Wait until the cluster counts all these brokers as live. RigError names the others and their log files."""
+        wanted = set(broker_ids)
+
+        def missing() -> str:
+            self.fail_if_ended(wanted)
+            return self._named(wanted - self.unfenced())
+
+        self.wait_until(missing, "still fenced", seconds)
+
+    def wait_fenced(self, broker_ids: Iterable[int], seconds: float = 60) -> None:
+        """Wait until the cluster counts none of these brokers as live."""
+        wanted = set(broker_ids)
+        self.wait_until(lambda: self._named(wanted & self.unfenced()), "still unfenced", seconds)
+
+    def observer_fetch_times(self) -> dict[int, int]:
+        """When each broker last fetched the metadata log, in milliseconds since 1970."""
+        return self.ask(lambda node: admin.observer_fetch_times(node, ASK_SECONDS))
+
+    def describe(self, *topics: str) -> list[PartitionState]:
+        """State of every partition of these topics, by topic and partition."""
+        return self.ask(lambda node: admin.describe(node, topics, WORK_SECONDS))
+
+    def wait_for_partitions(self, topics: Iterable[str], good: Callable[[PartitionState], bool], what: str, seconds: float = 60) -> None:
+        """Wait until every partition of these topics is `good`. RigError says `what` was wanted and shows the first that is not."""
+        names = list(topics)
+
+        def bad() -> str:
+            states = [state for state in self.describe(*names) if not good(state)]
+            return f"{len(states)} partitions, the first: {states[0]}" if states else ""
+
+        self.wait_until(bad, f"not {what}", seconds)
+
+    def wait_until(self, obstacle: Callable[[], str], meaning: str, seconds: float) -> None:
+        """Wait until `obstacle` returns an empty text. A cluster that does not answer yet is an obstacle too."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                text = obstacle()
+            except Unanswered as problem:
+                text = str(problem)
+            if not text:
+                return
+            if time.monotonic() > deadline:
+                raise RigError(f"cluster {self.name}: {meaning} after {seconds:g} s: {text}")
+            time.sleep(POLL_SECONDS)
+
+    # topics and records
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> None:
+        """Create topics with exactly these assignments and wait until every partition has its leader."""
+        self.ask(lambda node: admin.create_topics(node, topics, WORK_SECONDS))
+        known = {topic.name: len(topic.assignments) for topic in topics}
+
+        def unknown() -> str:
+            try:
+                states = self.describe(*known)
+            except RigError as problem:  # the broker has not replayed the creation yet
+                return str(problem)
+            without = [state for state in states if state.leader < 0]
+            return f"{len(without)} partitions, the first: {without[0]}" if without else ""
+
+        self.wait_until(unknown, "new topics without leaders", WORK_SECONDS)
+
+    def reorder_replicas(self, orders: Mapping[TopicPartition, Sequence[int]]) -> None:
+        """Change the order of partitions' replicas, and nothing else about them."""
+        self.ask(lambda node: admin.reorder_replicas(node, orders, WORK_SECONDS))
+
+    @cached_property
+    def writer(self) -> clients.Writer:
+        """The producer of `produce`, which remembers what was acknowledged."""
+        return clients.Writer(self.bootstrap_servers, self.settings.security)
+
+    def produce(self, topic: str, partition: int, values: Sequence[str], acks: str = "all", must: bool = True) -> int:
+        """Produce values to one partition; returns how many were acknowledged (see `writer.acknowledged` for which)."""
+        return self.writer.write({(topic, partition): values}, acks=acks, must=must)
+
+    def read(self, topic: str, partition: int, seconds: float = 30) -> list[tuple[int, str]]:
+        """Every (offset, value) that a consumer sees in a partition."""
+        return self.read_many([(topic, partition)], seconds)[topic, partition]
+
+    def read_many(self, partitions: Iterable[TopicPartition], seconds: float = 120) -> dict[TopicPartition, list[tuple[int, str]]]:
+        """The same for many partitions at once."""
+        return clients.read(self.bootstrap_servers, self.settings.security, partitions, seconds)
+
+    def _named(self, broker_ids: Iterable[int]) -> str:
+        return ", ".join(f"broker {broker_id} (log: {self.brokers[broker_id].log_file})" for broker_id in sorted(broker_ids))

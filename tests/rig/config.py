@@ -1,0 +1,126 @@
+"""server.properties of the nodes of a cluster, made for many clusters and many small partitions on one machine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rig.listeners import ListenerSecurity
+
+HOST = "127.0.0.1"
+CLIENT, REPLICATION, CONTROLLER = "CLIENT", "REPLICATION", "CONTROLLER"
+
+COMMON = {
+    "broker.heartbeat.interval.ms": 500,
+    "unclean.leader.election.enable": "false",
+    "min.insync.replicas": 1,
+    "auto.create.topics.enable": "false",
+    "num.network.threads": 2,
+    "num.io.threads": 4,
+    "background.threads": 4,
+}
+BROKER = {
+    "num.replica.fetchers": 2,
+    # An idle follower's request must be over before a paused follower's leader gets new records (see Damage): short, but not busy.
+    "replica.fetch.wait.max.ms": 250,
+    "replica.fetch.backoff.ms": 100,  # a follower that is faster than its new leader waits this long
+    "num.recovery.threads.per.data.dir": 8,
+    "group.initial.rebalance.delay.ms": 0,
+    "offsets.topic.num.partitions": 4,
+    "transaction.state.log.num.partitions": 4,
+    "transaction.state.log.min.isr": 1,
+    # Cheap partitions: both indexes of a segment are allocated whole, and the cleaner's buffer (128 MB by default) is heap.
+    "log.index.size.max.bytes": 16384,
+    "log.segment.bytes": 16 << 20,
+    "log.cleaner.dedupe.buffer.size": 4 << 20,
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """One broker or controller: its ports, its directory, its files."""
+
+    node_id: int
+    role: str  # "broker" or "controller"
+    directory: Path
+    port: int  # client listener of a broker, controller listener of a controller
+    replication_port: int | None = None
+    rack: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.role}-{self.node_id}"
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def data_dir(self) -> Path:
+        return self.directory / "data"
+
+    @property
+    def properties_file(self) -> Path:
+        return self.directory / "server.properties"
+
+    @property
+    def log_file(self) -> Path:
+        """The node's server.log: INFO lines with timestamps."""
+        return self.directory / "server.log"
+
+    @property
+    def console_file(self) -> Path:
+        """stdout and stderr of the JVM: out-of-memory reports, thread dumps."""
+        return self.directory / "console.log"
+
+
+def broker_properties(
+    node: Node,
+    controllers: list[Node],
+    *,
+    brokers: int,
+    session_timeout: float,
+    security: ListenerSecurity,
+    overrides: Mapping[str, object],
+) -> dict[str, object]:
+    replication_factor = min(3, brokers)
+    properties = {
+        **COMMON,
+        **BROKER,
+        **_identity(node, controllers, session_timeout),
+        "process.roles": "broker",
+        "listeners": f"{CLIENT}://{node.address},{REPLICATION}://{HOST}:{node.replication_port}",
+        "inter.broker.listener.name": REPLICATION,
+        "listener.security.protocol.map": f"{CLIENT}:{security.protocol},{REPLICATION}:PLAINTEXT,{CONTROLLER}:PLAINTEXT",
+        "offsets.topic.replication.factor": replication_factor,
+        "transaction.state.log.replication.factor": replication_factor,
+        **security.broker_properties(CLIENT),
+        **overrides,
+    }
+    return properties if node.rack is None else {**properties, "broker.rack": node.rack}
+
+
+def controller_properties(
+    node: Node, controllers: list[Node], session_timeout: float, overrides: Mapping[str, object]
+) -> dict[str, object]:
+    return {
+        **COMMON,
+        **_identity(node, controllers, session_timeout),
+        "process.roles": "controller",
+        "listeners": f"{CONTROLLER}://{node.address}",
+        "listener.security.protocol.map": f"{CONTROLLER}:PLAINTEXT",
+        **overrides,
+    }
+
+
+def _identity(node: Node, controllers: list[Node], session_timeout: float) -> dict[str, object]:
+    return {
+        "node.id": node.node_id,
+        "log.dirs": node.data_dir,
+        "controller.listener.names": CONTROLLER,
+        "controller.quorum.voters": ",".join(f"{voter.node_id}@{voter.address}" for voter in controllers),
+        "broker.session.timeout.ms": int(session_timeout * 1000),
+    }
+
+
+def write(path: Path, properties: Mapping[str, object]) -> None:
+    path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))

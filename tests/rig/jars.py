@@ -1,0 +1,131 @@
+"""Kafka's jars from Maven Central, by version, in a cache that every checkout of a user shares."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from rig.errors import RigError
+from rig.java import find_java
+
+DEFAULT_VERSION = "4.3.1"
+SLF4J_VERSION = "1.7.36"  # the slf4j-api that Kafka 3.9 to 4.3 bring along; without a binding broker logs stay empty
+DOWNLOAD_SECONDS = 900
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>rig</groupId><artifactId>kafka-jars</artifactId><version>1</version>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+IVY = """<ivy-module version="2.0">
+  <info organisation="rig" module="kafka-jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+
+
+def default_version() -> str:
+    """KAFKA_VERSION of the environment, else the version that the project is developed against."""
+    return os.environ.get("KAFKA_VERSION") or DEFAULT_VERSION
+
+
+def cache_root() -> Path:
+    """KAFKA_RECOVERY_CACHE, else the user's cache directory."""
+    named = os.environ.get("KAFKA_RECOVERY_CACHE")
+    if named:
+        return Path(named).expanduser().resolve()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "streamops-kafka-recovery"
+
+
+def libs(version: str | None = None, with_tool: str | None = None, say: Callable[[str], None] = lambda line: None) -> Path:
+    """Directory with the jars of a Kafka version, downloaded on first use.
+
+    `with_tool` is "maven" or "ivy"; by default Maven where `mvn` is installed, else the Ivy jar inside PySpark.
+    Processes that ask at the same time wait for one download. Raises RigError when the download fails.
+    """
+    version = version or default_version()
+    home = cache_root() / f"kafka-{version}"
+    target = home / "libs"
+    if target.is_dir():
+        return target
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.is_dir():
+            return target
+        tool = with_tool or ("maven" if shutil.which("mvn") else "ivy")
+        say(f"downloading Kafka {version} from Maven Central with {tool} (about 80 MB, once)")
+        with tempfile.TemporaryDirectory(prefix="download-", dir=home) as scratch:
+            download = Path(scratch)
+            {"maven": _with_maven, "ivy": _with_ivy}[tool](version, download)
+            _check(version, download / "libs", tool)
+            _keep_one_binding(download / "libs")
+            (download / "libs").rename(target)
+    return target
+
+
+def _coordinates(version: str) -> list[tuple[str, str, str]]:
+    return [
+        ("org.apache.kafka", "kafka_2.13", version),
+        ("org.apache.kafka", "kafka-tools", version),
+        ("org.slf4j", "slf4j-simple", SLF4J_VERSION),
+    ]
+
+
+def _with_maven(version: str, download: Path) -> None:
+    rows = [
+        f"    <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{number}</version></dependency>"
+        for group, artifact, number in _coordinates(version)
+    ]
+    (download / "pom.xml").write_text(POM.format(dependencies="\n".join(rows)))
+    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={download / 'libs'}"]
+    _run(["mvn", "--batch-mode", "--quiet", *goal], download, version)
+
+
+def _with_ivy(version: str, download: Path) -> None:
+    spec = find_spec("pyspark")
+    found = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar")) if spec and spec.origin else []
+    if not found:
+        raise RigError(
+            "neither mvn nor PySpark's Ivy jar is there to download Kafka with: install Maven, or pip install -r requirements-dev.txt"
+        )
+    rows = [f'    <dependency org="{group}" name="{artifact}" rev="{number}"/>' for group, artifact, number in _coordinates(version)]
+    (download / "ivy.xml").write_text(IVY.format(dependencies="\n".join(rows)))
+    pattern = f"{download}/libs/[artifact]-[revision](-[classifier]).[ext]"
+    options = ["-ivy", "ivy.xml", "-cache", str(cache_root() / "ivy"), "-types", "jar", "bundle", "-retrieve", pattern]
+    _run([find_java(), "-jar", str(found[-1]), *options], download, version)
+
+
+def _run(argv: list[str], where: Path, version: str) -> None:
+    try:
+        done = subprocess.run(argv, cwd=where, capture_output=True, text=True, check=False, timeout=DOWNLOAD_SECONDS)
+    except subprocess.TimeoutExpired as late:
+        raise RigError(f"downloading Kafka {version} took more than {DOWNLOAD_SECONDS} s: {' '.join(argv)}") from late
+    if done.returncode:
+        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        raise RigError(
+            f"downloading Kafka {version} failed (does that version exist? is Maven Central reachable?): {' '.join(argv)}\n{tail}"
+        )
+
+
+def _check(version: str, where: Path, tool: str) -> None:
+    wanted = [f"{artifact}-{number}.jar" for _group, artifact, number in _coordinates(version)]
+    missing = [name for name in [*wanted, f"kafka-clients-{version}.jar"] if not (where / name).is_file()]
+    if missing:
+        raise RigError(f"{tool} reported success but did not bring {', '.join(missing)}")
+
+
+def _keep_one_binding(where: Path) -> None:
+    """Kafka 3.9 brings slf4j-reload4j, and with two bindings on the classpath it is chance which one gets the log lines."""
+    for jar in where.glob("slf4j-reload4j-*.jar"):
+        jar.unlink()

@@ -1,0 +1,207 @@
+"""The nodes of one KRaft cluster as JVM processes: made, started, stopped, killed, paused."""
+
+import dataclasses
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rig import config, jars, java, storage
+from rig.config import Node
+from rig.errors import RigError
+from rig.listeners import ListenerSecurity, Plaintext
+from rig.ports import PortBlock
+from rig.process import Processes
+
+JVM_OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true"]
+FIRST_CONTROLLER_ID = 101
+TERMINATE_SECONDS = 90.0
+
+
+def silent(line: str) -> None:
+    """Progress lines that nobody wants to see."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How a cluster is to be.
+
+    properties       go into every node's server.properties, over the rig's own
+    session_timeout  seconds until a silent broker is fenced
+    elr              eligible leader replicas on or off; None is the release's default
+    racks            one per broker
+    keep             leave the cluster's directory behind
+    """
+
+    name: str = "kafka"
+    brokers: int = 4
+    controllers: int = 1
+    version: str = dataclasses.field(default_factory=jars.default_version)
+    properties: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    heap: str = "256m"
+    session_timeout: float = 3.0
+    elr: bool | None = None
+    racks: Sequence[str] | None = None
+    security: ListenerSecurity = dataclasses.field(default_factory=Plaintext)
+    keep: bool = False
+
+
+class Nodes:
+    """Brokers 1, 2, 3, ... and controllers 101, 102, ..., whose processes die with the process that started them."""
+
+    def __init__(self, settings: Settings, say: Callable[[str], None] = silent) -> None:
+        """`say` gets progress lines."""
+        self.settings = settings
+        self.cluster_id = storage.random_id()
+        self.directory = Path(tempfile.mkdtemp(prefix=f"rig-{settings.name}-"))
+        self._say = say
+        self._ports = PortBlock()
+        self._processes: Processes | None = None
+        self._session_timeout = settings.session_timeout
+        self._paused: set[int] = set()
+        self.brokers = {node_id: self._broker(node_id) for node_id in range(1, settings.brokers + 1)}
+        self.controllers = {
+            node_id: Node(node_id, "controller", self.directory / f"controller-{node_id}", self._ports.take())
+            for node_id in range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + settings.controllers)
+        }
+        self.nodes = self.controllers | self.brokers
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+    @property
+    def libs(self) -> Path:
+        """Directory of this cluster's Kafka jars."""
+        return jars.libs(self.settings.version, say=self.say)
+
+    def say(self, line: str) -> None:
+        """Report progress, with the cluster's name in front."""
+        self._say(f"[{self.name}] {line}")
+
+    def start_processes(self) -> None:
+        """Format the storage and start all nodes side by side."""
+        for node in self.nodes.values():
+            node.directory.mkdir(parents=True)
+            self._write_properties(node)
+        elr = self.settings.elr
+        features = [] if elr is None else [f"eligible.leader.replicas.version={int(elr)}"]
+        storage.format_nodes(self.libs, self.cluster_id, list(self.nodes.values()), features)
+        self._processes = Processes(keep_open=[self._ports.lock_fd])
+        self.say(f"starting Kafka {self.settings.version}: {len(self.controllers)} controllers, {len(self.brokers)} brokers")
+        self.start_node(*self.nodes)
+
+    def stop_processes(self) -> None:
+        """Kill all nodes and remove their directory (unless it is to be kept). Harmless when called twice."""
+        if self._processes is not None:
+            self._processes.close()
+            self._processes = None
+        self._ports.release()
+        if not self.settings.keep:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def kill(self, *node_ids: int) -> None:
+        """SIGKILL. The cluster notices when the session times out."""
+        for node_id in node_ids:
+            self._signal(node_id, signal.SIGKILL)
+        self._wait_for_end(node_ids, seconds=20)
+
+    def terminate(self, *node_ids: int, seconds: float = TERMINATE_SECONDS) -> None:
+        """Controlled shutdown: a broker hands its leaderships over, leaves the ISRs, and is fenced at once."""
+        for node_id in node_ids:
+            self._signal(node_id, signal.SIGTERM)
+        self._wait_for_end(node_ids, seconds)
+
+    def pause(self, *node_ids: int) -> None:
+        """SIGSTOP: the node's ports stay open, and nothing answers."""
+        for node_id in node_ids:
+            self._paused.add(node_id)
+            self._signal(node_id, signal.SIGSTOP)
+
+    def resume(self, *node_ids: int) -> None:
+        """SIGCONT."""
+        for node_id in node_ids:
+            self._signal(node_id, signal.SIGCONT)
+            self._paused.discard(node_id)
+
+    def start_node(self, *node_ids: int) -> None:
+        """Start brokers or controllers with the storage they have. Does not wait until they are of use."""
+        jvm_options = [f"-Xms{self.settings.heap}", f"-Xmx{self.settings.heap}", *JVM_OPTIONS]
+        for node_id in node_ids:
+            node = self.nodes[node_id]
+            options = [*jvm_options, *java.logging_options(node.log_file), f"-Dkafka.logs.dir={node.directory}"]
+            argv = java.command(self.libs, "kafka.Kafka", str(node.properties_file), jvm_options=options)
+            self._running().start(node.name, argv, node.console_file)
+
+    def is_running(self, node_id: int) -> bool:
+        """Whether the node's process exists. A paused one does."""
+        return self._processes is not None and self._processes.returncode(self.nodes[node_id].name) is None
+
+    def answering(self) -> list[Node]:
+        """Brokers that run and are not paused."""
+        return [node for node in self.brokers.values() if node.node_id not in self._paused and self.is_running(node.node_id)]
+
+    def pid(self, node_id: int) -> int:
+        """Process id of the node's latest JVM."""
+        return self._running().pids[self.nodes[node_id].name]
+
+    def log_file(self, node_id: int) -> Path:
+        """The node's server.log: INFO lines with timestamps."""
+        return self.nodes[node_id].log_file
+
+    def fail_if_ended(self, node_ids: Iterable[int]) -> None:
+        """Raise RigError, with the last lines of its log, for a node that should run and does not."""
+        for node_id in node_ids:
+            if self.is_running(node_id):
+                continue
+            node = self.nodes[node_id]
+            lines = [line for path in (node.log_file, node.console_file) if path.exists() for line in path.read_text().splitlines()[-10:]]
+            raise RigError(f"cluster {self.name}: {node.name} is not running. Its log {node.log_file} ends with:\n" + "\n".join(lines))
+
+    def set_session_timeout(self, seconds: float) -> None:
+        """Start the controllers again with another session timeout. Which brokers are fenced stays as it is."""
+        self._session_timeout = seconds
+        self.terminate(*self.controllers)
+        for node in self.controllers.values():
+            self._write_properties(node)
+        self.start_node(*self.controllers)
+
+    def _broker(self, node_id: int) -> Node:
+        racks = self.settings.racks
+        directory = self.directory / f"broker-{node_id}"
+        rack = racks[node_id - 1] if racks else None
+        return Node(node_id, "broker", directory, port=self._ports.take(), replication_port=self._ports.take(), rack=rack)
+
+    def _write_properties(self, node: Node) -> None:
+        controllers, settings = list(self.controllers.values()), self.settings
+        if node.role == "controller":
+            properties = config.controller_properties(node, controllers, self._session_timeout, settings.properties)
+        else:
+            properties = config.broker_properties(
+                node,
+                controllers,
+                brokers=len(self.brokers),
+                session_timeout=self._session_timeout,
+                security=settings.security,
+                overrides=settings.properties,
+            )
+        config.write(node.properties_file, properties)
+
+    def _running(self) -> Processes:
+        if self._processes is None:
+            raise RigError(f"cluster {self.name} is not started")
+        return self._processes
+
+    def _signal(self, node_id: int, number: signal.Signals) -> None:
+        if not self._running().signal(self.nodes[node_id].name, number):
+            raise RigError(f"cluster {self.name}: {self.nodes[node_id].name} is not running, cannot send {number.name}")
+
+    def _wait_for_end(self, node_ids: Iterable[int], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        for node_id in node_ids:
+            node = self.nodes[node_id]
+            if not self._running().wait(node.name, max(0.0, deadline - time.monotonic())):
+                raise RigError(f"cluster {self.name}: {node.name} did not end within {seconds:g} s, see {node.log_file}")
+            self._paused.discard(node_id)
