@@ -15,6 +15,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reachability
@@ -185,6 +186,10 @@ class Cluster:
             self.unreachable[node] = _words(error)
         return answers
 
+    def unreachable_rows(self) -> list[dict[str, Any]]:
+        """What modules return as `unreachable_brokers`: `broker_id` and `reason`, sorted by id."""
+        return [{"broker_id": broker, "reason": reason} for broker, reason in sorted(self.unreachable.items())]
+
     # --- the state of things -------------------------------------------------------------------------------------
 
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
@@ -249,7 +254,7 @@ class Cluster:
         limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else messages.PARTITIONS_PER_PAGE
         found: list[PartitionState] = []
         while True:
-            page = self._ask(lambda names=names, start=start: messages.describe_topic_partitions(names, start, limit))
+            page = self._ask(partial(messages.describe_topic_partitions, names, start, limit))
             found += messages.read_topic_partitions(page)
             if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
                 return found
@@ -292,11 +297,7 @@ class Cluster:
         found: dict[int, dict[TopicPartition, messages.FetchedBatch]] = {node: {} for node in work}
         left = {node: dict(offsets) for node, offsets in work.items()}
         for size, per_request in FETCH_ROUNDS if retry_empty else FETCH_ROUNDS[:1]:
-            asked = {
-                node: (messages.fetch({key: offsets[key] for key in chunk}, size) for chunk in chunks(offsets, per_request))
-                for node, offsets in left.items()
-                if offsets
-            }
+            asked = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
             for node, answers in self._ask_each(asked).items():
                 found[node] |= _merged(map(messages.read_batches, answers))
             left = {
@@ -356,6 +357,10 @@ class Cluster:
         answer = self._ask(lambda: messages.elect_unclean(keys, self._timeout_ms), hedge_after=self._connection.request_timeout)
         refused = messages.error_name(answer.error_code)
         return dict.fromkeys(keys, refused) if refused else messages.read_election(answer)
+
+
+def _fetches(offsets: Mapping[TopicPartition, int], size: int, per_request: int) -> Iterator[Any]:
+    return (messages.fetch({key: offsets[key] for key in chunk}, size) for chunk in chunks(offsets, per_request))
 
 
 def _merged(parts: Iterable[dict[Any, Any]]) -> dict[Any, Any]:

@@ -11,7 +11,7 @@ clean leader, so the designated one is put first for the moment, and the others 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -184,11 +184,3 @@ def _judge(entry: Entry, state: PartitionState | None, error: str | None) -> Res
         reason = f"broker {entry.designated_leader} died before the election, the next best survivor {state.leader} leads"
         return Result.of(entry, ELECTED, reason, state.leader)
     return Result.of(entry, CLEAN_LEADER, f"broker {state.leader} came back from the ISR or ELR and was elected without loss", state.leader)
-
-
-def summary(results: Iterable[Result]) -> dict[str, int]:
-    """Count results per outcome."""
-    counts: dict[str, int] = {}
-    for result in results:
-        counts[result.outcome] = counts.get(result.outcome, 0) + 1
-    return counts

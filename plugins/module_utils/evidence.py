@@ -186,10 +186,12 @@ def _ask_once(cluster: Asked, wanted: Sequence[tuple[TopicPartition, int]]) -> R
     for key, broker in wanted:
         end = ends.get(broker, {}).get(key)
         fetched = heads.get(broker, {}).get(key) or tails.get(broker, {}).get(key)
-        if end is None or (end.error is None and fetched is None):
+        if end is not None and end.error:
+            logs[key, broker] = ReplicaLog(error=end.error)
+        elif end is None or fetched is None:
             logs[key, broker] = ReplicaLog(error=NO_ANSWER)
-        elif end.error or fetched.error:
-            logs[key, broker] = ReplicaLog(error=end.error or fetched.error)
+        elif fetched.error:
+            logs[key, broker] = ReplicaLog(error=fetched.error)
         else:
             logs[key, broker] = ReplicaLog(
                 None, fetched.log_start_offset, end.log_end_offset, fetched.high_watermark, end.partition_leader_epoch, fetched.batch

@@ -77,8 +77,3 @@ def workdir_arguments() -> dict[str, Any]:
         "run_id": {"type": "str", "required": True},
         "workdir": {"type": "path", "required": True},
     }
-
-
-def unreachable_rows(cluster: Cluster) -> list[dict[str, Any]]:
-    """What `unreachable_brokers` returns: broker id and reason, sorted by id."""
-    return [{"broker_id": broker, "reason": reason} for broker, reason in sorted(cluster.unreachable.items())]

@@ -104,7 +104,7 @@ unreachable_brokers:
 """
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments, unreachable_rows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     UNFENCED,
     in_recovery_order,
@@ -129,7 +129,7 @@ def partition_info(module: KafkaModule, cluster: Cluster) -> dict:
         "partitions": [state.as_dict() for state in chosen[: module.params["limit"] or None]],
         "brokers": brokers,
         "cluster_id": cluster.cluster_id,
-        "unreachable_brokers": unreachable_rows(cluster),
+        "unreachable_brokers": cluster.unreachable_rows(),
     }
 
 

@@ -116,7 +116,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files imp
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import (
     KafkaModule,
     partition_arguments,
-    unreachable_rows,
     workdir_arguments,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order, only_known, requested
@@ -162,7 +161,7 @@ def replica_log_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
         "counts": counts(found),
         "preview": preview,
         "table": table(preview),
-        "unreachable_brokers": unreachable_rows(cluster),
+        "unreachable_brokers": cluster.unreachable_rows(),
     }
 
 

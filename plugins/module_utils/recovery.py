@@ -1,0 +1,174 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One cluster's recovery: what is to be elected, the elections, and the results that they leave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
+    ALREADY_ONLINE,
+    CLEAN_LEADER,
+    ELECTED,
+    FAILED,
+    HELD,
+    OUTCOMES,
+    Entry,
+    Result,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order
+
+NOT_ALLOWED = "data_loss_not_allowed"
+# What an operator wants to see first.
+WORST_FIRST = (FAILED, "stale", HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
+
+
+class OtherClusterError(SpokenError):
+    """A plan was made for another cluster."""
+
+
+class Recovery:
+    """Files are proven writable when it is made, before anything is elected. `warnings` are for the operator."""
+
+    def __init__(self, cluster: Cluster, name: str, run_id: str, workdir: Path, duration: float, attempts: int) -> None:
+        self._cluster = cluster
+        self._header: dict[str, Any] = {"cluster": name, "cluster_id": cluster.cluster_id, "run_id": run_id, "plan_id": None}
+        self._duration = duration
+        self._attempts = attempts
+        self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl")
+        self._results_path = work_file(workdir, "results", run_id, name, suffix=".json")
+        self._entries: list[Entry] = []
+        self._results: list[Result] = []
+        self._repaired: list[str] = []
+        self.warnings: list[str] = []
+
+    def take_plan(self, plan: Mapping[str, Any], source: str) -> None:
+        """Take what a plan designates, holds and found online. A bare KIP-1275 file gets its evidence now."""
+        if "plan_id" not in plan:
+            rows = [{**row, "designated_leader": row["designatedLeader"]} for row in plan["partitions"]]
+            self.take_designations(rows, source)
+            return
+        if plan["cluster_id"] != self._cluster.cluster_id:
+            raise OtherClusterError(
+                f"{source} was made for cluster {plan['cluster']} ({plan['cluster_id']}), "
+                f"but bootstrap_servers leads to {self._cluster.cluster_id}; give each cluster its own plan"
+            )
+        self._header["plan_id"] = plan["plan_id"]
+        self._entries = [Entry.from_plan(row, plan["strategy"]) for row in plan["partitions"]]
+        self._results = [
+            Result(
+                row["topic"],
+                row["partition"],
+                HELD,
+                None,
+                row.get("candidate"),
+                row.get("evidence"),
+                f"{row['reason']}: {row['explanation']}",
+            )
+            for row in plan["held"]
+        ]
+        self._results += [
+            Result(row["topic"], row["partition"], ALREADY_ONLINE, row["leader"], None, None, f"broker {row['leader']} leads it")
+            for row in plan["online"]
+        ]
+
+    def take_designations(self, rows: Sequence[Mapping[str, Any]], source: str) -> None:
+        """Take leaders that an operator named; see `designated.collect` for what is refused."""
+        self._entries = collect(self._cluster, designations(rows, source), self._duration)
+
+    def hold_all(self) -> None:
+        """Elect nothing, because data loss is not allowed."""
+        reason = f"{NOT_ALLOWED}: set allow_data_loss (playbooks: -e kafka_recovery_allow_data_loss=true) to elect it"
+        self._results += [Result.of(entry, HELD, reason) for entry in self._entries]
+        self._tell_left_behind()
+
+    def predict(self) -> None:
+        """Say what `elect` would do."""
+        self._results += election.predict(self._cluster, self._entries)
+        self._tell_left_behind()
+
+    def elect(self) -> None:
+        """Repair what a killed run left, then elect all entries."""
+        with Journal(self._journal_path, self._cluster.cluster_id) as journal:
+            self._repaired = [f"{topic}-{partition}" for topic, partition in election.repair(self._cluster, journal)]
+            self._results += election.run(self._cluster, journal, self._entries, self._duration, self._attempts, election.elect_by_order)
+            if journal.left_behind():
+                election.repair(self._cluster, journal)
+        self._tell_left_behind()
+
+    def _tell_left_behind(self) -> None:
+        if not self._journal_path.exists():
+            return
+        with Journal(self._journal_path, self._cluster.cluster_id) as journal:
+            left = sorted(election.repair(self._cluster, journal, check_mode=True))
+        if left:
+            names = ", ".join(f"{topic}-{partition}" for topic, partition in left[:5])
+            self.warnings.append(
+                f"{len(left)} partitions still have the replica order of an election ({names}{', …' if len(left) > 5 else ''}); "
+                "run again with allow_data_loss to put their order back"
+            )
+
+    def write_results(self) -> str:
+        """Write the results file and return its path."""
+        document = {
+            **self._header,
+            "finished_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "summary": self._summary(),
+            "partitions": [
+                asdict(result) for result in sorted(self._results, key=lambda result: in_recovery_order((result.topic, result.partition)))
+            ],
+        }
+        write_private(self._results_path, json.dumps(document, indent=1).encode() + b"\n")
+        return str(self._results_path)
+
+    def _summary(self) -> dict[str, int]:
+        return {outcome: sum(1 for result in self._results if result.outcome == outcome) for outcome in OUTCOMES}
+
+    def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
+        """What the module returns: `failed` when an election failed, `changed` when a leader was elected."""
+        worst = sorted(
+            self._results, key=lambda result: (WORST_FIRST.index(result.outcome), *in_recovery_order((result.topic, result.partition)))
+        )
+        summary = self._summary()
+        report: dict[str, Any] = {
+            "changed": summary[ELECTED] > 0,
+            "summary": summary,
+            "results": [asdict(result) for result in worst[:preview]],
+            "repaired": self._repaired,
+            "unreachable_brokers": self._cluster.unreachable_rows(),
+        }
+        if summary[FAILED]:
+            first = worst[0]
+            report["failed"] = True
+            report["msg"] = (
+                f"{summary[FAILED]} of {len(self._results)} partitions failed, first {first.topic}-{first.partition}: {first.reason}"
+            )
+        if with_diff:
+            report["diff"] = self._diff()
+        return report
+
+    def _diff(self) -> dict[str, str]:
+        outcomes = {(result.topic, result.partition): result for result in self._results}
+        before, after = [], []
+        for entry in self._entries:
+            result = outcomes[entry.key]
+            if result.outcome == ELECTED:
+                name = f"{entry.topic}-{entry.partition}: replicas {list(entry.replicas)}"
+                cuts = "".join(
+                    f", broker {row['broker_id']} truncates to offset {row['offset']} (-{row['records']})" for row in entry.truncated
+                )
+                before.append(f"{name}, no leader\n")
+                after.append(f"{name}, leader {result.leader}{cuts}\n")
+        return {"before": "".join(before), "after": "".join(after)}

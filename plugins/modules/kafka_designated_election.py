@@ -1,0 +1,197 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Elect exactly the replica that a plan or an operator designates, and prove it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_designated_election
+short_description: Elect designated leaders for partitions that have none
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Elects, for partitions without a live leader, the broker that a plan of M(streamops.kafka_recovery.kafka_recovery_plan) or O(partitions) designates.
+  - Reads every guard of the plan again, live, in the batch that elects. An entry whose cluster has moved on is V(stale) and left alone; the others go on.
+  - Works on every Kafka with KIP-460. The designated replica is put first in the replica order for the moment of the election and the order is put
+    back afterwards; a journal, written ahead, lets the next run put back what a killed run could not.
+  - Never touches a partition that has a live leader. A clean leader that comes back meanwhile is elected by Kafka instead, and reported as V(clean_leader).
+options:
+  plan:
+    description:
+      - Plan file. A bare KIP-1275 file, C({"partitions":[{"topic":"foo","partition":1,"designatedLeader":0}]}), is accepted too; evidence is then
+        collected live before anything is elected.
+      - Exactly one of O(plan) and O(partitions) is required.
+    type: path
+  partitions:
+    description: Partitions with the leader that each shall get. Evidence is collected live before anything is elected.
+    type: list
+    elements: dict
+    suboptions:
+      topic:
+        description: Name of the topic.
+        type: str
+        required: true
+      partition:
+        description: Number of the partition.
+        type: int
+        required: true
+      designated_leader:
+        description: Id of the broker that shall lead it.
+        type: int
+        required: true
+  allow_data_loss:
+    description:
+      - An unclean election gives up every record that the designated replica does not hold. Without V(true) nothing is written to the cluster and
+        every partition of the plan is reported as V(held) with the reason C(data_loss_not_allowed).
+    type: bool
+    default: false
+  duration:
+    description: Seconds within which failed elections are tried again, and within which brokers have to answer where evidence is collected live.
+    type: float
+    default: 30.0
+  election_attempts:
+    description: How often an election is tried (KIP-1275's recovery election attempts).
+    type: int
+    default: 3
+  preview:
+    description: Number of partitions to return in RV(results), those that were not elected first. All are in RV(results_path).
+    type: int
+    default: 20
+extends_documentation_fragment:
+  - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.partitions.workdir
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+    details: Runs all guards and writes nothing, no results file either.
+  diff_mode:
+    support: full
+    details: Shows leader, replica order and expected truncation of each partition, before and after.
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Elect what the plan designates
+  streamops.kafka_recovery.kafka_designated_election:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    plan: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}/{{ inventory_hostname }}.json"
+    allow_data_loss: true
+
+- name: Make broker 2 the leader of one partition
+  streamops.kafka_recovery.kafka_designated_election:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    partitions:
+      - {topic: orders, partition: 0, designated_leader: 2}
+    allow_data_loss: true
+"""
+
+RETURN = r"""
+summary:
+  description: Number of partitions per outcome.
+  returned: always
+  type: dict
+  sample: {elected: 118, already_online: 0, clean_leader: 1, held: 1, stale: 0, failed: 0}
+results:
+  description: The first partitions, those that were not elected first. RV(results[].leader) is V(null) where there is none.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - topic: orders
+      partition: 0
+      outcome: elected
+      leader: 2
+      designated_leader: 2
+      evidence: prefix
+      reason: null
+results_path:
+  description: File with all results, empty in check mode.
+  returned: always
+  type: str
+  sample: /var/lib/kafka-recovery/results/2026-11-21/east.json
+repaired:
+  description: Partitions whose replica order an earlier, killed run had left changed, and which was put back.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+unreachable_brokers:
+  description: Brokers that were asked and did not answer, with the reason.
+  returned: always
+  type: list
+  elements: dict
+  sample: []
+"""
+
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
+
+
+def designated_election(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params = module.params
+    recovery = Recovery(
+        cluster,
+        name=params["cluster"],
+        run_id=params["run_id"],
+        workdir=module.workdir,
+        duration=params["duration"],
+        attempts=params["election_attempts"],
+    )
+    if params["plan"]:
+        recovery.take_plan(planfile.load(params["plan"]), params["plan"])
+    else:
+        recovery.take_designations(params["partitions"], "option partitions")
+    if not params["allow_data_loss"]:
+        recovery.hold_all()
+    elif module.check_mode:
+        recovery.predict()
+    else:
+        recovery.elect()
+    path = "" if module.check_mode else recovery.write_results()
+    for warning in recovery.warnings:
+        module.ansible.warn(warning)
+    result = recovery.report(params["preview"], with_diff=module.ansible._diff)
+    return {**result, "results_path": path}
+
+
+def main() -> None:
+    """Run the module."""
+    designation = {
+        "topic": {"type": "str", "required": True},
+        "partition": {"type": "int", "required": True},
+        "designated_leader": {"type": "int", "required": True},
+    }
+    module = KafkaModule(
+        {
+            **workdir_arguments(),
+            "plan": {"type": "path"},
+            "partitions": {"type": "list", "elements": "dict", "options": designation},
+            "allow_data_loss": {"type": "bool", "default": False},
+            "duration": {"type": "float", "default": 30.0},
+            "election_attempts": {"type": "int", "default": 3},
+            "preview": {"type": "int", "default": 20},
+        },
+        mutually_exclusive=[("plan", "partitions")],
+        required_one_of=[("plan", "partitions")],
+    )
+    module.run(designated_election)
+
+
+if __name__ == "__main__":
+    main()
