@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +54,11 @@ class Connection:
     security_protocol: str = "PLAINTEXT"
     sasl_mechanism: str | None = None
     sasl_username: str | None = None
-    sasl_password: str | None = None
+    sasl_password: str | None = field(default=None, repr=False)
     ca_cert: str | None = None
     client_cert: str | None = None
     client_key: str | None = None
-    client_key_password: str | None = None
+    client_key_password: str | None = field(default=None, repr=False)
     validate_certs: bool = True
     request_timeout: float = 10.0
 

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Connection options: what each client is given, and which option is named when one cannot be used."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
+    CONNECTION_ARGUMENTS,
+    Connection,
+    ConnectionOptionError,
+)
+
+
+def params(**given: Any) -> dict[str, Any]:
+    return (
+        {name: spec.get("default") for name, spec in CONNECTION_ARGUMENTS.items()} | {"bootstrap_servers": ["a:9092", " b:9093 "]} | given
+    )
+
+
+def test_both_clients_get_the_same_connection() -> None:
+    connection = Connection.from_params(
+        params(security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_username="u", sasl_password="p", request_timeout=2.5)
+    )
+    python, librdkafka = connection.for_kafka_python(), connection.for_librdkafka()
+    assert python["bootstrap_servers"] == ["a:9092", "b:9093"]
+    assert librdkafka["bootstrap.servers"] == "a:9092,b:9093"
+    assert (
+        (python["sasl_plain_username"], python["sasl_plain_password"])
+        == (librdkafka["sasl.username"], librdkafka["sasl.password"])
+        == ("u", "p")
+    )
+    assert python["request_timeout_ms"] == librdkafka["socket.timeout.ms"] == 2500
+    assert python["security_protocol"] == librdkafka["security.protocol"] == "SASL_PLAINTEXT"
+
+
+def test_certificates_are_checked_unless_told_otherwise() -> None:
+    strict = Connection.from_params(params(security_protocol="SSL"))
+    loose = Connection.from_params(params(security_protocol="SSL", validate_certs=False))
+    assert strict.for_kafka_python()["ssl_context"].verify_mode == ssl.CERT_REQUIRED
+    assert strict.for_kafka_python()["ssl_context"].check_hostname
+    assert strict.for_librdkafka()["ssl.endpoint.identification.algorithm"] == "https"
+    assert loose.for_kafka_python()["ssl_context"].verify_mode == ssl.CERT_NONE
+    assert loose.for_librdkafka()["enable.ssl.certificate.verification"] is False
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"bootstrap_servers": []}, "bootstrap_servers is empty"),
+        ({"bootstrap_servers": ["kafka1"]}, "'kafka1' is not host:port"),
+        ({"bootstrap_servers": ["kafka1:0"]}, "'kafka1:0' is not host:port"),
+        ({"bootstrap_servers": ["kafka1:http"]}, "'kafka1:http' is not host:port"),
+        ({"request_timeout": 0.0}, "request_timeout"),
+        ({"ca_cert": "/nowhere/ca.pem"}, "ca_cert: there is no file /nowhere/ca.pem"),
+        ({"client_cert": "/nowhere/c.pem", "client_key": "/nowhere/k.pem"}, "client_cert: there is no file"),
+    ],
+)
+def test_the_option_is_named(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConnectionOptionError, match=words):
+        Connection.from_params(params(**given))
+
+
+def test_a_file_that_holds_no_certificate_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "ca.pem"
+    path.write_text("hello")
+    with pytest.raises(ConnectionOptionError, match="ca_cert"):
+        Connection.from_params(params(security_protocol="SSL", ca_cert=str(path))).for_kafka_python()
+
+
+def test_secrets_are_kept_out_of_logs_and_reprs() -> None:
+    secrets = {"sasl_password": "hush", "client_key_password": "hush"}
+    assert {name for name, spec in CONNECTION_ARGUMENTS.items() if spec.get("no_log")} == set(secrets)
+    assert "hush" not in repr(Connection.from_params(params(**secrets)))

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files of the workdir: private, whole, never through links, never outside."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import (
+    FileError,
+    replacing,
+    safe_name,
+    work_file,
+    write_private,
+)
+
+
+def test_files_and_directories_are_private(tmp_path: Path) -> None:
+    path = work_file(tmp_path / "work", "plans", "run-1", "east", suffix=".json")
+    write_private(path, b"{}")
+    assert path == tmp_path / "work" / "plans" / "run-1" / "east.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent, tmp_path / "work")} == {0o700}
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../east", "a/b", ".hidden", "a\n", "x" * 201, "ö"])
+def test_names_that_could_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FileError):
+        work_file(tmp_path, "plans", name, "east", suffix=".json")
+    with pytest.raises(FileError):
+        safe_name("cluster", name)
+
+
+def test_a_workdir_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "work").write_text("")
+    with pytest.raises(FileError, match=r"cannot write in .*work: .*; choose another workdir"):
+        work_file(tmp_path / "work", "plans", "run", "east", suffix=".json")
+
+
+def test_links_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(FileError, match="symbolic link"):
+        work_file(tmp_path / "link", "plans", "run", "east", suffix=".json")
+    (tmp_path / "east.json").symlink_to(tmp_path / "target")
+    with pytest.raises(FileError, match="symbolic link"):
+        write_private(tmp_path / "east.json", b"")
+    assert not (tmp_path / "target").exists()
+
+
+def test_an_interrupted_write_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "east.json"
+    write_private(path, b"old")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as stream:
+        stream.write(b"new")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]

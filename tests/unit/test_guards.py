@@ -1,0 +1,93 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Guards: an entry is elected only where nothing has moved since its evidence was gathered."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Live, needs_reorder, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+
+KEY = ("orders", 0)
+ENTRY = Entry(
+    topic="orders", partition=0, designated_leader=2, best_first=(2, 3, 1), topic_id="id", leader_epoch=4, replicas=(1, 2, 3),
+    survivors={2: (1, 121), 3: (0, 100)}, evidence="prefix", strategy="balanced",
+)  # fmt: skip
+STATE = PartitionState("orders", 0, "id", -1, 4, (1, 2, 3), (), (1,), (), (1,))
+
+
+def log(epoch: int, end: int) -> ReplicaLog:
+    return ReplicaLog(None, 0, end, 0, 4, LastBatch(end - 1, end - 1, epoch, 7, 0))
+
+
+LIVE = Live(
+    states={KEY: STATE},
+    broker_states={1: "fenced", 2: "unfenced", 3: "unfenced"},
+    logs={(KEY, 2): log(1, 121), (KEY, 3): log(0, 100)},
+    reassigning=set(),
+)
+
+
+def with_state(**fields: Any) -> Live:
+    return replace(LIVE, states={KEY: replace(STATE, **fields)})
+
+
+def test_nothing_moved_nothing_refused() -> None:
+    assert refusal(ENTRY, LIVE) is None
+
+
+@pytest.mark.parametrize(
+    ("live", "outcome", "words"),
+    [
+        (replace(LIVE, states={}), "stale", "deleted"),
+        (with_state(topic_id="another"), "stale", "created anew"),
+        (with_state(leader=3), "already_online", "broker 3 leads it"),
+        (with_state(leader_epoch=5), "stale", "leader epoch went from 4 to 5"),
+        (with_state(replicas=(1, 2, 4)), "stale", r"\[1, 2, 4\], no longer \[1, 2, 3\]"),
+        (replace(LIVE, broker_states={1: "fenced", 2: "fenced", 3: "unfenced"}), "stale", "broker 2 is not alive"),
+        (replace(LIVE, broker_states={1: "fenced", 2: "coming_back", 3: "unfenced"}), "stale", "broker 2 is not alive"),
+        (replace(LIVE, broker_states={1: "unfenced", 2: "unfenced", 3: "unfenced"}), "stale", "broker 1 came back"),
+        (replace(LIVE, logs={**LIVE.logs, (KEY, 2): log(1, 120)}), "stale", "ends at offset 120"),
+        (replace(LIVE, logs={**LIVE.logs, (KEY, 3): log(1, 100)}), "stale", "broker 3 .* in epoch 1"),
+        (replace(LIVE, logs={**LIVE.logs, (KEY, 3): ReplicaLog("NO_ANSWER")}), "stale", "broker 3 does not answer"),
+        (replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}), "held", "wait_for_clean_leader: broker 1"),
+    ],
+)
+def test_what_moved_is_named(live: Live, outcome: str, words: str) -> None:
+    result = refusal(ENTRY, live)
+    assert result is not None
+    assert result.outcome == outcome
+    assert re.search(words, result.reason or "")
+
+
+def test_a_survivor_that_is_not_designated_may_die() -> None:
+    """The winner's log holds all that the lost one held: nothing changed for the decision."""
+    assert refusal(ENTRY, replace(LIVE, broker_states={1: "fenced", 2: "unfenced", 3: "fenced"})) is None
+
+
+def test_aggressive_does_not_wait_for_a_clean_leader() -> None:
+    coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
+    assert refusal(replace(ENTRY, strategy="aggressive"), coming) is None
+
+
+def test_a_reassignment_is_an_obstacle_where_the_order_would_have_to_change() -> None:
+    live = replace(LIVE, reassigning={KEY})
+    assert refusal(ENTRY, live) is None, "broker 1 is dead, 2 and 3 already stand best-first"
+    result = refusal(replace(ENTRY, designated_leader=3, best_first=(3, 2, 1)), live)
+    assert result is not None
+    assert (result.outcome, result.reason) == (
+        "held", "reassignment_in_progress: a new replica order would replace it; let it complete or cancel it"
+    )  # fmt: skip
+
+
+def test_a_broker_that_is_coming_back_counts_for_the_order() -> None:
+    """Broker 1 stands first: unfenced just before the election it would win, although nobody has seen its log."""
+    assert needs_reorder(ENTRY, replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}))

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The journal: what a killed run left is found again; what it had not begun, and what was restored, is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal, JournalError, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+
+ORDER = ChangedOrder("orders", 0, "id", (1, 2, 3), (3, 1, 2))
+LATER = ChangedOrder("orders", 0, "id", (3, 1, 2), (2, 3, 1))
+
+
+def state(replicas: tuple[int, ...], topic_id: str = "id") -> PartitionState:
+    return PartitionState("orders", 0, topic_id, -1, 0, replicas, (), (), (), ())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "east.jsonl"
+
+
+def test_an_intent_without_its_end_is_found_by_the_next_run(path: Path) -> None:
+    with Journal(path, "abc") as journal:
+        journal.intend([ORDER])
+    with Journal(path, "abc") as journal:
+        assert journal.left_behind() == {("orders", 0): (ORDER,)}
+        journal.close_all()
+    with Journal(path, "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+def test_what_was_restored_is_not_left_behind(path: Path) -> None:
+    with Journal(path, "abc") as journal:
+        journal.close(journal.intend([ORDER]))
+        assert journal.left_behind() == {}
+    with Journal(path, "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+def test_a_journal_cut_off_at_any_byte_is_read_up_to_there(path: Path) -> None:
+    with Journal(path, "abc") as journal:
+        journal.close(journal.intend([ORDER]))
+        journal.intend([LATER])
+    whole = path.read_bytes()
+    ends = [position + 1 for position, byte in enumerate(whole) if byte == ord("\n")]
+    for length in range(len(whole) + 1):
+        path.write_bytes(whole[:length])
+        with Journal(path, "abc") as journal:
+            left = journal.left_behind()
+            journal.close_all()
+        lines = sum(1 for end in ends if end <= length)
+        assert left == [{}, {("orders", 0): (ORDER,)}, {}, {("orders", 0): (LATER,)}][lines]
+
+
+def test_a_second_run_is_locked_out_while_the_first_one_works(path: Path) -> None:
+    with Journal(path, "abc"), pytest.raises(JournalError, match=r"another run .*east\.jsonl"), Journal(path, "abc"):
+        pass
+    with Journal(path, "abc"):
+        pass
+
+
+def test_a_journal_of_another_cluster_is_refused(path: Path) -> None:
+    with Journal(path, "abc") as journal:
+        journal.intend([ORDER])
+    with pytest.raises(JournalError, match="belongs to cluster abc, not to xyz"), Journal(path, "xyz"):
+        pass
+
+
+@pytest.mark.parametrize("line", ["nonsense\n", "{}\n", '{"kind":"intent","id":"1","cluster_id":"abc","orders":[{}]}\n', "[]\n"])
+def test_a_foreign_line_is_refused_with_its_number(path: Path, line: str) -> None:
+    with Journal(path, "abc") as journal:
+        journal.intend([ORDER])
+    path.write_text(path.read_text() + line)
+    with pytest.raises(JournalError, match="line 2"), Journal(path, "abc"):
+        pass
+
+
+def test_a_symbolic_link_is_refused(path: Path, tmp_path: Path) -> None:
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileError, match="symbolic link"), Journal(path, "abc"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_only_our_own_order_is_put_back() -> None:
+    left = {("orders", 0): (ORDER,)}
+    assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
+    assert to_restore(left, {("orders", 0): state((1, 2, 3))}) == {}, "it stands as it was"
+    assert to_restore(left, {("orders", 0): state((2, 3, 1))}) == {}, "somebody else has set this order"
+    assert to_restore(left, {("orders", 0): state((3, 1, 2), "new")}) == {}, "another topic of that name"
+    assert to_restore(left, {}) == {}
+
+
+def test_two_killed_runs_in_a_row_lead_back_to_the_first_order() -> None:
+    left = {("orders", 0): (ORDER, LATER)}
+    assert to_restore(left, {("orders", 0): state((2, 3, 1))}) == {("orders", 0): (1, 2, 3)}
+    assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}

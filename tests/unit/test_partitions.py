@@ -1,0 +1,114 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Partitions: requests are understood or refused with their place; states are told apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    PartitionError,
+    PartitionState,
+    chunks,
+    in_recovery_order,
+    only_known,
+    requested,
+    select,
+)
+
+
+def state(topic: str = "orders", partition: int = 0, **fields: Any) -> PartitionState:
+    given_fields: dict[str, Any] = {
+        "topic_id": "id", "leader": -1, "leader_epoch": 0, "replicas": (1, 2, 3), "isr": (), "eligible_leader_replicas": (),
+        "last_known_elr": (), "offline_replicas": (1,),
+    } | fields  # fmt: skip
+    return PartitionState(topic, partition, **given_fields)
+
+
+def test_both_forms_of_file_name_the_same_partitions(tmp_path: Path) -> None:
+    kip_1275, kip_460 = tmp_path / "a.json", tmp_path / "b.json"
+    kip_1275.write_text('{"partitions": [{"topic": "foo", "partitions": [3, 0]}, {"topic": "bar", "partitions": [1]}]}')
+    kip_460.write_text(json.dumps({"partitions": [{"topic": t, "partition": p} for t, p in (("foo", 0), ("bar", 1), ("foo", 3))]}))
+    assert requested(None, str(kip_1275)) == requested(None, str(kip_460)) == [("bar", 1), ("foo", 0), ("foo", 3)]
+
+
+def test_internal_topics_come_first() -> None:
+    keys = [("a", 0), ("__consumer_offsets", 9), ("__transaction_state", 30), ("b", 1)]
+    assert sorted(keys, key=in_recovery_order) == [("__transaction_state", 30), ("__consumer_offsets", 9), ("a", 0), ("b", 1)]
+
+
+def test_nothing_named_means_all_offline_partitions() -> None:
+    assert requested(None, None) is None
+    assert requested([], None) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"partitions": [\n  {"topic": "foo", partition: 1}]}', "line 2, column 20"),
+        ("[1, 2]", "expected"),
+        ('{"partitions": []}', "expected"),
+        ('{"partitions": [{"topic": "foo"}]}', "entry 1"),
+        ('{"partitions": [{"topic": "foo", "partitions": []}]}', "empty"),
+        ('{"partitions": [{"topic": "foo", "partition": -1}]}', "not negative"),
+        ('{"partitions": [{"topic": "foo", "partition": true}]}', "entry 1"),
+        ('{"partitions": [{"topic": "foo", "partition": 1}, {"topic": "foo", "partitions": [2, 1]}]}', "foo-1 is named twice"),
+    ],
+)
+def test_a_bad_file_is_refused_with_file_and_place(tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "partitions.json"
+    path.write_text(content)
+    with pytest.raises(PartitionError) as refused:
+        requested(None, str(path))
+    assert words in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.one_of(st.binary(max_size=60), st.text(alphabet='{}[]":,topicpartitions0123-', max_size=60).map(str.encode)))
+def test_any_file_is_understood_or_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "any.json"
+    path.write_bytes(content)
+    try:
+        found = requested(None, str(path))
+    except PartitionError:
+        return
+    assert found is not None and all(partition >= 0 for _, partition in found)
+
+
+def test_unknown_topics_and_partitions_are_all_named() -> None:
+    known = {state().key: state()}
+    with pytest.raises(PartitionError, match=r"no topic payments .* and no partition orders-7, orders-8"):
+        only_known([("orders", 0), ("orders", 7), ("payments", 1), ("orders", 8)], known)
+
+
+def test_states_of_partitions() -> None:
+    online = state(partition=1, leader=2, isr=(2, 3))
+    lost = state(partition=2)
+    with_elr = state(partition=3, eligible_leader_replicas=(1,))
+    dead_leader = state(partition=4, leader=1, isr=(1,))
+    partitions = [online, lost, with_elr, dead_leader]
+
+    def numbers(wanted: str, min_isr: int = 1) -> list[int]:
+        return [found.partition for found in select(wanted, partitions, {2, 3}, {"orders": min_isr})]
+
+    assert numbers("all") == [1, 2, 3, 4]
+    assert numbers("offline") == [2, 3, 4], "a leader on a broker that is not alive is no live leader"
+    assert numbers("elr_recoverable") == [3, 4]
+    assert numbers("under_replicated") == [1, 2, 3, 4]
+    assert numbers("under_min_isr") == [2, 3]
+    assert numbers("under_min_isr", min_isr=5) == [1, 2, 3, 4], "KIP-966: never more than the replication factor"
+
+
+@given(st.lists(st.integers()), st.integers(1, 5))
+def test_chunks_lose_nothing(items: list[int], size: int) -> None:
+    cut = list(chunks(items, size))
+    assert [item for chunk in cut for item in chunk] == items
+    assert all(0 < len(chunk) <= size for chunk in cut)

@@ -1,0 +1,88 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The landing file: a good one is read back, anything else is refused with a reason."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.snapshot import SnapshotError
+
+HEADER = {"cluster": "east", "cluster_id": "abc", "run_id": "r1", "collected_at": "2026-11-21T04:00:00Z", "backend": "compat"}
+ROWS = [{"kind": "broker", "broker_id": 1}, {"kind": "partition", "topic": "ördérs", "partition": 0}]
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Path:
+    path = tmp_path / "east.jsonl"
+    assert snapshot.write(path, HEADER, ROWS) == len(ROWS)
+    return path
+
+
+def test_what_was_written_is_valid_and_private(landing: Path) -> None:
+    assert snapshot.check(landing) == {"kind": "header", "schema": 1, **HEADER}
+    assert stat.S_IMODE(landing.stat().st_mode) == 0o600
+    assert [path.name for path in landing.parent.iterdir()] == ["east.jsonl"], "nothing is left beside it"
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError, match="there is no landing file"):
+        snapshot.check(tmp_path / "west.jsonl")
+
+
+def test_every_truncation_is_refused(landing: Path) -> None:
+    whole = landing.read_bytes()
+    for length in range(len(whole)):
+        landing.write_bytes(whole[:length])
+        with pytest.raises(SnapshotError):
+            snapshot.check(landing)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(position=st.integers(0), change=st.integers(1, 255))
+def test_every_changed_byte_is_refused(tmp_path: Path, position: int, change: int) -> None:
+    path = tmp_path / "east.jsonl"
+    snapshot.write(path, HEADER, ROWS)
+    content = bytearray(path.read_bytes())
+    content[position % len(content)] ^= change
+    path.write_bytes(content)
+    with pytest.raises(SnapshotError):
+        snapshot.check(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "header"),
+        (b"{}\n", "header"),
+        (b'{"kind":"header","schema":2}\n', "schema 2"),
+        (b'{"kind":"header","schema":1,"cluster":"east"}\n', "lacks cluster_id, run_id"),
+        (b"\x00\xff\n", "header"),
+    ],
+)
+def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "east.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(SnapshotError, match=reason):
+        snapshot.check(path)
+
+
+def test_a_failed_write_leaves_the_old_file(landing: Path) -> None:
+    before = landing.read_bytes()
+
+    def rows() -> Iterator[dict]:
+        yield ROWS[0]
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        snapshot.write(landing, HEADER, rows())
+    assert landing.read_bytes() == before
+    assert [path.name for path in landing.parent.iterdir()] == ["east.jsonl"]
