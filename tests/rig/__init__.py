@@ -2,6 +2,23 @@
 
 from rig.admin import NewTopic, PartitionState, TopicPartition
 from rig.cluster import KafkaCluster
+from rig.damage import Case, Damage, Kept
 from rig.errors import RigError
+from rig.scenarios import SCENARIOS, Plot, Roles, many
+from rig.stock import elect_unclean
 
-__all__ = ["KafkaCluster", "NewTopic", "PartitionState", "RigError", "TopicPartition"]
+__all__ = [
+    "SCENARIOS",
+    "Case",
+    "Damage",
+    "KafkaCluster",
+    "Kept",
+    "NewTopic",
+    "PartitionState",
+    "Plot",
+    "RigError",
+    "Roles",
+    "TopicPartition",
+    "elect_unclean",
+    "many",
+]

@@ -13,12 +13,15 @@ from kafka.protocol.admin import (
     DescribeQuorumRequest,
     DescribeTopicPartitionsRequest,
 )
+from kafka.protocol.consumer import ListOffsetsRequest
 
 from rig.errors import RigError
 from rig.rpc import ask
 
 Address = tuple[str, int]
 TopicPartition = tuple[str, int]
+DEBUGGING_REPLICA = -2  # a follower answers this one
+LATEST_OFFSET = -1
 PARTITIONS_PER_REQUEST = 2000  # more makes a controller's single batch of records too big
 
 
@@ -86,6 +89,27 @@ def describe(node: Address, topics: Iterable[str], seconds: float) -> list[Parti
         cursor = kind.Cursor(topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index)
         wanted = [topic for topic in wanted if topic.name >= cursor.topic_name]
     return sorted(states, key=lambda state: (state.topic, state.partition))
+
+
+def log_end_offsets(node: Address, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:
+    """Where this broker's own replicas end, also where it is no leader."""
+    kind = ListOffsetsRequest.ListOffsetsTopic
+    rows = [
+        kind(
+            name=topic,
+            partitions=[
+                kind.ListOffsetsPartition(partition_index=index, timestamp=LATEST_OFFSET, current_leader_epoch=-1) for _topic, index in keys
+            ],
+        )
+        for topic, keys in itertools.groupby(sorted(partitions), key=lambda key: key[0])
+    ]
+    answer = ask(node, ListOffsetsRequest[6](replica_id=DEBUGGING_REPLICA, isolation_level=0, topics=rows), seconds)
+    ends = {}
+    for topic in answer.topics:
+        for row in topic.partitions:
+            _raise_for(row, f"asking for the end of {topic.name}-{row.partition_index}")
+            ends[topic.name, row.partition_index] = row.offset
+    return ends
 
 
 def create_topics(node: Address, topics: Sequence[NewTopic], seconds: float) -> None:

@@ -62,7 +62,9 @@ class KafkaCluster(Nodes):
         self.stop_processes()
 
     def heal(self, seconds: float = 180) -> None:
-        """Start every broker that is down and wait until all are unfenced."""
+        """Start every broker that is down, release those that are held, and wait until all are unfenced."""
+        for broker_id in list(self.held):
+            self.release(broker_id)
         self.start_node(*(broker_id for broker_id in self.brokers if not self.is_running(broker_id)))
         self.wait_unfenced(self.brokers, seconds)
 
@@ -107,9 +109,24 @@ class KafkaCluster(Nodes):
         """When each broker last fetched the metadata log, in milliseconds since 1970."""
         return self.ask(lambda node: admin.observer_fetch_times(node, ASK_SECONDS))
 
+    def wait_fetching(self, broker_id: int, seconds: float = 60) -> None:
+        """Wait until a broker that was just started fetches the metadata log: long before it is unfenced."""
+        began = time.time() * 1000
+
+        def silent_observer() -> str:
+            self.fail_if_ended([broker_id])
+            return "" if self.observer_fetch_times().get(broker_id, -1) > began else self._named([broker_id])
+
+        self.wait_until(silent_observer, "not fetching the metadata log", seconds)
+
     def describe(self, *topics: str) -> list[PartitionState]:
         """State of every partition of these topics, by topic and partition."""
         return self.ask(lambda node: admin.describe(node, topics, WORK_SECONDS))
+
+    def log_end_offsets(self, broker_id: int, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where this broker's replicas of these partitions end, whether it leads them or not."""
+        port = self.brokers[broker_id].replication_port or 0
+        return admin.log_end_offsets((config.HOST, port), partitions, WORK_SECONDS)
 
     def wait_for_partitions(self, topics: Iterable[str], good: Callable[[PartitionState], bool], what: str, seconds: float = 60) -> None:
         """Wait until every partition of these topics is `good`. RigError says `what` was wanted and shows the first that is not."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from rig import config, jars, java, storage
 from rig.config import Node
 from rig.errors import RigError
+from rig.hold import Hold
 from rig.listeners import ListenerSecurity, Plaintext
 from rig.ports import PortBlock
 from rig.process import Processes
@@ -61,6 +62,7 @@ class Nodes:
         self._processes: Processes | None = None
         self._session_timeout = settings.session_timeout
         self._paused: set[int] = set()
+        self.held: dict[int, Hold] = {}
         self.brokers = {node_id: self._broker(node_id) for node_id in range(1, settings.brokers + 1)}
         self.controllers = {
             node_id: Node(node_id, "controller", self.directory / f"controller-{node_id}", self._ports.take())
@@ -134,6 +136,15 @@ class Nodes:
             options = [*jvm_options, *java.logging_options(node.log_file), f"-Dkafka.logs.dir={node.directory}"]
             argv = java.command(self.libs, "kafka.Kafka", str(node.properties_file), jvm_options=options)
             self._running().start(node.name, argv, node.console_file)
+
+    def start_held(self, broker_id: int) -> None:
+        """Start a stopped broker and hold it on its way: it registers and fetches the metadata log, but stays fenced until `release`."""
+        self.held[broker_id] = Hold(self.nodes[broker_id])
+        self.start_node(broker_id)
+
+    def release(self, broker_id: int) -> None:
+        """Let a held broker go on."""
+        self.held.pop(broker_id).release()
 
     def is_running(self, node_id: int) -> bool:
         """Whether the node's process exists. A paused one does."""
