@@ -7,6 +7,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 from confluent_kafka import TopicPartition as Assigned
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from rig.admin import TopicPartition
 from rig.errors import RigError
@@ -34,23 +35,37 @@ class Writer:
     def write(self, values: Mapping[TopicPartition, Sequence[str]], acks: str = "all", seconds: float = 120, must: bool = True) -> int:
         """Produce these values to their partitions; returns how many were acknowledged.
 
-        Values of one partition keep their order. With `must`, an unacknowledged value is a RigError.
+        Values of one partition keep their order. `acks` is "all", "1", "0" or "committed": acknowledged by the leader, and then seen below
+        the high watermark, which is worth the same as "all" and much faster for thousands of partitions. With `must`, an unacknowledged
+        value is a RigError.
         """
-        memory = self.acknowledged if acks == "all" else self.leader_only
-        delivered, failures = 0, []
+        deadline = time.monotonic() + seconds
+        delivered, failures = self._deliver(values, acks, deadline)
+        if must and failures:
+            raise RigError(f"{len(failures)} values were not acknowledged within {seconds:g} s, the first: {failures[0]}")
+        if acks == "committed":
+            self._wait_until_committed({key: rows[-1][0] + 1 for key, rows in delivered.items()}, deadline)
+        memory = self.acknowledged if acks in {"all", "committed"} else self.leader_only
+        for key, rows in delivered.items():
+            memory[key] += [value for _offset, value in rows]
+        return sum(map(len, delivered.values()))
+
+    def _deliver(
+        self, values: Mapping[TopicPartition, Sequence[str]], acks: str, deadline: float
+    ) -> tuple[dict[TopicPartition, list[tuple[int, str]]], list[str]]:
+        """Acknowledged (offset, value) by partition, and the failures in words."""
+        delivered: defaultdict[TopicPartition, list[tuple[int, str]]] = defaultdict(list)
+        failures: list[str] = []
 
         def remember(error: KafkaError | None, message: Message) -> None:
-            nonlocal delivered
             if error is None:
-                delivered += 1
-                memory[_key(message)].append((message.value() or b"").decode())
+                delivered[_key(message)].append((int(message.offset() or 0), (message.value() or b"").decode()))
             else:
                 failures.append(f"{message.topic()}-{message.partition()}: {error.str()}")
 
-        deadline = time.monotonic() + seconds
         used: set[Producer] = set()
         for (topic, partition), texts in values.items():
-            producer = self._producer(acks, partition % PRODUCERS)
+            producer = self._producer("1" if acks == "committed" else acks, partition % PRODUCERS)
             used.add(producer)
             for text in texts:
                 producer.produce(topic, value=text.encode(), partition=partition, on_delivery=remember)
@@ -59,9 +74,22 @@ class Writer:
             if producer.flush(max(0.1, deadline - time.monotonic())):
                 producer.purge()
                 producer.flush(5)  # delivers the failures
-        if must and failures:
-            raise RigError(f"{len(failures)} values were not acknowledged within {seconds:g} s, the first: {failures[0]}")
-        return delivered
+        return delivered, failures
+
+    def _wait_until_committed(self, ends: Mapping[TopicPartition, int], deadline: float) -> None:
+        """Wait until the high watermark of each partition has reached the given offset."""
+        admin = AdminClient(self._config)
+        waiting = dict(ends)
+        while waiting:
+            answers = admin.list_offsets(
+                {Assigned(topic, partition): OffsetSpec.latest() for topic, partition in waiting}, request_timeout=30
+            )
+            for assigned, answer in answers.items():
+                key = (assigned.topic, assigned.partition)
+                if answer.result().offset >= waiting[key]:
+                    del waiting[key]
+            if waiting and time.monotonic() > deadline:
+                raise RigError(f"{len(waiting)} partitions did not commit what their leaders acknowledged, the first: {min(waiting)}")
 
     def close(self) -> None:
         """Give up whatever is still under way and disconnect."""

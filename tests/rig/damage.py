@@ -13,6 +13,7 @@ from rig.scenarios import SCENARIOS, Plot, Roles, Scenario
 # what a leader gets from then on reaches nobody.
 FETCHES_OVER_SECONDS = 0.5
 WRITE_SECONDS = 600.0  # tens of thousands of records on a busy machine
+BULK_PARTITIONS = 500
 TWIN = "-twin"
 
 
@@ -158,7 +159,7 @@ class Damage:
         values = self._values(stage)
         if values:
             self.cluster.say(f"producing {sum(map(len, values.values()))} records ({stage})")
-            self.cluster.writer.write(values, seconds=WRITE_SECONDS)
+            self._write_bulk(values)
 
     def _write_base(self) -> None:
         """As _write, but where a fork is to come the first record goes through the producer that will make it (acks=1): it must know its
@@ -167,7 +168,11 @@ class Damage:
         self.cluster.writer.write({key: texts[:1] for key, texts in self._values("base").items() if key in forks}, acks="1")
         base = {key: texts[1:] if key in forks else texts for key, texts in self._values("base").items()}
         self.cluster.say(f"producing {sum(map(len, base.values()))} records (base)")
-        self.cluster.writer.write(base, seconds=WRITE_SECONDS)
+        self._write_bulk(base)
+
+    def _write_bulk(self, values: dict[TopicPartition, list[str]]) -> None:
+        acks = "all" if len(values) < BULK_PARTITIONS else "committed"
+        self.cluster.writer.write(values, acks=acks, seconds=WRITE_SECONDS)
 
     def _remove_behind(self) -> None:
         """The first survivor leaves: by controlled shutdown, or where there are forks by SIGKILL, with records that nobody else has."""
