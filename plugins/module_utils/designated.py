@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, gather
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, ReplicaLog, gather
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     UNFENCED,
@@ -54,7 +54,10 @@ def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: fl
     pairs: dict[TopicPartition, list[dict[str, Any]]] = {}
     for pair in evidence.pairs:
         pairs.setdefault((pair["topic"], pair["partition"]), []).append(pair)
-    return [_entry(state, named[state.key], evidence, pairs.get(state.key, [])) for state in evidence.states]
+    logs: dict[TopicPartition, dict[int, ReplicaLog]] = {}
+    for (key, broker), log in evidence.replicas.items():
+        logs.setdefault(key, {})[broker] = log
+    return [_entry(state, named[state.key], logs.get(state.key, {}), pairs.get(state.key, [])) for state in evidence.states]
 
 
 def _name(state: PartitionState) -> str:
@@ -70,8 +73,7 @@ def _problems(state: PartitionState, designated: int, evidence: Evidence, broker
             yield f"{_name(state)}: broker {designated} does not answer for its replica ({error})"
 
 
-def _entry(state: PartitionState, designated: int, evidence: Evidence, pairs: Sequence[Mapping[str, Any]]) -> Entry:
-    logs = {broker: log for (key, broker), log in evidence.replicas.items() if key == state.key}
+def _entry(state: PartitionState, designated: int, logs: Mapping[int, ReplicaLog], pairs: Sequence[Mapping[str, Any]]) -> Entry:
     return Entry(
         topic=state.topic,
         partition=state.partition,
@@ -87,11 +89,11 @@ def _entry(state: PartitionState, designated: int, evidence: Evidence, pairs: Se
     )
 
 
-def _truncated(designated: int, pairs: Sequence[Mapping[str, Any]], logs: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
+def _truncated(designated: int, pairs: Sequence[Mapping[str, Any]], logs: Mapping[int, ReplicaLog]) -> Iterator[dict[str, Any]]:
     """What the other survivors lose when they follow the designated leader: everything from the end of the common part on."""
     for pair in pairs:
         if designated in (pair["broker_a"], pair["broker_b"]) and pair["common_offset"] is not None:
             other = pair["broker_b"] if pair["broker_a"] == designated else pair["broker_a"]
-            records = logs[other].log_end_offset - pair["common_offset"]
+            records = (logs[other].log_end_offset or 0) - pair["common_offset"]
             if records > 0:
                 yield {"broker_id": other, "offset": pair["common_offset"], "records": records}

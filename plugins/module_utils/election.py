@@ -40,9 +40,8 @@ BATCH = 1000
 # Two batches side by side keep the controller busy while the answers of the other one are read.
 SIDE_BY_SIDE = 2
 RETRY_SECONDS = 1.0
-# The broker that is asked learns of a new leader a moment after the controller has elected it.
-VISIBLE_WITHIN = 5.0
-VISIBLE_POLL = 0.1
+# The broker that is asked learns of a new leader a moment after the controller has elected it; a busy one takes longer.
+FIRST_LOOK, LAST_LOOK = 0.05, 1.0
 
 Orders = Mapping[TopicPartition, Sequence[int]]
 
@@ -56,7 +55,7 @@ class Electing(Asked, Protocol):
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]: ...
 
 
-Elect = Callable[[Electing, Journal, Sequence[Entry], Live], list[Result]]
+Elect = Callable[[Electing, Journal, Sequence[Entry], Live, float], list[Result]]
 
 
 def repair(cluster: Electing, journal: Journal, check_mode: bool = False) -> list[TopicPartition]:
@@ -92,7 +91,7 @@ def run(cluster: Electing, journal: Journal, entries: Sequence[Entry], duration:
     left = sorted(entries, key=lambda entry: in_recovery_order(entry.key))
     for attempt in range(attempts):
         with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
-            for done in pool.map(lambda batch: _batch(cluster, journal, batch, elect), chunks(left, BATCH)):
+            for done in pool.map(lambda batch: _batch(cluster, journal, batch, elect, deadline), chunks(left, BATCH)):
                 results |= {(result.topic, result.partition): result for result in done}
         left = [entry for entry in left if results[entry.key].outcome == FAILED]
         if not left or attempt + 1 == attempts or time.monotonic() + RETRY_SECONDS > deadline:
@@ -110,13 +109,13 @@ def predict(cluster: Electing, entries: Sequence[Entry]) -> list[Result]:
     return results
 
 
-def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: Elect) -> list[Result]:
+def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: Elect, deadline: float) -> list[Result]:
     results: dict[TopicPartition, Result] = {}
     try:
         live = look(cluster, batch)
         results = {entry.key: result for entry in batch if (result := refusal(entry, live)) is not None}
         ready = [entry for entry in batch if entry.key not in results]
-        elected = elect(cluster, journal, ready, live) if ready else []
+        elected = elect(cluster, journal, ready, live, deadline) if ready else []
         results |= {(result.topic, result.partition): result for result in elected}
     except SpokenError as error:
         # One batch that cannot be asked about does not stop the others.
@@ -124,8 +123,8 @@ def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: E
     return list(results.values())
 
 
-def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live) -> list[Result]:
-    """Compat backend: put the designated replicas first, elect UNCLEAN, see who leads, put the orders back."""
+def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float) -> list[Result]:
+    """Compat backend: put the designated replicas first, elect UNCLEAN, see who leads (until `deadline`), put the orders back."""
     changed = [
         ChangedOrder(entry.topic, entry.partition, entry.topic_id, entry.replicas, entry.best_first)
         for entry in batch
@@ -138,7 +137,7 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
             refused = {key: error for key, error in cluster.reorder({order.key: order.changed for order in changed}).items() if error}
         ready = [entry for entry in batch if entry.key not in refused]
         errors = cluster.elect_unclean([entry.key for entry in ready]) if ready else {}
-        states = _wait_for_leaders(cluster, ready, errors)
+        states = _wait_for_leaders(cluster, ready, errors, deadline)
     finally:
         unrestored = _restore(cluster, {order.key: order.original for order in changed if order.key not in refused})
         if identifier is not None and not unrestored:
@@ -150,18 +149,19 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
 
 
 def _wait_for_leaders(
-    cluster: Electing, entries: Sequence[Entry], errors: Mapping[TopicPartition, str | None]
+    cluster: Electing, entries: Sequence[Entry], errors: Mapping[TopicPartition, str | None], deadline: float
 ) -> dict[TopicPartition, PartitionState]:
-    states: dict[TopicPartition, PartitionState] = {}
-    waiting = {entry.key for entry in entries}
-    deadline = time.monotonic() + VISIBLE_WITHIN
-    while waiting:
-        states |= cluster.partitions(waiting)
-        waiting = {key for key in waiting if errors.get(key) in (None, "ELECTION_NOT_NEEDED") and key in states and states[key].leader < 0}
+    """Look until every elected partition shows a leader, at longer and longer intervals."""
+    states = cluster.partitions({entry.key for entry in entries})
+    pause = FIRST_LOOK
+    while waiting := {
+        key for key, state in states.items() if key in errors and errors[key] in (None, "ELECTION_NOT_NEEDED") and state.leader < 0
+    }:
         if time.monotonic() > deadline:
             break
-        if waiting:
-            time.sleep(VISIBLE_POLL)
+        time.sleep(pause)
+        pause = min(2 * pause, LAST_LOOK)
+        states |= cluster.partitions(waiting)
     return states
 
 
