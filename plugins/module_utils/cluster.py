@@ -18,13 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reachability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, reachability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
-    COMING_BACK,
-    FENCED,
-    UNFENCED,
     PartitionState,
     TopicPartition,
     chunks,
@@ -46,8 +43,6 @@ logging.getLogger("kafka").propagate = False
 
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
 HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
-# A live broker fetches the metadata log at least every 0.5 s; a dead one is fenced after 3 s at the very least.
-FETCHING_WITHIN = 3.0
 # Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
 FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
@@ -70,7 +65,7 @@ class Cluster:
         self._net = NetworkSelector()
         self._manager = KafkaConnectionManager(self._net, **connection.for_kafka_python())
         self._home: int | None = None
-        self._nodes: list[messages.Node] = []
+        self._nodes: list[brokers.Node] = []
         self.cluster_id = ""
         self.unreachable: dict[int, str] = {}
 
@@ -193,31 +188,13 @@ class Cluster:
     # --- the state of things -------------------------------------------------------------------------------------
 
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
-        """State of every registered broker and of those `mentioned` as replicas, sorted by id.
-
-        Rows have `broker_id`, `broker_state` (unfenced, fenced, coming_back), `silent_seconds` since it last fetched the
-        metadata log (None: it never did since the active controller took over) and `rack`.
-        """
+        """State of every registered broker and of those `mentioned` as replicas; see `brokers.state_rows`."""
         self._refresh_nodes()
-        silence = self._silence()
-        known = {node.broker_id: node for node in self._nodes}
         down = [node for node in self._nodes if node.fenced]
         with ThreadPoolExecutor(max_workers=16) as pool:
-            answering = dict(
-                zip((n.broker_id for n in down), pool.map(lambda n: reachability.port_answers(n.host, n.port), down), strict=True)
-            )
-        rows = []
-        for broker_id in sorted({*known, *mentioned}):
-            seconds = silence.get(broker_id)
-            if broker_id in known and not known[broker_id].fenced:
-                state = UNFENCED
-            elif (seconds is not None and seconds < FETCHING_WITHIN) or answering.get(broker_id, False):
-                state = COMING_BACK
-            else:
-                state = FENCED
-            rack = known[broker_id].rack if broker_id in known else None
-            rows.append({"broker_id": broker_id, "broker_state": state, "silent_seconds": seconds, "rack": rack})
-        return rows
+            answers = pool.map(lambda node: reachability.port_answers(node.host, node.port), down)
+        answering = {node.broker_id for node, answered in zip(down, answers, strict=True) if answered}
+        return brokers.state_rows(self._nodes, mentioned, self._silence(), answering)
 
     def unfenced(self) -> set[int]:
         """Ids of the brokers that are unfenced now."""

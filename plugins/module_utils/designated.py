@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, ReplicaLog, gather
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
-    UNFENCED,
     PartitionError,
     PartitionState,
     TopicPartition,

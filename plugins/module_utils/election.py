@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Asked, read_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
@@ -29,7 +30,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
-    UNFENCED,
     PartitionState,
     TopicPartition,
     chunks,

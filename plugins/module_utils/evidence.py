@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
-    UNFENCED,
     PartitionState,
     TopicPartition,
     has_live_leader,

@@ -27,6 +27,7 @@ from kafka.protocol.consumer.offsets import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 
 # A replica that has no leader still answers a "replica" that is no broker. -2 (debugging) reads ListOffsets from any
@@ -38,16 +39,6 @@ LATEST, UNCLEAN = -1, 1
 PARTITIONS_PER_PAGE = 2000
 # kafka-python still has the name that this code had before followers could answer.
 RENAMED = {6: "NOT_LEADER_OR_FOLLOWER"}
-
-
-class Node(NamedTuple):
-    """A registered broker. `fenced` is None where the broker that answered is too old to say (before Kafka 4.0)."""
-
-    broker_id: int
-    host: str
-    port: int
-    rack: str | None
-    fenced: bool | None
 
 
 class LogEnd(NamedTuple):

@@ -17,10 +17,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 T = TypeVar("T")
 TopicPartition = tuple[str, int]
 
-UNFENCED = "unfenced"
-FENCED = "fenced"
-COMING_BACK = "coming_back"
-
 
 class PartitionError(SpokenError):
     """The requested partitions cannot be used; the text names the option or file, the partition and the remedy."""

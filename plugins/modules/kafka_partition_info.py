@@ -103,10 +103,10 @@ unreachable_brokers:
   sample: []
 """
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
-    UNFENCED,
     in_recovery_order,
     only_known,
     requested,

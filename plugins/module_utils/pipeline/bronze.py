@@ -1,0 +1,103 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bronze: the rows of the landing files as they are, told apart by what they speak of. Nothing is judged here but where a row belongs.
+
+A row that breaks the schema is never dropped. Where it names its partition, that partition alone is held (silver's `defects`): one bad
+row must not stop thousands of sound partitions from coming back. Where it does not, or where it is a broker row, it could
+be anybody's missing evidence, and the whole file is quarantined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+BROKER_STATES = ("unfenced", "fenced", "coming_back")
+PARTITION_KINDS = ("partition", "replica", "pair", "proof")
+TOPIC_NAME = r"^[a-zA-Z0-9._-]{1,249}$"
+
+STATE = (
+    "topic_id string, leader int, leader_epoch int, replicas array<int>, isr array<int>, eligible_leader_replicas array<int>, "
+    "last_known_elr array<int>, reassigning boolean, named boolean"
+)
+REPLICA = (
+    "broker_id int, broker_state string, error string, log_start_offset bigint, log_end_offset bigint, high_watermark bigint, "
+    "partition_leader_epoch int, last_written_epoch int"
+)
+PAIR = "broker_a int, broker_b int, relation string, shorter int, common_offset bigint, reason string"
+PROOF = "source string, name string, offset bigint, held boolean"
+# Rows of all kinds are flat objects, read in one pass; fields that decide nothing are left in the file.
+SCHEMA = f"kind string, topic string, partition int, {STATE}, {REPLICA}, silent_seconds double, {PAIR}, {PROOF}, damaged string"
+
+
+def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """One row per line of `files` (absolute paths, each named `<cluster>.jsonl`), with its `cluster`; `damaged` holds a line that breaks the schema."""
+    return (
+        spark.read.schema(SCHEMA)
+        .options(mode="PERMISSIVE", columnNameOfCorruptRecord="damaged", lineSep="\n", encoding="UTF-8")
+        .json([literal_path(file) for file in files])
+        .withColumn("cluster", F.regexp_extract("_metadata.file_name", r"^(.*)\.jsonl$", 1))
+    )
+
+
+def literal_path(file: str) -> str:
+    """Quote what Hadoop would take for a wildcard, and say that the path is one of the local (or shared) file system."""
+    return "file:" + "".join(f"\\{letter}" if letter in "{}[]*?\\" else letter for letter in file)
+
+
+def broken_files(records: DataFrame) -> DataFrame:
+    """One row (cluster, reason) per file with a row that cannot be put down to one partition."""
+    kind = F.coalesce("kind", F.lit(""))
+    reason = (
+        F.when(kind.isin("header", "seal"), None)
+        .when(kind == "broker", F.when(~_sound_broker(), F.lit("a broker row that breaks the schema")))
+        .when(~kind.isin(*PARTITION_KINDS), F.lit("a row of no known kind"))
+        .when(~_names_partition(), F.concat(F.lit("a row without a valid topic and partition, kind "), kind))
+    )
+    return (
+        records.select("cluster", reason.alias("reason"))
+        .where("reason IS NOT NULL")
+        .groupBy("cluster")
+        .agg(F.format_string("%d rows cannot be used, among them %s", F.count("*"), F.min("reason")).alias("reason"))
+    )
+
+
+def brokers(records: DataFrame) -> DataFrame:
+    """One row per cluster with its brokers, sorted: array of (broker_id, broker_state, silent_seconds)."""
+    return (
+        records.where((F.col("kind") == "broker") & _sound_broker())
+        .groupBy("cluster")
+        .agg(F.sort_array(F.collect_list(F.struct("broker_id", "broker_state", "silent_seconds"))).alias("brokers"))
+    )
+
+
+def partition_records(records: DataFrame) -> DataFrame:
+    """One row (cluster, topic, partition) per partition that any row names, with its sound rows as sorted arrays and the number of damaged ones."""
+    sound = records.where(F.coalesce("kind", F.lit("")).isin(*PARTITION_KINDS) & _names_partition())
+    return sound.groupBy("cluster", "topic", "partition").agg(
+        _rows("partition", STATE).alias("states"),
+        _rows("replica", REPLICA).alias("replica_rows"),
+        _rows("pair", PAIR).alias("pairs"),
+        _rows("proof", f"{PROOF}, broker_id int").alias("proofs"),
+        F.count("damaged").alias("damaged_rows"),
+    )
+
+
+def _rows(kind: str, fields: str) -> Column:
+    names = [field.split()[0] for field in fields.split(", ")]
+    return F.sort_array(F.collect_list(F.when((F.col("kind") == kind) & F.col("damaged").isNull(), F.struct(*names))))
+
+
+def _sound_broker() -> Column:
+    return F.coalesce(
+        F.col("damaged").isNull() & (F.col("broker_id") >= 0) & F.col("broker_state").isin(*BROKER_STATES)
+        & (F.col("silent_seconds").isNull() | F.col("silent_seconds").between(0, 1e12)),
+        F.lit(False),
+    )
+
+
+def _names_partition() -> Column:
+    return F.coalesce(F.col("topic").rlike(TOPIC_NAME) & (F.col("partition") >= 0), F.lit(False))

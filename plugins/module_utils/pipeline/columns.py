@@ -1,0 +1,36 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Column expressions that several tables need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def present(condition: Column) -> Column:
+    """`condition`, false instead of null."""
+    return F.coalesce(condition, F.lit(False))
+
+
+def any_of(array: Column | str, test: Callable[[Column], Column]) -> Column:
+    """Whether an element of `array` passes `test`; false for a null array and where `test` is null."""
+    return present(F.exists(array, lambda element: present(test(element))))
+
+
+def first(array: Column | str) -> Column:
+    """The first element of `array`, null where there is none."""
+    return F.get(array, F.lit(0))
+
+
+def plural(count: Column, one: str, many: str) -> Column:
+    """`one` for a count of 1, else `many`."""
+    return F.when(count == 1, F.lit(one)).otherwise(F.lit(many))
+
+
+def listed(array: Column) -> Column:
+    """The elements of `array` as "a, b, c"."""
+    return F.array_join(F.transform(array, lambda element: element.cast("string")), ", ")

@@ -1,0 +1,122 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Gold: the rules of decision. One row per partition all the way through."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, present
+
+STRATEGIES = ("none", "balanced", "aggressive")
+RANKINGS = ("last_written_epoch", "kip1275")
+ELECT, HELD, ONLINE = "elect", "held", "online"
+# What each strategy elects on. Nobody elects without a survivor; `none` elects nothing.
+ACCEPTED = {
+    "none": (),
+    "balanced": ("prefix",),
+    "aggressive": ("prefix", "forked_proven", "forked", "incomplete", "weak", "below_high_watermark"),
+}
+TRANSACTION_STATE = "__transaction_state"
+CLUSTER_METADATA = "__cluster_metadata"
+
+
+def candidates(partitions: DataFrame, ranking: str) -> DataFrame:
+    """Add `points`, `proven_offset`, `ranked` and `winner` to the partitions of silver.
+
+    `points`: (holder, offset, source, name): below `offset` the holder's log is known to be committed.
+    `ranked`: the survivors best-first, each with `proven`: how far it holds what is known to be committed. `winner`: the first.
+
+    Rank is (proven, last_written_epoch, log_end_offset). Where every survivor's log is a prefix of one, that one is also the
+    plain maximum of (last_written_epoch, log_end_offset), because it holds whatever another proves; where logs fork, proof of
+    commitment is worth more than a later epoch. `kip1275` ranks by (partition_leader_epoch, log_end_offset) alone, as
+    that KIP does. Ties go to the original assignment order.
+    """
+    proven = partitions.withColumn("points", _points()).withColumn("proven_offset", F.array_max(F.transform("points", lambda point: point["offset"])))
+    with_proof = F.transform(
+        "survivors",
+        lambda log: log.withField(
+            "proven", F.coalesce(F.array_max(F.transform("points", lambda point: _held_of(log, point))), F.lit(0)).cast("bigint")
+        ),
+    )
+    keys = {
+        "last_written_epoch": lambda log: (-log["proven"], -F.coalesce(log["last_written_epoch"], F.lit(-2)), -log["log_end_offset"]),
+        "kip1275": lambda log: (-F.coalesce(log["partition_leader_epoch"], F.lit(-1)), -log["log_end_offset"]),
+    }[ranking]
+    order = F.sort_array(F.transform("survivors", lambda log: F.struct(*keys(log), log["position"], log.alias("log"))))
+    return (
+        proven.withColumn("survivors", with_proof)
+        .withColumn("ranked", F.transform(order, lambda row: row["log"]))
+        .withColumn("winner", first("ranked"))
+    )
+
+
+def _points() -> Column:
+    """High watermarks and committed offsets that a survivor is known to hold. A high watermark of 0 proves nothing."""
+    watermarks = F.transform(
+        F.filter("survivors", lambda log: log["high_watermark"] > 0),
+        lambda log: F.struct(
+            log["broker_id"].alias("holder"), log["high_watermark"].alias("offset"), F.lit("high_watermark").alias("source"), F.lit("").alias("name")
+        ),
+    )
+    committed = F.transform(
+        F.filter("proofs", lambda proof: present(proof["held"])),
+        lambda proof: F.struct(
+            proof["broker_id"].alias("holder"),
+            proof["offset"].alias("offset"),
+            proof["source"].alias("source"),
+            F.coalesce(proof["name"], F.lit("")).alias("name"),
+        ),
+    )
+    return F.when(F.size("survivors") > 0, F.concat(watermarks, committed)).otherwise(F.slice(watermarks, 1, 0))
+
+
+def _held_of(log: Column, point: Column) -> Column:
+    """How much of the records that `point` proves committed this log holds. What could not be compared counts as nothing held."""
+    relation = first(F.filter(log["relations"], lambda row: row["other"] == point["holder"]))
+    return F.when(point["holder"] == log["broker_id"], point["offset"]).otherwise(
+        F.least(point["offset"], F.coalesce(relation["common_offset"], F.lit(0)))
+    )
+
+
+def evidence(candidates: DataFrame) -> DataFrame:
+    """Add the findings about the winner and the one word for them, `evidence`.
+
+    Arrays: `unproven_tails` (relations to survivors that hold records which the winner lacks), `beyond` (relations to survivors whose
+    high watermark lies above what the winner shares with them), `uncompared` (relations that are unknown), `unwritten` (survivors
+    whose last-written epoch could not be read), `identical` (brokers whose log equals the winner's, with it, in assignment order).
+    """
+    winner = F.col("winner")
+    relations = winner["relations"]
+    found = candidates.withColumns(
+        {
+            "unproven_tails": F.filter(
+                relations,
+                lambda row: (row["relation"] == "forked") | present((row["relation"] == "prefix") & (row["shorter"] == winner["broker_id"])),
+            ),
+            "beyond": F.filter(relations, lambda row: row["high_watermark"] > F.coalesce(row["common_offset"], winner["log_end_offset"])),
+            "uncompared": F.filter(relations, lambda row: row["relation"] == "unknown"),
+            "unwritten": F.transform(F.filter("survivors", lambda log: log["last_written_epoch"].isNull()), lambda log: log["broker_id"]),
+            "identical": F.transform(
+                F.filter(
+                    "survivors",
+                    lambda log: (log["broker_id"] == winner["broker_id"])
+                    | any_of(relations, lambda row: (row["other"] == log["broker_id"]) & (row["relation"] == "same")),
+                ),
+                lambda log: log["broker_id"],
+            ),
+        }
+    )
+    return found.withColumn("singled_out", _singled_out()).withColumn(
+        "evidence",
+        F.when((F.size("defects") > 0) & (F.size("states_known") > 0), "incomplete")
+        .when(winner.isNull(), F.lit("no_survivor"))
+        .when(F.size("beyond") > 0, F.lit("below_high_watermark"))
+        .when(F.size("unwritten") > 0, F.lit("weak"))
+        .when((F.size("unanswered") > 0) | (F.size("uncompared") > 0), F.lit("incomplete"))
+        .when(F.col("singled_out"), F.lit("forked_proven"))
+        .when(F.size("unproven_tails") > 0, F.lit("forked"))
+        .otherwise(F.lit("prefix")),
+    )
