@@ -74,21 +74,20 @@ def observer_fetch_times(node: Address, seconds: float) -> dict[int, int]:
 
 
 def describe(node: Address, topics: Iterable[str], seconds: float) -> list[PartitionState]:
-    """State of every partition of these topics, by topic and partition. Raises RigError for an unknown topic."""
+    """State of every partition of these topics (none named: of all), by topic and partition. Raises RigError for an unknown topic."""
     kind = DescribeTopicPartitionsRequest
     wanted = [kind.TopicRequest(name=name) for name in sorted(set(topics))]
     states: list[PartitionState] = []
     cursor = None
-    while wanted:
+    while True:
         answer = ask(node, kind[0](topics=wanted, response_partition_limit=2000, cursor=cursor), seconds)
         for topic in answer.topics:
             _raise_for(topic, f"describing topic {topic.name}")
             states += [_state(topic.name, row) for row in topic.partitions]
         if answer.next_cursor is None:
-            break
+            return sorted(states, key=lambda state: (state.topic, state.partition))
         cursor = kind.Cursor(topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index)
         wanted = [topic for topic in wanted if topic.name >= cursor.topic_name]
-    return sorted(states, key=lambda state: (state.topic, state.partition))
 
 
 def log_end_offsets(node: Address, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:

@@ -1,7 +1,8 @@
 """One real KRaft cluster on loopback."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -74,6 +75,27 @@ class KafkaCluster(Nodes):
         self.start_node(*broker_ids)
         self.wait_unfenced(broker_ids)
 
+    def set_session_timeout(self, seconds: float) -> None:
+        """Start the controllers again with another session timeout, and wait until the live brokers have found them.
+
+        Which brokers are fenced stays as it is.
+        """
+        live = self.unfenced()
+        super().set_session_timeout(seconds)
+        self.wait_fetching(*live)
+
+    @contextmanager
+    def unanswering(self, broker_id: int, seconds: float = 120) -> Iterator[None]:
+        """Inside the context this broker is unfenced, and answers nothing. After `seconds` the cluster would fence it."""
+        usual = self.session_timeout
+        self.set_session_timeout(seconds)
+        self.pause(broker_id)
+        try:
+            yield
+        finally:
+            self.resume(broker_id)
+            self.set_session_timeout(usual)
+
     # asking and waiting
 
     def ask(self, question: Callable[[admin.Address], Answer]) -> Answer:
@@ -109,18 +131,19 @@ class KafkaCluster(Nodes):
         """When each broker last fetched the metadata log, in milliseconds since 1970."""
         return self.ask(lambda node: admin.observer_fetch_times(node, ASK_SECONDS))
 
-    def wait_fetching(self, broker_id: int, seconds: float = 60) -> None:
-        """Wait until a broker that was just started fetches the metadata log: long before it is unfenced."""
+    def wait_fetching(self, *broker_ids: int, seconds: float = 60) -> None:
+        """Wait until these brokers, just started or cut off, fetch the metadata log: long before a started one is unfenced."""
         began = time.time() * 1000
 
-        def silent_observer() -> str:
-            self.fail_if_ended([broker_id])
-            return "" if self.observer_fetch_times().get(broker_id, -1) > began else self._named([broker_id])
+        def silent_observers() -> str:
+            self.fail_if_ended(broker_ids)
+            times = self.observer_fetch_times()
+            return self._named(broker_id for broker_id in broker_ids if times.get(broker_id, -1) <= began)
 
-        self.wait_until(silent_observer, "not fetching the metadata log", seconds)
+        self.wait_until(silent_observers, "not fetching the metadata log", seconds)
 
     def describe(self, *topics: str) -> list[PartitionState]:
-        """State of every partition of these topics, by topic and partition."""
+        """State of every partition of these topics (without names: of all topics), by topic and partition."""
         return self.ask(lambda node: admin.describe(node, topics, WORK_SECONDS))
 
     def log_end_offsets(self, broker_id: int, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

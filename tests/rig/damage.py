@@ -188,12 +188,12 @@ class Damage:
         cluster.pause(*others)
         try:
             time.sleep(FETCHES_OVER_SECONDS)
-            cluster.writer.write(forks, acks="1", seconds=cluster.settings.session_timeout)
+            cluster.writer.write(forks, acks="1", seconds=cluster.session_timeout)
             cluster.kill(behind)
         finally:
             cluster.resume(*others)
         paused = time.monotonic() - began
-        if paused > cluster.settings.session_timeout * 0.8:
+        if paused > cluster.session_timeout * 0.8:
             raise RigError(f"the fork took {paused:.1f} s: use fewer partitions, or a longer session timeout, or brokers get fenced by it")
 
     def _check(self) -> None:

@@ -2,7 +2,7 @@
 
 It starts the JVMs as its own children, on request, and kills them all as soon as its owner is gone: the pipe to the owner is closed,
 or it has been given a new parent (which also covers an owner whose forked children keep the pipe open). SIGKILL, so that a stopped
-(SIGSTOP) JVM goes too. On Linux the kernel kills the JVMs when the keeper itself is killed.
+(SIGSTOP) JVM goes too. Then it removes the directories it was told to. On Linux the kernel kills the JVMs when the keeper itself is killed.
 
 Standard library only and run as a script: it has to start fast. Requests and answers are one JSON object per line:
   {"do": "start", "name": "broker-1", "argv": [...], "output": "/path"}  ->  {"pid": 123}
@@ -14,6 +14,7 @@ import ctypes
 import json
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,8 +69,8 @@ class Keeper:
             child.wait()
 
 
-def serve(owner: int) -> None:
-    """Answer requests until the owner is gone."""
+def serve(owner: int, directories: list[str]) -> None:
+    """Answer requests until the owner is gone, then leave neither processes nor these directories behind."""
     keeper = Keeper()
     for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -95,10 +96,12 @@ def serve(owner: int) -> None:
         return
     finally:
         keeper.kill_all()
+        for directory in directories:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "become":
         become(int(sys.argv[2]), sys.argv[3:])
     else:
-        serve(owner=int(sys.argv[2]))
+        serve(owner=int(sys.argv[2]), directories=sys.argv[3:])

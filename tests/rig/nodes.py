@@ -60,7 +60,7 @@ class Nodes:
         self._say = say
         self._ports = PortBlock()
         self._processes: Processes | None = None
-        self._session_timeout = settings.session_timeout
+        self.session_timeout = settings.session_timeout
         self._paused: set[int] = set()
         self.held: dict[int, Hold] = {}
         self.brokers = {node_id: self._broker(node_id) for node_id in range(1, settings.brokers + 1)}
@@ -91,7 +91,7 @@ class Nodes:
         elr = self.settings.elr
         features = [] if elr is None else [f"eligible.leader.replicas.version={int(elr)}"]
         storage.format_nodes(self.libs, self.cluster_id, list(self.nodes.values()), features)
-        self._processes = Processes(keep_open=[self._ports.lock_fd])
+        self._processes = Processes(keep_open=[self._ports.lock_fd], remove=[] if self.settings.keep else [self.directory])
         self.say(f"starting Kafka {self.settings.version}: {len(self.controllers)} controllers, {len(self.brokers)} brokers")
         self.start_node(*self.nodes)
 
@@ -173,7 +173,7 @@ class Nodes:
 
     def set_session_timeout(self, seconds: float) -> None:
         """Start the controllers again with another session timeout. Which brokers are fenced stays as it is."""
-        self._session_timeout = seconds
+        self.session_timeout = seconds
         self.terminate(*self.controllers)
         for node in self.controllers.values():
             self._write_properties(node)
@@ -188,13 +188,13 @@ class Nodes:
     def _write_properties(self, node: Node) -> None:
         controllers, settings = list(self.controllers.values()), self.settings
         if node.role == "controller":
-            properties = config.controller_properties(node, controllers, self._session_timeout, settings.properties)
+            properties = config.controller_properties(node, controllers, self.session_timeout, settings.properties)
         else:
             properties = config.broker_properties(
                 node,
                 controllers,
                 brokers=len(self.brokers),
-                session_timeout=self._session_timeout,
+                session_timeout=self.session_timeout,
                 security=settings.security,
                 overrides=settings.properties,
             )

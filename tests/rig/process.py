@@ -19,9 +19,9 @@ from rig.errors import RigError
 class Processes:
     """Named processes that die with this one. Safe to use from several threads."""
 
-    def __init__(self, keep_open: Sequence[int] = ()) -> None:
-        """`keep_open`: file descriptors (locks) that the keeper holds open until the last process is gone."""
-        argv = [sys.executable, "-I", str(Path(keeper.__file__)), "serve", str(os.getpid())]
+    def __init__(self, keep_open: Sequence[int] = (), remove: Sequence[Path] = ()) -> None:
+        """`keep_open`: file descriptors (locks) that stay open until the last process is gone. `remove`: directories that go with them."""
+        argv = [sys.executable, "-I", str(Path(keeper.__file__)), "serve", str(os.getpid()), *map(str, remove)]
         # a session of its own: Ctrl-C in a terminal reaches the owner, which then closes in its own order
         self._keeper = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=keep_open, start_new_session=True, text=True, bufsize=1
