@@ -1,0 +1,136 @@
+"""`make bench`: damage once, measure side by side, print a table of ratios."""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from bench.measure import Measured, module, playbook
+from rig import Damage, KafkaCluster, Roles, elect_unclean, many
+
+ROLES = Roles(lost=(1, 2), ahead=4, behind=3, returning=None)
+GATHERS = 5
+# Which part of the work a task of the playbook is; the rest is Ansible itself.
+SPARK_TASK = "Choose leaders"
+KAFKA_TASKS = ("what every survivor", "Read", "Ask", "Elect what", "Find", "Connect")
+
+
+def main() -> int:
+    """Run the benchmark."""
+    cli = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    cli.add_argument("--partitions", type=int, default=5000, help="partitions per copy of the damage (default 5000)")
+    partitions = cli.parse_args().partitions
+    console = Console(highlight=False, width=max(120, Console().width))
+    cluster = KafkaCluster("bench", say=lambda line: console.print(f"[dim]{line}[/]".replace("[bench]", "")), brokers=4, heap="1g")
+    with tempfile.TemporaryDirectory(prefix="kafka-recovery-bench-") as scratch, cluster:
+        damage = Damage(cluster, ROLES)
+        case = damage.add(many(different=0.5), partitions, topic="many", copies=3)
+        damage.inflict()
+        Bench(cluster, damage, case.topics, Path(scratch), console).run(partitions)
+    return 0
+
+
+class Bench:
+    """The measurements on one damaged cluster. Topics: one for us, an identical one for Kafka's own tool, one for the whole playbook."""
+
+    def __init__(self, cluster: KafkaCluster, damage: Damage, topics: Sequence[str], scratch: Path, console: Console) -> None:
+        self.cluster, self.damage, self.scratch, self.console = cluster, damage, scratch, console
+        self.ours, self.stock, self.whole = topics
+        self.common = {"bootstrap_servers": cluster.bootstrap_servers, "cluster": "bench", "workdir": str(scratch / "workdir")}
+
+    def named(self, *topics: str) -> str:
+        """A partitions file that names these topics' partitions."""
+        path = self.scratch / f"{'-'.join(topics)}.json"
+        plots = self.damage.plots(topics)
+        rows = [{"topic": topic, "partitions": [number for name, number in plots if name == topic]} for topic in topics]
+        path.write_text(json.dumps({"partitions": rows}))
+        return str(path)
+
+    def run(self, partitions: int) -> None:
+        """Measure everything, then print it."""
+        self.console.rule("Measuring")
+        gathers = [self._gather("gather", self.ours) for _ in range(GATHERS)]
+        twice = self._gather("twice", self.ours, self.stock)
+        self._gather("elect", self.ours)
+        planned = module("kafka_recovery_plan", workdir=self.common["workdir"], run_id="elect", clusters=["bench"])
+        plan = planned.result["plans"][0]["path"]
+        stock = elect_unclean(self.cluster, self.damage.plots([self.stock]))
+        elected = module("kafka_designated_election", **self.common, run_id="elect", plan=plan, allow_data_loss=True)
+        seconds, code, tasks = self._playbook()
+        gathered = statistics.median(measured.seconds for measured in gathers)
+        spark = sum(took for task, took in tasks.items() if SPARK_TASK in task)
+        kafka = sum(took for task, took in tasks.items() if any(word in task for word in KAFKA_TASKS))
+        table = Table(
+            "measure",
+            "value",
+            "bar",
+            "command",
+            title=f"{partitions} offline partitions, two survivors each; Kafka {self.cluster.settings.version}",
+        )
+        table.add_row(
+            "kafka-leader-election.sh, unclean, JVM start included",
+            f"{stock.seconds:.2f} s",
+            "1",
+            "LeaderElectionCommand --path-to-json-file",
+        )
+        table.add_row(
+            f"gather evidence, all probes, module start included (median of {GATHERS})",
+            f"{gathered:.2f} s = {gathered / stock.seconds:.2f} ×", "≤ 1.0 ×", gathers[0].command,
+        )  # fmt: skip
+        table.add_row(
+            f"elect, guards, journal, verification, restored order ({elected.result['summary']['elected']} elected)",
+            f"{elected.seconds:.2f} s = {elected.seconds / stock.seconds:.2f} ×", "≤ 1.2 ×", elected.command,
+        )  # fmt: skip
+        shares = f"Spark {spark / seconds:.0%}, Kafka {kafka / seconds:.0%}, Ansible {1 - (spark + kafka) / seconds:.0%}"
+        table.add_row(
+            "whole recover playbook, cold Spark", f"{seconds:.1f} s ({shares})", "reported", f"ansible-playbook recover, exit code {code}"
+        )
+        table.add_row(f"peak memory of gathering {2 * partitions} partitions", f"{twice.peak_mb:.0f} MB", "≤ 300 MB", twice.command)
+        table.add_row("peak memory of electing", f"{elected.peak_mb:.0f} MB", "≤ 300 MB", elected.command)
+        table.add_row(
+            "peak memory of planning (module process, its JVM not counted)", f"{planned.peak_mb:.0f} MB", "≤ 300 MB", planned.command
+        )
+        table.add_row("leadership skew among identical survivors (most ÷ mean)", f"{self._skew(self.ours):.3f}", "≤ 1.05", "")
+        self.console.print(table)
+        self._check(self.ours, self.whole)
+
+    def _gather(self, run_id: str, *topics: str) -> Measured:
+        return module("kafka_replica_log_info", **self.common, run_id=run_id, partitions_file=self.named(*topics), preview=0)
+
+    def _playbook(self) -> tuple[float, int, dict[str, float]]:
+        inventory = self.scratch / "inventory.yml"
+        hosts = {"bench": {"kafka_bootstrap_servers": self.cluster.bootstrap_servers}}
+        inventory.write_text(yaml.safe_dump({"kafka_clusters": {"hosts": hosts}}))
+        return playbook(
+            "recover",
+            inventory,
+            self.scratch,
+            kafka_recovery_workdir=self.common["workdir"],
+            kafka_recovery_allow_data_loss=True,
+            kafka_recovery_run_id="whole",
+            kafka_recovery_partitions_file=self.named(self.whole),
+        )
+
+    def _skew(self, topic: str) -> float:
+        identical = {number for (_, number), plot in self.damage.plots([topic]).items() if not plot.middle}
+        leaders = Counter(state.leader for state in self.cluster.describe(topic) if state.partition in identical)
+        return max(leaders.values()) / (leaders.total() / len(ROLES.survivors))
+
+    def _check(self, *topics: str) -> None:
+        """Say whether every partition that we elected has a leader and its old replica order."""
+        states = self.cluster.describe(*topics)
+        plots = self.damage.plots(topics)
+        good = sum(1 for state in states if state.leader >= 0 and tuple(state.replicas) == plots[state.topic, state.partition].replicas)
+        self.console.print(f"{good} of {len(states)} partitions have a leader and the replica order that they had before.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""Module and playbook processes, timed from their start to their end as an operator waits for them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+MODULES = ROOT / ".cache/collections/ansible_collections/streamops/kafka_recovery/plugins/modules"
+SAMPLE_SECONDS = 0.02
+TASK_LINE = re.compile(r"^(\S+ \S+),(\d+) .*?(?:TASK|PLAY|RUNNING HANDLER) (?:\[(.*?)\]|RECAP)")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One process: wall-clock seconds, peak resident memory in MB of the process itself, and what it returned."""
+
+    command: str
+    seconds: float
+    peak_mb: float
+    result: dict[str, Any]
+
+
+def module(name: str, **arguments: Any) -> Measured:
+    """Run a module as Ansible's worker would, interpreter start and imports included. Raises RuntimeError when it fails."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump({"ANSIBLE_MODULE_ARGS": arguments}, file)
+        file.flush()
+        began = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, str(MODULES / f"{name}.py"), file.name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        peak: list[float] = [0.0]
+        sampler = threading.Thread(target=_sample, args=(process.pid, peak))
+        sampler.start()
+        stdout, stderr = process.communicate()
+        seconds = time.monotonic() - began
+        sampler.join()
+    if process.returncode:
+        raise RuntimeError(f"{name} failed: {stdout}{stderr}")
+    return Measured(f"python {name}.py ARGS", seconds, peak[0], json.loads(stdout))
+
+
+def _sample(pid: int, peak: list[float]) -> None:
+    try:
+        process = psutil.Process(pid)
+        while process.status() != psutil.STATUS_ZOMBIE:
+            peak[0] = max(peak[0], process.memory_info().rss / 1e6)
+            time.sleep(SAMPLE_SECONDS)
+    except psutil.NoSuchProcess:
+        pass
+
+
+def playbook(name: str, inventory: Path, scratch: Path, **variables: Any) -> tuple[float, int, dict[str, float]]:
+    """Run a playbook. Returns seconds, exit code and the seconds of each task, in order (the first entry: until the first task)."""
+    log = scratch / "ansible.log"
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), f"streamops.kafka_recovery.{name}", "-i", str(inventory)]
+    command += ["-e", json.dumps(variables)]
+    began = time.time()
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_LOG_PATH": str(log)}, capture_output=True, text=True, check=False)
+    ended = time.time()
+    if done.returncode not in (0, 2):
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    marks = [("start", began)]
+    for line in log.read_text().splitlines():
+        if found := TASK_LINE.match(line):
+            marks.append((found[3] or "end", datetime.fromisoformat(f"{found[1]}.{found[2]}").timestamp()))
+    tasks: dict[str, float] = {}
+    for (task, at), (_, until) in zip(marks, [*marks[1:], ("end", ended)], strict=True):
+        tasks[task] = tasks.get(task, 0.0) + until - at
+    return ended - began, done.returncode, tasks
