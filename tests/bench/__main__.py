@@ -20,7 +20,7 @@ ROLES = Roles(lost=(1, 2), ahead=4, behind=3, returning=None)
 GATHERS = 5
 # Which part of the work a task of the playbook is; the rest is Ansible itself.
 SPARK_TASK = "Choose leaders"
-KAFKA_TASKS = ("what every survivor", "Read", "Ask", "Elect what", "Find", "Connect")
+KAFKA_TASKS = ("Ask for partitions", "Read what every survivor", "Elect what", "Ask whether")
 
 
 def main() -> int:
@@ -83,11 +83,11 @@ class Bench:
         )
         table.add_row(
             f"gather evidence, all probes, module start included (median of {GATHERS})",
-            f"{gathered:.2f} s = {gathered / stock.seconds:.2f} ×", "≤ 1.0 ×", gathers[0].command,
+            f"{gathered:.2f} s = {gathered / stock.seconds:.2f} x", "≤ 1.0 x", gathers[0].command,
         )  # fmt: skip
         table.add_row(
             f"elect, guards, journal, verification, restored order ({elected.result['summary']['elected']} elected)",
-            f"{elected.seconds:.2f} s = {elected.seconds / stock.seconds:.2f} ×", "≤ 1.2 ×", elected.command,
+            f"{elected.seconds:.2f} s = {elected.seconds / stock.seconds:.2f} x", "≤ 1.2 x", elected.command,
         )  # fmt: skip
         shares = f"Spark {spark / seconds:.0%}, Kafka {kafka / seconds:.0%}, Ansible {1 - (spark + kafka) / seconds:.0%}"
         table.add_row(
