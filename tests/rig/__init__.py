@@ -4,7 +4,7 @@ from rig.admin import NewTopic, PartitionState, TopicPartition
 from rig.cluster import KafkaCluster
 from rig.damage import Case, Damage, Kept
 from rig.errors import RigError
-from rig.scenarios import SCENARIOS, Plot, Roles, many
+from rig.scenarios import SCENARIOS, Plot, Roles
 from rig.stock import elect_unclean
 
 __all__ = [
@@ -20,5 +20,4 @@ __all__ = [
     "Roles",
     "TopicPartition",
     "elect_unclean",
-    "many",
 ]

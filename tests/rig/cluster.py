@@ -112,6 +112,13 @@ class KafkaCluster(Nodes):
         """Ids of the brokers that are unfenced now."""
         return self.ask(lambda node: admin.unfenced_brokers(node, ASK_SECONDS))
 
+    def broker_states(self) -> dict[int, str]:
+        """What each broker is: down, paused, held, fenced or unfenced."""
+        unfenced = self.unfenced() if self.answering() else set()
+        return {
+            broker_id: self._local_state(broker_id) or ("unfenced" if broker_id in unfenced else "fenced") for broker_id in self.brokers
+        }
+
     def wait_unfenced(self, broker_ids: Iterable[int], seconds: float = 120) -> None:
         """Wait until the cluster counts all these brokers as live. RigError names the others and their log files."""
         wanted = set(broker_ids)

@@ -59,16 +59,17 @@ class Damage:
         topic: str | None = None,
         copies: int = 1,
         config: Mapping[str, str] | None = None,
+        **options: float,
     ) -> Case:
-        """Add a scenario: a name of SCENARIOS, or a function like those.
+        """Add a scenario: a name of SCENARIOS, or a function like those (`options` are its own).
 
         `topic` defaults to the scenario's name; copies beyond the first get the suffix -twin, -twin2, ...
         """
         function = SCENARIOS[scenario] if isinstance(scenario, str) else scenario
-        name = scenario if isinstance(scenario, str) else scenario.__qualname__.split(".")[0]
-        first = topic or name
+        first = topic or function.__name__
         twins = [f"{first}{TWIN}{number if number > 1 else ''}" for number in range(1, copies)]
-        case = Case(name, (first, *twins), tuple(function(self.roles, index) for index in range(partitions)), config or {})
+        plots = tuple(function(self.roles, index, **options) for index in range(partitions))
+        case = Case(function.__name__, (first, *twins), plots, config or {})
         self.cases.append(case)
         return case
 
@@ -107,7 +108,7 @@ class Damage:
         cluster.terminate(roles.ahead)
         cluster.wait_fenced([roles.ahead])
         self._write("last")
-        cluster.say(f"brokers {', '.join(map(str, roles.lost))} die as the last in-sync replicas")
+        cluster.say(f"the last in-sync replicas die with broker {' and '.join(map(str, roles.lost))}")
         (cluster.kill if self.abrupt else cluster.terminate)(*roles.lost)
         if roles.returning is not None and uses_returning:
             cluster.terminate(roles.returning)

@@ -154,6 +154,13 @@ class Nodes:
         """Brokers that run and are not paused."""
         return [node for node in self.brokers.values() if node.node_id not in self._paused and self.is_running(node.node_id)]
 
+    def _local_state(self, node_id: int) -> str | None:
+        if not self.is_running(node_id):
+            return "down"
+        if node_id in self._paused:
+            return "paused"
+        return "held" if node_id in self.held else None
+
     def pid(self, node_id: int) -> int:
         """Process id of the node's latest JVM."""
         return self._running().pids[self.nodes[node_id].name]

@@ -53,7 +53,9 @@ class Plot:
         return {broker_id: end for broker_id, end in ends.items() if broker_id in self.replicas}
 
 
-Scenario = Callable[[Roles, int], Plot]
+GOLDEN_RATIO = 0.6180339887
+
+Scenario = Callable[..., Plot]  # of the roles, the partition's index and the scenario's own options
 
 
 def lagging(roles: Roles, index: int) -> Plot:
@@ -98,20 +100,15 @@ def already_online(roles: Roles, index: int) -> Plot:
     return Plot(first_leader=roles.ahead, replicas=(roles.ahead, roles.behind), base=100, middle=20, online=True)
 
 
-def many(different: float = 0.5) -> Scenario:
-    """A scenario of one or two records per partition, made for thousands of partitions.
+def many(roles: Roles, index: int, different: float = 0.5) -> Plot:
+    """One or two records per partition, made for thousands of partitions; in half of them the survivors hold the same.
 
-    In the share `different` of the partitions the survivors' logs end at different offsets (half of the time the first live replica
-    holds less); in the others they are identical.
+    `different` is the share of partitions in which they do not. There the first live replica holds less half of the time.
     """
-
-    def plot(roles: Roles, index: int) -> Plot:
-        order = (roles.ahead, roles.behind) if index % 2 else (roles.behind, roles.ahead)
-        lost = roles.lost[index % len(roles.lost)]
-        middle = int((index * 0.6180339887) % 1 < different)  # golden ratio: an even mix that keeps no step with the orders above
-        return Plot(first_leader=lost, replicas=(lost, *order), base=1, middle=middle)
-
-    return plot
+    order = (roles.ahead, roles.behind) if index % 2 else (roles.behind, roles.ahead)
+    lost = roles.lost[index % len(roles.lost)]
+    middle = int((index * GOLDEN_RATIO) % 1 < different)  # an even mix that keeps no step with the orders above
+    return Plot(first_leader=lost, replicas=(lost, *order), base=1, middle=middle)
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -121,5 +118,5 @@ SCENARIOS: dict[str, Scenario] = {
     "no_survivor": no_survivor,
     "clean_returning": clean_returning,
     "already_online": already_online,
-    "many": many(),
+    "many": many,
 }
