@@ -1,0 +1,178 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Election: ended at every single request, then run again. A made-up controller, because real ones cannot be stopped between two requests at will."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.messages import FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+
+ALIVE = {2: 121, 3: 100}
+REQUESTS = 11  # that an undisturbed run sends
+
+
+class Killed(BaseException):
+    """The process has ended: nothing that it still tries to do happens."""
+
+
+class Controller:
+    """Three partitions of replicas 1 (dead), 2 and 3; elects the first live replica of the order. Ends the caller at request `end_at`."""
+
+    def __init__(self, end_at: int | None = None, error: type[BaseException] = Killed) -> None:
+        self.states = {
+            ("t", 0): PartitionState("t", 0, "id", -1, 1, (1, 3, 2), (), (1,), (), (1,)),
+            ("t", 1): PartitionState("t", 1, "id", -1, 1, (1, 2, 3), (), (1,), (), (1,)),
+            ("t", 2): PartitionState("t", 2, "id", 3, 1, (3, 1, 2), (3,), (), (), (1,)),
+        }
+        self.end_at, self.error, self.requests, self.written = end_at, error, 0, 0
+        self.unreachable: dict[int, str] = {}
+
+    def _request(self) -> None:
+        self.requests += 1
+        if self.end_at is not None and (self.requests >= self.end_at if self.error is Killed else self.requests == self.end_at):
+            raise self.error(f"request {self.requests}")
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        self._request()
+        return {key: state for key, state in self.states.items() if keys is None or key in keys}
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        self._request()
+        return [{"broker_id": broker, "broker_state": "unfenced" if broker in ALIVE else "fenced"} for broker in (1, 2, 3)]
+
+    def unfenced(self) -> set[int]:
+        return set(ALIVE)
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+        self._request()
+        return {broker: {key: LogEnd(None, ALIVE[broker], 1) for key in keys} for broker, keys in work.items()}
+
+    def batches(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
+        self._request()
+        return {
+            broker: {key: FetchedBatch(None, 0, 0, LastBatch(offset, offset, 0, 7, 0)) for key, offset in offsets.items()}
+            for broker, offsets in work.items()
+        }
+
+    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[tuple[str, TopicPartition, int, int | None]]:
+        return []
+
+    def reassigning(self) -> set[TopicPartition]:
+        self._request()
+        return set()
+
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, str | None]:
+        self._request()
+        self.written += 1
+        for key, order in orders.items():
+            assert sorted(order) == sorted(self.states[key].replicas)
+            self.states[key] = replace(self.states[key], replicas=tuple(order))
+        return dict.fromkeys(orders)
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+        self._request()
+        self.written += 1
+        errors: dict[TopicPartition, str | None] = {}
+        for key in keys:
+            state = self.states[key]
+            assert state.leader < 0, "never called for a partition that has a leader"
+            first = next(broker for broker in state.replicas if broker in ALIVE)
+            self.states[key] = replace(state, leader=first, isr=(first,), leader_epoch=state.leader_epoch + 1)
+            errors[key] = None
+        return errors
+
+
+def entry(partition: int, replicas: tuple[int, ...]) -> Entry:
+    return Entry("t", partition, 2, (2, 3, 1), "id", 1, replicas, {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
+
+
+# The third one has a leader by the time of the election.
+ENTRIES = [entry(0, (1, 3, 2)), entry(1, (1, 2, 3)), entry(2, (3, 1, 2))]
+
+
+def recover(controller: Controller, path: Path, attempts: int = 1) -> dict[TopicPartition, str]:
+    with Journal(path, "abc") as journal:
+        election.repair(controller, journal)
+        results = election.run(controller, journal, ENTRIES, 0.0, attempts, election.elect_by_order)
+        if journal.left_behind():
+            election.repair(controller, journal)
+    return {(result.topic, result.partition): result.outcome for result in results}
+
+
+def undisturbed(path: Path) -> Controller:
+    controller = Controller()
+    assert recover(controller, path) == {("t", 0): "elected", ("t", 1): "elected", ("t", 2): "already_online"}
+    return controller
+
+
+def test_the_designated_replicas_lead_and_the_orders_stand_as_before(tmp_path: Path) -> None:
+    controller = undisturbed(tmp_path / "j")
+    assert {key: (state.leader, state.replicas) for key, state in controller.states.items()} == {
+        ("t", 0): (2, (1, 3, 2)),
+        ("t", 1): (2, (1, 2, 3)),
+        ("t", 2): (3, (3, 1, 2)),
+    }
+    assert controller.requests == REQUESTS
+    assert controller.written == 3, "reorder, elect, restore: and nothing for the partition that needs no reorder"
+
+
+def test_a_second_run_sends_no_writing_request(tmp_path: Path) -> None:
+    controller = undisturbed(tmp_path / "j")
+    written = controller.written
+    assert set(recover(controller, tmp_path / "j").values()) == {"already_online"}
+    assert controller.written == written
+
+
+@pytest.mark.parametrize("end_at", range(1, REQUESTS + 1))
+def test_killed_at_any_request_and_run_again_ends_as_if_undisturbed(tmp_path: Path, end_at: int) -> None:
+    expected = undisturbed(tmp_path / "undisturbed").states
+    controller = Controller(end_at)
+    with pytest.raises(Killed):
+        recover(controller, tmp_path / "j")
+    controller.end_at = None
+    recover(controller, tmp_path / "j")
+    assert controller.states == expected
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+@pytest.mark.parametrize("end_at", range(1, REQUESTS + 1))
+def test_a_request_that_fails_once_leaves_no_order_behind(tmp_path: Path, end_at: int) -> None:
+    controller = Controller(end_at, ClusterError)
+    try:
+        outcomes = recover(controller, tmp_path / "j", attempts=2)
+        assert set(outcomes.values()) <= {"elected", "already_online", "failed"}
+    except ClusterError:
+        pass
+    controller.end_at = None
+    recover(controller, tmp_path / "j")
+    assert {key: state.replicas for key, state in controller.states.items()} == {
+        ("t", 0): (1, 3, 2),
+        ("t", 1): (1, 2, 3),
+        ("t", 2): (3, 1, 2),
+    }
+    assert all(state.leader >= 0 for state in controller.states.values())
+
+
+def test_a_plan_whose_guards_do_not_stand_writes_nothing(tmp_path: Path) -> None:
+    controller = Controller()
+    for key, state in controller.states.items():
+        controller.states[key] = replace(state, leader_epoch=9)
+    assert recover(controller, tmp_path / "j") == {("t", 0): "stale", ("t", 1): "stale", ("t", 2): "already_online"}
+    assert controller.written == 0
+    assert election.predict(controller, ENTRIES)[0].outcome == "stale"

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Messages: what goes over the wire says what the protocol guide says, and answers come back as plain data."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from kafka.protocol.admin import DescribeQuorumResponse
+from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
+from kafka.protocol.consumer.offsets import ListOffsetsRequest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
+
+HEADER = struct.pack(">qiibIhiqq", 120, 49, 3, 2, 0xDEADBEEF, 0, 4, 1000, 2000)
+
+
+def test_a_batch_header_is_read_as_the_message_format_lays_it_out() -> None:
+    assert read_batch(HEADER + b"records") == LastBatch(120, 124, 3, 0xDEADBEEF, 2000)
+    assert read_batch(memoryview(HEADER)) == LastBatch(120, 124, 3, 0xDEADBEEF, 2000)
+
+
+@pytest.mark.parametrize("records", [None, b"", HEADER[:-1], struct.pack(">qiibIhiqq", 0, 49, 3, 1, 0, 0, 0, 0, 0)])
+def test_what_is_no_batch_of_format_v2_is_none(records: bytes | None) -> None:
+    assert read_batch(records) is None
+
+
+def test_fetch_asks_as_a_replica_that_reads_to_the_log_end_and_outside_any_session() -> None:
+    request = messages.fetch({("orders", 3): 179, ("orders", 1): 7, ("b", 0): 1}, 2048)
+    again = FetchRequest.decode(bytes(request.encode(version=12)), version=12)
+    assert (again.replica_id, again.session_id, again.session_epoch, again.min_bytes, again.max_wait_ms) == (-3, 0, -1, 0, 0)
+    asked = {
+        (topic.topic, row.partition): (row.fetch_offset, row.partition_max_bytes, row.current_leader_epoch)
+        for topic in again.topics
+        for row in topic.partitions
+    }
+    assert asked == {("orders", 3): (179, 2048, -1), ("orders", 1): (7, 2048, -1), ("b", 0): (1, 2048, -1)}
+
+
+def test_list_offsets_asks_as_a_debugging_replica() -> None:
+    again = ListOffsetsRequest.decode(bytes(messages.list_offsets([("orders", 3)]).encode(version=7)), version=7)
+    row = again.topics[0].partitions[0]
+    assert (again.replica_id, again.isolation_level, row.partition_index, row.timestamp) == (-2, 0, 3, -1)
+
+
+def test_error_codes_have_the_names_that_kafka_gives_them() -> None:
+    names = {code: messages.error_name(code) for code in (0, 3, 6, 31, 56, 83, 84)}
+    assert names == {
+        0: None,
+        3: "UNKNOWN_TOPIC_OR_PARTITION",
+        6: "NOT_LEADER_OR_FOLLOWER",
+        31: "CLUSTER_AUTHORIZATION_FAILED",
+        56: "KAFKA_STORAGE_ERROR",
+        83: "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+        84: "ELECTION_NOT_NEEDED",
+    }
+
+
+def test_silence_is_counted_on_the_controllers_own_clock_and_the_latest_fetch_of_an_id_counts() -> None:
+    topic = DescribeQuorumResponse.TopicData
+    kind = topic.PartitionData
+    replica = kind.ReplicaState if hasattr(kind, "ReplicaState") else DescribeQuorumResponse.ReplicaState
+    answer = DescribeQuorumResponse(
+        topics=[
+            topic(
+                partitions=[
+                    kind(
+                        current_voters=[replica(replica_id=101, last_fetch_timestamp=50_000)],
+                        observers=[
+                            replica(replica_id=1, last_fetch_timestamp=20_000),
+                            replica(replica_id=1, last_fetch_timestamp=49_500),
+                            replica(replica_id=2, last_fetch_timestamp=10_000),
+                            replica(replica_id=3, last_fetch_timestamp=-1),
+                        ],
+                    )
+                ]
+            )
+        ]
+    )
+    assert messages.read_silence(answer) == {101: 0.0, 1: 0.5, 2: 40.0}
+
+
+def test_an_error_of_a_fetch_comes_back_by_name() -> None:
+    topic = FetchResponse.FetchableTopicResponse
+    answer = FetchResponse(
+        responses=[
+            topic(topic="orders", partitions=[topic.PartitionData(partition_index=0, error_code=1, high_watermark=-1, log_start_offset=-1)])
+        ]
+    )
+    assert messages.read_batches(answer) == {("orders", 0): messages.FetchedBatch("OFFSET_OUT_OF_RANGE", -1, -1, None)}
