@@ -34,3 +34,13 @@ def plural(count: Column, one: str, many: str) -> Column:
 def listed(array: Column) -> Column:
     """The elements of `array` as "a, b, c"."""
     return F.array_join(F.transform(array, lambda element: element.cast("string")), ", ")
+
+
+def let(value: Column, body: Callable[[Column], Column]) -> Column:
+    """`body` of `value`, which is computed once however often `body` mentions it."""
+    return first(F.transform(F.array(value), body))
+
+
+def quotient(dividend: Column, divisor: Column) -> Column:
+    """Integer division; a float would round large numbers."""
+    return F.call_function("div", dividend, divisor)

@@ -84,7 +84,7 @@ def _held_of(log: Column, point: Column) -> Column:
 def evidence(candidates: DataFrame) -> DataFrame:
     """Add the findings about the winner and the one word for them, `evidence`.
 
-    Arrays: `unproven_tails` (relations to survivors that hold records which the winner lacks), `beyond` (relations to survivors whose
+    Arrays: `tails` (relations to survivors that hold records which the winner lacks), `beyond` (relations to survivors whose
     high watermark lies above what the winner shares with them), `uncompared` (relations that are unknown), `unwritten` (survivors
     whose last-written epoch could not be read), `identical` (brokers whose log equals the winner's, with it, in assignment order).
     """
@@ -92,7 +92,7 @@ def evidence(candidates: DataFrame) -> DataFrame:
     relations = winner["relations"]
     found = candidates.withColumns(
         {
-            "unproven_tails": F.filter(
+            "tails": F.filter(
                 relations,
                 lambda row: (row["relation"] == "forked") | present((row["relation"] == "prefix") & (row["shorter"] == winner["broker_id"])),
             ),
@@ -111,12 +111,93 @@ def evidence(candidates: DataFrame) -> DataFrame:
     )
     return found.withColumn("singled_out", _singled_out()).withColumn(
         "evidence",
-        F.when((F.size("defects") > 0) & (F.size("states_known") > 0), "incomplete")
+        F.when(F.size("defects") > 0, F.lit("incomplete"))
         .when(winner.isNull(), F.lit("no_survivor"))
         .when(F.size("beyond") > 0, F.lit("below_high_watermark"))
         .when(F.size("unwritten") > 0, F.lit("weak"))
         .when((F.size("unanswered") > 0) | (F.size("uncompared") > 0), F.lit("incomplete"))
         .when(F.col("singled_out"), F.lit("forked_proven"))
-        .when(F.size("unproven_tails") > 0, F.lit("forked"))
+        .when(F.size("tails") > 0, F.lit("forked"))
         .otherwise(F.lit("prefix")),
     )
+
+
+def _singled_out() -> Column:
+    """Whether proof of commitment leaves one branch of the fork: the winner holds the greatest proven offset, so do at most
+    logs that are prefixes of the winner's (or equal to it), and a log that forked from it does not."""
+    winner, greatest = F.col("winner"), F.coalesce(F.col("proven_offset"), F.lit(0))
+
+    def relation_to(log: Column) -> Column:
+        return first(F.filter(winner["relations"], lambda row: row["other"] == log["broker_id"]))
+
+    def follows(log: Column) -> Column:
+        relation = relation_to(log)
+        return (relation["relation"] == "same") | ((relation["relation"] == "prefix") & (relation["shorter"] == log["broker_id"]))
+
+    others = F.filter("survivors", lambda log: log["broker_id"] != winner["broker_id"])
+    left_out = any_of(others, lambda log: (log["proven"] < greatest) & (relation_to(log)["relation"] == "forked"))
+    rival = any_of(others, lambda log: (log["proven"] >= greatest) & ~present(follows(log)))
+    return present((greatest > 0) & (winner["proven"] >= greatest) & left_out & ~rival)
+
+
+def decisions(evidence: DataFrame, strategy: str) -> DataFrame:
+    """Add `waiting_for`, `best_first`, `outcome` (elect, held, online), `reason` (of what is held, else null) and `choices`.
+
+    `waiting_for`: (broker_id, broker_state) of clean leaders that are alive or coming back. `best_first`: all replicas of
+    the assignment in the order in which they should lead. `choices`: brokers any of which may be designated, null where nobody is.
+    """
+    ordered = evidence.withColumns({"waiting_for": _waiting_for(), "best_first": _best_first(F.col("winner")["broker_id"])})
+    decided = ordered.withColumn("reason", F.when(F.col("leader") >= 0, F.lit(None)).otherwise(_reason(strategy))).withColumn(
+        "outcome", F.when(F.coalesce("leader", F.lit(-1)) >= 0, F.lit(ONLINE)).when(F.col("reason").isNull(), F.lit(ELECT)).otherwise(F.lit(HELD))
+    )
+    # A partition under reassignment is planned only as its order stands: so nobody but the winner itself may be chosen.
+    choices = F.when(F.col("reassigning"), F.array(F.col("winner")["broker_id"])).otherwise(F.col("identical"))
+    return decided.withColumn("choices", F.when(F.col("outcome") == ELECT, choices))
+
+
+def _reason(strategy: str) -> Column:
+    """Why the partition is held, null where nothing holds it. The first that applies, from what no strategy overrides downwards."""
+    topic, found = F.col("topic"), F.col("evidence")
+    waits = F.lit(strategy != "aggressive") & (F.size("waiting_for") > 0)
+    must_be_named = ((topic == TRANSACTION_STATE) | (found == "below_high_watermark")) & ~present(F.col("named"))
+    return (
+        F.when(topic == CLUSTER_METADATA, F.lit("cluster_metadata"))
+        .when(F.lit(strategy == "none"), F.lit("strategy_none"))
+        .when(present(waits), F.lit("wait_for_clean_leader"))
+        .when(F.size("defects") > 0, F.lit("incomplete"))
+        .when(~found.isin(*ACCEPTED[strategy]), found)
+        .when(must_be_named, F.lit("must_be_named"))
+        .when(present(F.col("reassigning")) & ~_stands_best_first(), F.lit("reassignment_in_progress"))
+    )
+
+
+def _waiting_for() -> Column:
+    """Members of ISR, ELR or lastKnownElr whose broker comes back, or is there: then the controller elects it by itself."""
+    clean = F.array_distinct(F.concat("isr", "eligible_leader_replicas", "last_known_elr"))
+    back = F.filter("lost", lambda row: (row["broker_state"] == "coming_back") & present(F.array_contains(clean, row["broker_id"])))
+    alive = F.filter(
+        F.concat(
+            F.transform("survivors", lambda log: log["broker_id"]),
+            F.transform("unanswered", lambda row: row["broker_id"]),
+        ),
+        lambda broker: present(F.array_contains(clean, broker)),
+    )
+    return F.concat(
+        F.transform(back, lambda row: F.struct(row["broker_id"].alias("broker_id"), row["broker_state"].alias("broker_state"))),
+        F.transform(alive, lambda broker: F.struct(broker.alias("broker_id"), F.lit("unfenced").alias("broker_state"))),
+    )
+
+
+def _best_first(designated: Column) -> Column:
+    """The designated broker, the other survivors best-first, then the rest of the assignment as it stands."""
+    ranked = F.transform("ranked", lambda log: log["broker_id"])
+    return F.array_distinct(F.concat(F.when(designated.isNull(), F.array().cast("array<int>")).otherwise(F.array(designated)), ranked, F.col("replicas")))
+
+
+def _stands_best_first() -> Column:
+    """Whether the controller, which takes the first live replica, would choose best-first from the order that stands.
+
+    A broker that is coming back counts as live: it may be unfenced before the election.
+    """
+    dead = F.transform(F.filter("lost", lambda row: row["broker_state"] == "fenced"), lambda row: row["broker_id"])
+    return F.array_except("replicas", dead) == F.array_except("best_first", dead)

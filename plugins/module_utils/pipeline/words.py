@@ -1,0 +1,169 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The decision in words for a tired operator. Every finding is told, not only the one that decided.
+
+Lengths are told as offsets: a range of offsets holds at most that many records (compaction and transaction markers leave gaps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first, listed, plural, present
+
+REASONS = {
+    "cluster_metadata": "held: the metadata log elects its own leader, this tool never touches it",
+    "strategy_none": "held: strategy none elects nothing",
+    "wait_for_clean_leader": "held: wait, Kafka then elects a leader that holds every committed record (strategy aggressive would not wait)",
+    "no_survivor": "held: no replica is on a live broker that answers; bring one of its brokers back",
+    "must_be_named": "held: it is elected only where partitions or partitions_file names it",
+    "reassignment_in_progress": "held: a reassignment is under way and a new replica order would replace it; let it complete or cancel it",
+    "forked": "held: strategy aggressive would give those offsets up",
+    "forked_proven": "held: strategy aggressive would elect the proven branch and give the other up",
+    "incomplete": "held: gather the evidence again once everything answers",
+    "weak": "held: strategy aggressive would go by length",
+    "below_high_watermark": "held: strategy aggressive would elect it where partitions or partitions_file names it",
+}
+
+
+def explanation(leader: Column) -> Column:
+    """One text about a partition of gold; `leader` is the broker that it designates (or would), null where there is none."""
+    told = (_defects(), _best(leader), _identical(), _prefixes(), _tails(), _proof(), _beyond(), *_gaps(), _lost(), _waiting(), _held())
+    return F.array_join(F.array_compact(F.array(*told)), "; ")
+
+
+def _told(condition: Column, template: str, *values: Column) -> Column:
+    """The filled template where `condition` holds, else null, which leaves it out."""
+    return F.when(present(condition), F.format_string(template, *values))
+
+
+def _each(array: Column | str, text: Callable[[Column], Column], between: str = " and ") -> Column:
+    """The texts of all elements in one, null for an empty array."""
+    return F.when(F.size(array) > 0, F.array_join(F.transform(array, text), between))
+
+
+def _defects() -> Column:
+    return _told(F.size("defects") > 0, "the snapshot cannot be trusted for this partition (%s)", F.array_join("defects", ", "))
+
+
+def _best(leader: Column) -> Column:
+    log = first(F.filter("ranked", lambda row: row["broker_id"] == leader))
+    epoch = log["last_written_epoch"]
+    written = (
+        F.when(epoch >= 0, F.format_string(", last written in leader epoch %d", epoch))
+        .when(epoch < 0, F.lit(" and is empty"))
+        .otherwise(F.lit(", in a leader epoch that could not be read"))
+    )
+    place = F.when(F.size("survivors") == 1, F.lit("is the only survivor")).otherwise(F.lit("holds the best log"))
+    return F.when(log.isNotNull(), F.format_string("broker %d %s: it ends at offset %d%s", leader, place, log["log_end_offset"], written))
+
+
+def _identical() -> Column:
+    return _told(F.size("identical") > 1, "the logs of brokers %s are identical, leadership is shared out among them", listed(F.col("identical")))
+
+
+def _prefixes() -> Column:
+    shorter = F.filter(F.col("winner")["relations"], lambda row: (row["relation"] == "prefix") & (row["shorter"] == row["other"]))
+    logs = _each(shorter, lambda row: F.format_string("broker %d's log (to offset %d)", row["other"], row["common_offset"]))
+    return F.when(F.size(shorter) == 1, F.concat(logs, F.lit(" is a prefix of it"))).otherwise(F.concat(logs, F.lit(" are prefixes of it")))
+
+
+def _tails() -> Column:
+    return _each(
+        "tails",
+        lambda row: F.format_string(
+            "broker %d's log parts from it at offset %d, so electing it truncates broker %d's offsets %d to %d",
+            row["other"],
+            row["common_offset"],
+            row["other"],
+            row["common_offset"],
+            row["log_end_offset"] - 1,
+        ),
+    )
+
+
+def _proof() -> Column:
+    """Whose proof singles the winner's branch out."""
+    greatest = F.array_sort(
+        F.array_distinct(
+            F.transform(
+                F.filter("points", lambda point: point["offset"] == F.col("proven_offset")),
+                lambda point: F.when(
+                    point["source"] == "high_watermark", F.format_string("the high watermark of broker %d", point["holder"])
+                ).otherwise(F.format_string("the committed offset of %s %s", F.translate(point["source"], "_", " "), point["name"])),
+            )
+        )
+    )
+    return F.when(
+        F.col("singled_out"),
+        F.format_string(
+            "everything below offset %d on its branch is proven committed by %s, and the other branch lacks some of it",
+            F.col("proven_offset"),
+            F.array_join(greatest, " and "),
+        ),
+    )
+
+
+def _beyond() -> Column:
+    return _each(
+        "beyond",
+        lambda row: F.format_string(
+            "broker %d's high watermark %d says that committed records would be lost, since only offsets below %d are known to be shared",
+            row["other"],
+            row["high_watermark"],
+            F.coalesce(row["common_offset"], F.lit(0)),
+        ),
+    )
+
+
+def _gaps() -> tuple[Column, ...]:
+    """What could not be found out."""
+    return (
+        _told(F.size("unwritten") > 0, "the last-written epoch of %s could not be read, so only lengths can be compared", _brokers("unwritten")),
+        _each("unanswered", lambda row: F.format_string("broker %d is alive but did not answer for its replica (%s)", row["broker_id"], row["error"])),
+        _each(
+            "uncompared",
+            lambda row: F.format_string(
+                "whether broker %d's log (to offset %d) fits it is not known (%s)",
+                row["other"],
+                row["log_end_offset"],
+                F.coalesce(row["reason"], F.lit("no reason given")),
+            ),
+        ),
+    )
+
+
+def _brokers(column: str) -> Column:
+    return F.concat(plural(F.size(column), "broker ", "brokers "), listed(F.col(column)))
+
+
+def _lost() -> Column:
+    """Whole seconds: nobody decides by fractions, and texts must not depend on how a float is printed."""
+    return _each(
+        "lost",
+        lambda row: F.when(row["broker_state"] == "coming_back", F.format_string("broker %d is coming back", row["broker_id"]))
+        .when(
+            row["silent_seconds"].isNotNull(),
+            F.format_string("broker %d has been silent for %d s", row["broker_id"], F.floor(row["silent_seconds"])),
+        )
+        .otherwise(F.format_string("broker %d is fenced, since when is not known", row["broker_id"])),
+        ", ",
+    )
+
+
+def _waiting() -> Column:
+    return _each(
+        "waiting_for",
+        lambda row: F.when(row["broker_state"] == "unfenced", F.format_string("broker %d was in sync and is alive", row["broker_id"])).otherwise(
+            F.format_string("broker %d was in sync", row["broker_id"])
+        ),
+        ", ",
+    )
+
+
+def _held() -> Column:
+    return F.coalesce(*(F.when(F.col("reason") == reason, F.lit(text)) for reason, text in REASONS.items()))
