@@ -153,10 +153,12 @@ class KafkaCluster(Nodes):
         """State of every partition of these topics (without names: of all topics), by topic and partition."""
         return self.ask(lambda node: admin.describe(node, topics, WORK_SECONDS))
 
-    def log_end_offsets(self, broker_id: int, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def log_end_offsets(
+        self, broker_id: int, partitions: Iterable[TopicPartition], seconds: float = WORK_SECONDS
+    ) -> dict[TopicPartition, int]:
         """Where this broker's replicas of these partitions end, whether it leads them or not."""
         port = self.brokers[broker_id].replication_port or 0
-        return admin.log_end_offsets((config.HOST, port), partitions, WORK_SECONDS)
+        return admin.log_end_offsets((config.HOST, port), partitions, seconds)
 
     def wait_for_partitions(self, topics: Iterable[str], good: Callable[[PartitionState], bool], what: str, seconds: float = 60) -> None:
         """Wait until every partition of these topics is `good`. RigError says `what` was wanted and shows the first that is not."""

@@ -97,7 +97,8 @@ class Damage:
         """Do it all, and check that every partition ended up as its plot says. Raises RigError where one did not."""
         cluster, roles = self.cluster, self.roles
         began = time.monotonic()
-        uses_returning = any(roles.returning in plot.replicas for plot in self.plots().values())
+        used = {broker_id for plot in self.plots().values() for broker_id in plot.replicas}
+        returning = [broker_id for broker_id in used if broker_id == roles.returning]
         cluster.heal()
         self._create_topics()
         self._write_base()
@@ -108,16 +109,14 @@ class Damage:
         cluster.terminate(roles.ahead)
         cluster.wait_fenced([roles.ahead])
         self._write("last")
+        cluster.terminate(*returning)  # before the others: a controlled shutdown waits until killed brokers are fenced
         cluster.say(f"the last in-sync replicas die with broker {' and '.join(map(str, roles.lost))}")
         (cluster.kill if self.abrupt else cluster.terminate)(*roles.lost)
-        if roles.returning is not None and uses_returning:
-            cluster.terminate(roles.returning)
-            cluster.start_held(roles.returning)
         cluster.say(f"brokers {roles.ahead} and {roles.behind} come back")
         cluster.start_node(*roles.survivors)
+        cluster.start_held(*returning)
         cluster.wait_unfenced(roles.survivors, seconds=600)
-        if roles.returning is not None and uses_returning:
-            cluster.wait_fetching(roles.returning)
+        cluster.wait_fetching(*returning)
         self._check()
         cluster.say(f"damage of {len(self.plots())} partitions done after {time.monotonic() - began:.1f} s")
 

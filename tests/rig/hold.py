@@ -13,8 +13,7 @@ RELEASE_SECONDS = 60.0
 class Hold:
     """Replaces a file that a broker reads when it begins to load its logs by a pipe, which blocks the reader until someone writes.
 
-    At that point the broker is registered and fetches the metadata log, as `coming back` as a broker can be, and it is not unfenced
-    before its logs are loaded.
+    At that point the broker is registered and fetches the metadata log, and it is not unfenced before its logs are loaded.
     """
 
     def __init__(self, node: Node) -> None:

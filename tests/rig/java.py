@@ -24,14 +24,22 @@ def find_java() -> str:
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if not java or not os.access(java, os.X_OK):
         raise RigError(f"no java program found. {REMEDY}")
-    # macOS ships a stub /usr/bin/java that fails when nothing is installed behind it
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
-    if answer.returncode or not version:
-        raise RigError(f"{java} -version failed: {answer.stderr.strip() or answer.stdout.strip()}. {REMEDY}")
-    if int(version.group(1)) < OLDEST_JAVA:
-        raise RigError(f"{java} is Java {version.group(1)}. {REMEDY}")
+    number = re.search(r'version "(?:1\.)?(\d+)', _version(java))
+    if number is None:  # macOS ships a stub /usr/bin/java that fails when nothing is installed behind it
+        raise RigError(f"{java} -version failed: {_version(java)}. {REMEDY}")
+    if int(number.group(1)) < OLDEST_JAVA:
+        raise RigError(f"{java} is Java {number.group(1)}. {REMEDY}")
     return java
+
+
+def version() -> str:
+    """What `java -version` says, build number included."""
+    return _version(find_java())
+
+
+@functools.cache
+def _version(java: str) -> str:
+    return subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr.strip()
 
 
 def command(libs: Path, main_class: str, *arguments: str, jvm_options: Sequence[str] = ()) -> list[str]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from rig import config, jars, java, storage
+from rig import class_archive, config, jars, java, storage
 from rig.config import Node
 from rig.errors import RigError
 from rig.hold import Hold
@@ -115,6 +115,8 @@ class Nodes:
         for node_id in node_ids:
             self._signal(node_id, signal.SIGTERM)
         self._wait_for_end(node_ids, seconds)
+        for node_id in node_ids:
+            class_archive.adopt(self.libs, self.nodes[node_id])
 
     def pause(self, *node_ids: int) -> None:
         """SIGSTOP: the node's ports stay open, and nothing answers."""
@@ -133,14 +135,15 @@ class Nodes:
         jvm_options = [f"-Xms{self.settings.heap}", f"-Xmx{self.settings.heap}", *JVM_OPTIONS]
         for node_id in node_ids:
             node = self.nodes[node_id]
-            options = [*jvm_options, *java.logging_options(node.log_file), f"-Dkafka.logs.dir={node.directory}"]
+            options = [*jvm_options, *class_archive.jvm_options(self.libs, node), *java.logging_options(node.log_file)]
             argv = java.command(self.libs, "kafka.Kafka", str(node.properties_file), jvm_options=options)
             self._running().start(node.name, argv, node.console_file)
 
-    def start_held(self, broker_id: int) -> None:
-        """Start a stopped broker and hold it on its way: it registers and fetches the metadata log, but stays fenced until `release`."""
-        self.held[broker_id] = Hold(self.nodes[broker_id])
-        self.start_node(broker_id)
+    def start_held(self, *broker_ids: int) -> None:
+        """Start stopped brokers and hold them on their way: they register and fetch the metadata log, but stay fenced until `release`."""
+        for broker_id in broker_ids:
+            self.held[broker_id] = Hold(self.nodes[broker_id])
+            self.start_node(broker_id)
 
     def release(self, broker_id: int) -> None:
         """Let a held broker go on."""
