@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rig.errors import RigError
@@ -47,8 +47,8 @@ def command(libs: Path, main_class: str, *arguments: str, jvm_options: Sequence[
     return [find_java(), *jvm_options, "-cp", f"{libs}/*", main_class, *arguments]
 
 
-def logging_options(log_file: Path, level: str = "info") -> list[str]:
-    """System properties of slf4j-simple: INFO lines with timestamps in `log_file`."""
+def logging_options(log_file: Path, level: str = "info", loggers: Mapping[str, str] | None = None) -> list[str]:
+    """System properties of slf4j-simple: INFO lines with timestamps in `log_file`. `loggers`: levels of single ones, by name."""
     prefix = "-Dorg.slf4j.simpleLogger"
     return [
         f"{prefix}.logFile={log_file}",
@@ -56,4 +56,5 @@ def logging_options(log_file: Path, level: str = "info") -> list[str]:
         f"{prefix}.showDateTime=true",
         f"{prefix}.dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS",
         f"{prefix}.levelInBrackets=true",
+        *(f"{prefix}.log.{name}={own}" for name, own in (loggers or {}).items()),
     ]

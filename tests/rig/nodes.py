@@ -33,6 +33,7 @@ class Settings:
     session_timeout  seconds until a silent broker is fenced
     elr              eligible leader replicas on or off; None is the release's default
     racks            one per broker
+    request_log      the controllers' server.log has every request that they answer, in JSON
     keep             leave the cluster's directory behind
     """
 
@@ -46,6 +47,7 @@ class Settings:
     elr: bool | None = None
     racks: Sequence[str] | None = None
     security: ListenerSecurity = dataclasses.field(default_factory=Plaintext)
+    request_log: bool = False
     keep: bool = False
 
 
@@ -135,7 +137,9 @@ class Nodes:
         jvm_options = [f"-Xms{self.settings.heap}", f"-Xmx{self.settings.heap}", *JVM_OPTIONS]
         for node_id in node_ids:
             node = self.nodes[node_id]
-            options = [*jvm_options, *class_archive.jvm_options(self.libs, node), *java.logging_options(node.log_file)]
+            loggers = {"kafka.request.logger": "debug"} if self.settings.request_log and node.role == "controller" else {}
+            logging = java.logging_options(node.log_file, loggers=loggers)
+            options = [*jvm_options, *class_archive.jvm_options(self.libs, node), *logging]
             argv = java.command(self.libs, "kafka.Kafka", str(node.properties_file), jvm_options=options)
             self._running().start(node.name, argv, node.console_file)
 
