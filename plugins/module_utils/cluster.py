@@ -234,9 +234,13 @@ class Cluster:
             page = self._ask(partial(messages.describe_topic_partitions, names, start, limit))
             found += messages.read_topic_partitions(page)
             if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
-                return found
+                break
             start = page.next_cursor.topic_name, page.next_cursor.partition_index
             names = [name for name in names if name >= start[0]]
+        if keys and min(keys)[0] not in {state.topic for state in found}:
+            # Nothing from that partition on: one row of the topic tells a missing partition from a missing topic.
+            found += messages.read_topic_partitions(self._ask(lambda: messages.describe_topic_partitions([min(keys)[0]], None, 1)))
+        return found
 
     def reassigning(self) -> set[TopicPartition]:
         """The partitions that have a reassignment under way."""
@@ -248,9 +252,9 @@ class Cluster:
 
     def min_insync_replicas(self, topics: Collection[str]) -> dict[str, int]:
         """min.insync.replicas by topic."""
-        admin, confluent = self._librdkafka()
-        resources = [confluent.ConfigResource(confluent.ResourceType.TOPIC, topic) for topic in topics]
-        asked = admin.describe_configs(resources, request_timeout=self._connection.request_timeout)
+        client, confluent = self._librdkafka()
+        resources = [confluent.admin.ConfigResource(confluent.admin.ResourceType.TOPIC, topic) for topic in topics]
+        asked = client.describe_configs(resources, request_timeout=self._connection.request_timeout)
         try:
             return {resource.name: int(future.result()["min.insync.replicas"].value) for resource, future in asked.items()}
         except confluent.KafkaException as error:
@@ -288,16 +292,16 @@ class Cluster:
 
         Groups whose coordinator does not answer are absent: a committed offset proves something, its absence proves nothing.
         """
-        admin, confluent = self._librdkafka()
+        client, confluent = self._librdkafka()
         timeout = self._connection.request_timeout
         found = []
         try:
-            groups = [group.group_id for group in admin.list_consumer_groups(request_timeout=timeout).result().valid]
+            groups = [group.group_id for group in client.list_consumer_groups(request_timeout=timeout).result().valid]
         except confluent.KafkaException:
             return []
         topics = {topic for topic, _ in keys}
         asked = [
-            admin.list_consumer_group_offsets([confluent.ConsumerGroupTopicPartitions(group)], request_timeout=timeout)[group]
+            client.list_consumer_group_offsets([confluent.ConsumerGroupTopicPartitions(group)], request_timeout=timeout)[group]
             for group in groups
         ]
         for future in asked:
@@ -316,10 +320,10 @@ class Cluster:
         # Imported where it is needed: most tasks do without it.
         try:
             import confluent_kafka as confluent
-            from confluent_kafka.admin import AdminClient
+            from confluent_kafka import admin
         except ImportError as error:
             raise ClusterError("the Python library confluent-kafka is missing: pip install 'confluent-kafka>=2.16,<3'") from error
-        return AdminClient(self._connection.for_librdkafka()), confluent
+        return admin.AdminClient(self._connection.for_librdkafka()), confluent
 
     # --- telling -------------------------------------------------------------------------------------------------
 
