@@ -166,9 +166,11 @@ class Recovery:
             result = outcomes[entry.key]
             if result.outcome == ELECTED:
                 name = f"{entry.topic}-{entry.partition}: replicas {list(entry.replicas)}"
-                cuts = "".join(
-                    f", broker {row['broker_id']} truncates to offset {row['offset']} (-{row['records']})" for row in entry.truncated
-                )
+                cuts = "".join(f", broker {row['broker_id']} truncates {_from(row)}" for row in entry.truncated)
                 before.append(f"{name}, no leader\n")
                 after.append(f"{name}, leader {result.leader}{cuts}\n")
         return {"before": "".join(before), "after": "".join(after)}
+
+
+def _from(cut: Mapping[str, Any]) -> str:
+    return "from where is not known" if cut["offset"] is None else f"{cut['records']} records from offset {cut['offset']} on"
