@@ -61,7 +61,7 @@ def broken_files(records: DataFrame) -> DataFrame:
         records.select("cluster", reason.alias("reason"))
         .where("reason IS NOT NULL")
         .groupBy("cluster")
-        .agg(F.format_string("%d rows cannot be used, among them %s", F.count("*"), F.min("reason")).alias("reason"))
+        .agg(F.format_string("%s (rows that cannot be used: %d)", F.min("reason"), F.count("*")).alias("reason"))
     )
 
 
@@ -93,7 +93,9 @@ def _rows(kind: str, fields: str) -> Column:
 
 def _sound_broker() -> Column:
     return F.coalesce(
-        F.col("damaged").isNull() & (F.col("broker_id") >= 0) & F.col("broker_state").isin(*BROKER_STATES)
+        F.col("damaged").isNull()
+        & (F.col("broker_id") >= 0)
+        & F.col("broker_state").isin(*BROKER_STATES)
         & (F.col("silent_seconds").isNull() | F.col("silent_seconds").between(0, 1e12)),
         F.lit(False),
     )

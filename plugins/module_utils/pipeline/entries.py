@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.gold import ELECT, HELD, TRANSACTION_STATE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.words import explanation
 
@@ -29,7 +29,8 @@ def plan_entries(leaders: DataFrame, brokers: DataFrame, broken_files: DataFrame
     )
     place = F.array_position(F.array(*map(F.lit, SECTIONS)), F.col("section"))
     internal = F.when(F.col("topic") == TRANSACTION_STATE, 0).when(F.col("topic") == "__consumer_offsets", 1).otherwise(2)
-    return rows.repartition("cluster").sortWithinPartitions("cluster", place, internal, "topic", "partition", "entry").select("cluster", "section", "word", "entry")
+    ordered = rows.repartition("cluster").sortWithinPartitions("cluster", place, internal, "topic", "partition", "entry")
+    return ordered.select("cluster", "section", "word", "entry")
 
 
 def _rows(table: DataFrame, section: str, entry: Column) -> DataFrame:
@@ -123,7 +124,9 @@ def _loss() -> Column:
             F.coalesce(relation["common_offset"], winner["log_end_offset"])
         )
 
-    held = F.transform("points", lambda point: bound(F.greatest(point["offset"] - shared(point), F.lit(0)), point["offset"], point["source"]))
+    held = F.transform(
+        "points", lambda point: bound(F.greatest(point["offset"] - shared(point), F.lit(0)), point["offset"], point["source"])
+    )
     # A committed offset beyond the winner's log is lost even where no survivor holds it.
     committed = F.transform(
         "proofs", lambda proof: bound(F.greatest(proof["offset"] - winner["log_end_offset"], F.lit(0)), proof["offset"], proof["source"])

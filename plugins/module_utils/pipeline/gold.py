@@ -34,7 +34,9 @@ def candidates(partitions: DataFrame, ranking: str) -> DataFrame:
     commitment is worth more than a later epoch. `kip1275` ranks by (partition_leader_epoch, log_end_offset) alone, as
     that KIP does. Ties go to the original assignment order.
     """
-    proven = partitions.withColumn("points", _points()).withColumn("proven_offset", F.array_max(F.transform("points", lambda point: point["offset"])))
+    proven = partitions.withColumn("points", _points()).withColumn(
+        "proven_offset", F.array_max(F.transform("points", lambda point: point["offset"]))
+    )
     with_proof = F.transform(
         "survivors",
         lambda log: log.withField(
@@ -58,7 +60,10 @@ def _points() -> Column:
     watermarks = F.transform(
         F.filter("survivors", lambda log: log["high_watermark"] > 0),
         lambda log: F.struct(
-            log["broker_id"].alias("holder"), log["high_watermark"].alias("offset"), F.lit("high_watermark").alias("source"), F.lit("").alias("name")
+            log["broker_id"].alias("holder"),
+            log["high_watermark"].alias("offset"),
+            F.lit("high_watermark").alias("source"),
+            F.lit("").alias("name"),
         ),
     )
     committed = F.transform(
@@ -94,7 +99,9 @@ def evidence(candidates: DataFrame) -> DataFrame:
         {
             "tails": F.filter(
                 relations,
-                lambda row: (row["relation"] == "forked") | present((row["relation"] == "prefix") & (row["shorter"] == winner["broker_id"])),
+                lambda row: (
+                    (row["relation"] == "forked") | present((row["relation"] == "prefix") & (row["shorter"] == winner["broker_id"]))
+                ),
             ),
             "beyond": F.filter(relations, lambda row: row["high_watermark"] > F.coalesce(row["common_offset"], winner["log_end_offset"])),
             "uncompared": F.filter(relations, lambda row: row["relation"] == "unknown"),
@@ -102,8 +109,10 @@ def evidence(candidates: DataFrame) -> DataFrame:
             "identical": F.transform(
                 F.filter(
                     "survivors",
-                    lambda log: (log["broker_id"] == winner["broker_id"])
-                    | any_of(relations, lambda row: (row["other"] == log["broker_id"]) & (row["relation"] == "same")),
+                    lambda log: (
+                        (log["broker_id"] == winner["broker_id"])
+                        | any_of(relations, lambda row: (row["other"] == log["broker_id"]) & (row["relation"] == "same"))
+                    ),
                 ),
                 lambda log: log["broker_id"],
             ),
@@ -148,7 +157,8 @@ def decisions(evidence: DataFrame, strategy: str) -> DataFrame:
     """
     ordered = evidence.withColumns({"waiting_for": _waiting_for(), "best_first": _best_first(F.col("winner")["broker_id"])})
     decided = ordered.withColumn("reason", F.when(F.col("leader") >= 0, F.lit(None)).otherwise(_reason(strategy))).withColumn(
-        "outcome", F.when(F.coalesce("leader", F.lit(-1)) >= 0, F.lit(ONLINE)).when(F.col("reason").isNull(), F.lit(ELECT)).otherwise(F.lit(HELD))
+        "outcome",
+        F.when(F.coalesce("leader", F.lit(-1)) >= 0, F.lit(ONLINE)).when(F.col("reason").isNull(), F.lit(ELECT)).otherwise(F.lit(HELD)),
     )
     # A partition under reassignment is planned only as its order stands: so nobody but the winner itself may be chosen.
     choices = F.when(F.col("reassigning"), F.array(F.col("winner")["broker_id"])).otherwise(F.col("identical"))
@@ -191,7 +201,9 @@ def _waiting_for() -> Column:
 def _best_first(designated: Column) -> Column:
     """The designated broker, the other survivors best-first, then the rest of the assignment as it stands."""
     ranked = F.transform("ranked", lambda log: log["broker_id"])
-    return F.array_distinct(F.concat(F.when(designated.isNull(), F.array().cast("array<int>")).otherwise(F.array(designated)), ranked, F.col("replicas")))
+    return F.array_distinct(
+        F.concat(F.when(designated.isNull(), F.array().cast("array<int>")).otherwise(F.array(designated)), ranked, F.col("replicas"))
+    )
 
 
 def _stands_best_first() -> Column:

@@ -27,7 +27,8 @@ def partitions(partition_records: DataFrame, brokers: DataFrame) -> DataFrame:
     """
     state = first("states")
     checked = partition_records.withColumn("defects", _defects(state)).withColumn(
-        "survivors", F.when(F.size("defects") == 0, _survivors(state)).otherwise(F.array().cast(f"array<struct<{_types(REPLICA)}, position: int>>"))
+        "survivors",
+        F.when(F.size("defects") == 0, _survivors(state)).otherwise(F.array().cast(f"array<struct<{_types(REPLICA)}, position: int>>")),
     )
     return checked.join(F.broadcast(brokers), "cluster", "left").select(
         "cluster",
@@ -44,7 +45,9 @@ def partitions(partition_records: DataFrame, brokers: DataFrame) -> DataFrame:
             lambda row: F.struct(
                 row["broker_id"].alias("broker_id"),
                 row["broker_state"].alias("broker_state"),
-                first(F.filter("brokers", lambda broker: broker["broker_id"] == row["broker_id"]))["silent_seconds"].alias("silent_seconds"),
+                first(F.filter("brokers", lambda broker: broker["broker_id"] == row["broker_id"]))["silent_seconds"].alias(
+                    "silent_seconds"
+                ),
             ),
         ).alias("lost"),
         "defects",
@@ -83,8 +86,10 @@ def _related(survivors: Column, pairs: Column) -> Column:
         pair = first(
             F.filter(
                 pairs,
-                lambda row: (row["broker_a"] == F.least(one["broker_id"], other["broker_id"]))
-                & (row["broker_b"] == F.greatest(one["broker_id"], other["broker_id"])),
+                lambda row: (
+                    (row["broker_a"] == F.least(one["broker_id"], other["broker_id"]))
+                    & (row["broker_b"] == F.greatest(one["broker_id"], other["broker_id"]))
+                ),
             )
         )
         return F.struct(
@@ -128,12 +133,17 @@ def _defects(state: Column) -> Column:
             _defect(F.size(known) != F.size(F.array_distinct(known)), "two rows for one replica"),
             _defect(F.size(F.array_except(known, state["replicas"])) > 0, "a replica row of a broker outside the assignment"),
             _defect(offline & (F.size(F.array_except(state["replicas"], known)) > 0), "no row for one of its replicas"),
-            _defect(any_of("pairs", lambda pair: ~present(_sound_pair(pair, answered))), "a pair row that fits no two replicas which answered"),
             _defect(
-                F.size("pairs") != F.size(F.array_distinct(F.transform("pairs", lambda pair: F.struct(pair["broker_a"], pair["broker_b"])))),
+                any_of("pairs", lambda pair: ~present(_sound_pair(pair, answered))), "a pair row that fits no two replicas which answered"
+            ),
+            _defect(
+                F.size("pairs")
+                != F.size(F.array_distinct(F.transform("pairs", lambda pair: F.struct(pair["broker_a"], pair["broker_b"])))),
                 "two rows for one pair",
             ),
-            _defect(any_of("proofs", lambda proof: ~present(_sound_proof(proof, answered))), "a proof row with missing or impossible values"),
+            _defect(
+                any_of("proofs", lambda proof: ~present(_sound_proof(proof, answered))), "a proof row with missing or impossible values"
+            ),
         )
     )
 
@@ -187,7 +197,9 @@ def _sound_pair(pair: Column, answered: Column) -> Column:
         .when(pair["relation"] == "same", (ends[0] == ends[1]) & (common == ends[0]))
         .when(
             pair["relation"] == "prefix",
-            pair["shorter"].isin(one, other) & (shorter["log_end_offset"] <= longer["log_end_offset"]) & (common == shorter["log_end_offset"]),
+            pair["shorter"].isin(one, other)
+            & (shorter["log_end_offset"] <= longer["log_end_offset"])
+            & (common == shorter["log_end_offset"]),
         )
     )
 

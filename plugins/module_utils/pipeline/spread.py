@@ -43,7 +43,8 @@ def _quotas(decisions: DataFrame) -> DataFrame:
         .withColumn("brokers", F.array_sort(F.array_distinct(F.flatten(F.transform("groups", lambda group: group["choices"])))))
     )
     spread = clusters.withColumn("quotas", F.aggregate(_visits(), _start(), _spread_anew, lambda state: state["quotas"]))
-    return spread.select("cluster", F.inline(F.arrays_zip("groups", "quotas"))).select("cluster", "groups.choices", "groups.partitions", F.col("quotas").alias("quota"))
+    rows = spread.select("cluster", F.inline(F.arrays_zip("groups", "quotas")))
+    return rows.select("cluster", "groups.choices", "groups.partitions", F.col("quotas").alias("quota"))
 
 
 def _visits() -> Column:
@@ -64,7 +65,9 @@ def _start() -> Column:
     """Everybody on the first choice: (quotas per group and choice, loads per broker)."""
     quotas = F.transform(
         "groups",
-        lambda group: F.transform(group["choices"], lambda _, place: F.when(place == 0, group["partitions"]).otherwise(F.lit(0).cast("bigint"))),
+        lambda group: F.transform(
+            group["choices"], lambda _, place: F.when(place == 0, group["partitions"]).otherwise(F.lit(0).cast("bigint"))
+        ),
     )
     loads = F.transform(
         "brokers",
@@ -139,7 +142,9 @@ def _filled(choices: Column, partitions: Column) -> Column:
                     F.exists(wet, lambda other: other["broker"] == choice["broker"]),
                     quotient(volume, F.size(wet))
                     - choice["base"]
-                    + F.when(F.size(F.filter(wet, lambda other: _before(other, choice))) < volume % F.size(wet), F.lit(1)).otherwise(F.lit(0)),
+                    + F.when(F.size(F.filter(wet, lambda other: _before(other, choice))) < volume % F.size(wet), F.lit(1)).otherwise(
+                        F.lit(0)
+                    ),
                 ).otherwise(F.lit(0).cast("bigint")),
             ),
         )

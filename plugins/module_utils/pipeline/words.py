@@ -63,7 +63,9 @@ def _best(leader: Column) -> Column:
 
 
 def _identical() -> Column:
-    return _told(F.size("identical") > 1, "the logs of brokers %s are identical, leadership is shared out among them", listed(F.col("identical")))
+    return _told(
+        F.size("identical") > 1, "the logs of brokers %s are identical, leadership is shared out among them", listed(F.col("identical"))
+    )
 
 
 def _prefixes() -> Column:
@@ -123,8 +125,15 @@ def _beyond() -> Column:
 def _gaps() -> tuple[Column, ...]:
     """What could not be found out."""
     return (
-        _told(F.size("unwritten") > 0, "the last-written epoch of %s could not be read, so only lengths can be compared", _brokers("unwritten")),
-        _each("unanswered", lambda row: F.format_string("broker %d is alive but did not answer for its replica (%s)", row["broker_id"], row["error"])),
+        _told(
+            F.size("unwritten") > 0,
+            "the last-written epoch of %s could not be read, so only lengths can be compared",
+            _brokers("unwritten"),
+        ),
+        _each(
+            "unanswered",
+            lambda row: F.format_string("broker %d is alive but did not answer for its replica (%s)", row["broker_id"], row["error"]),
+        ),
         _each(
             "uncompared",
             lambda row: F.format_string(
@@ -145,12 +154,14 @@ def _lost() -> Column:
     """Whole seconds: nobody decides by fractions, and texts must not depend on how a float is printed."""
     return _each(
         "lost",
-        lambda row: F.when(row["broker_state"] == "coming_back", F.format_string("broker %d is coming back", row["broker_id"]))
-        .when(
-            row["silent_seconds"].isNotNull(),
-            F.format_string("broker %d has been silent for %d s", row["broker_id"], F.floor(row["silent_seconds"])),
-        )
-        .otherwise(F.format_string("broker %d is fenced, since when is not known", row["broker_id"])),
+        lambda row: (
+            F.when(row["broker_state"] == "coming_back", F.format_string("broker %d is coming back", row["broker_id"]))
+            .when(
+                row["silent_seconds"].isNotNull(),
+                F.format_string("broker %d has been silent for %d s", row["broker_id"], F.floor(row["silent_seconds"])),
+            )
+            .otherwise(F.format_string("broker %d is fenced, since when is not known", row["broker_id"]))
+        ),
         ", ",
     )
 
@@ -158,9 +169,9 @@ def _lost() -> Column:
 def _waiting() -> Column:
     return _each(
         "waiting_for",
-        lambda row: F.when(row["broker_state"] == "unfenced", F.format_string("broker %d was in sync and is alive", row["broker_id"])).otherwise(
-            F.format_string("broker %d was in sync", row["broker_id"])
-        ),
+        lambda row: F.when(
+            row["broker_state"] == "unfenced", F.format_string("broker %d was in sync and is alive", row["broker_id"])
+        ).otherwise(F.format_string("broker %d was in sync", row["broker_id"])),
         ", ",
     )
 

@@ -1,0 +1,176 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From the landing files of a run to one plan file per cluster."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, safe_name, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, entries, gold, silver, spread
+
+# Entries by (section, evidence or reason).
+Counts = Counter[tuple[str, str | None]]
+
+
+class NoSnapshotError(SpokenError):
+    """There is nothing to plan from."""
+
+
+class BrokenFileError(SpokenError):
+    """A file with a valid seal holds rows that cannot be put down to one partition."""
+
+
+@dataclass
+class Landing:
+    """The landing files of a run: those to be read, with their headers, and those that are not, with the reasons."""
+
+    run_id: str
+    files: dict[str, Path] = field(default_factory=dict)
+    headers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    quarantine: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files to be read."""
+        return sum(file.stat().st_size for file in self.files.values())
+
+    def refuse(self, path: Path, reason: str) -> None:
+        """Quarantine a file."""
+        self.quarantine.append({"path": str(path), "reason": reason})
+
+
+def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None) -> Landing:
+    """Look through `<workdir>/landing/<run_id>`. `clusters`: the expected names; None takes every file as expected.
+
+    A file is quarantined where it is missing, fails its seal, is of another cluster or run, or was not expected.
+    """
+    folder = workdir / "landing" / safe_name("run_id", run_id)
+    if not folder.is_dir():
+        raise NoSnapshotError(f"{folder} is no directory: gather the evidence of run {run_id} first (kafka_replica_log_info)")
+    present = {path.stem for path in folder.glob("*.jsonl")}
+    expected = present if clusters is None else {safe_name("clusters", name) for name in clusters}
+    found = Landing(run_id)
+    for name in sorted(present | expected):
+        path = folder / f"{name}.jsonl"
+        try:
+            found.headers[name] = _header(path, name, run_id, expected)
+            found.files[name] = path
+        except (snapshot.SnapshotError, FileError) as error:
+            found.refuse(path, str(error))
+    return found
+
+
+def _header(path: Path, name: str, run_id: str, expected: Iterable[str]) -> dict[str, Any]:
+    if name not in expected:
+        raise snapshot.SnapshotError("its cluster is not among the expected ones")
+    header = snapshot.check(path)
+    safe_name("file name", name)
+    if header["cluster"] != name:
+        raise snapshot.SnapshotError(f"it was gathered from cluster {header['cluster']}: a copied or renamed file")
+    if header["run_id"] != run_id:
+        raise snapshot.SnapshotError(f"it belongs to run {header['run_id']}")
+    return header
+
+
+@contextmanager
+def tables(spark: SparkSession, files: Sequence[str], strategy: str, ranking: str) -> Iterator[DataFrame]:
+    """Build the plan entries (see `entries.plan_entries`) of all `files`; decisions are kept in memory while they are used."""
+    records = bronze.records(spark, files)
+    brokers = bronze.brokers(records)
+    partitions = silver.partitions(bronze.partition_records(records), brokers)
+    decisions = gold.decisions(gold.evidence(gold.candidates(partitions, ranking)), strategy).persist()
+    try:
+        yield entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(records))
+    finally:
+        decisions.unpersist()
+
+
+def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: str, ranking: str) -> dict[str, Any]:
+    """Write `<workdir>/plans/<run_id>/<cluster>.json` for every cluster whose file can be read; return plans, quarantine and summary.
+
+    The plan of a cluster is written while its rows stream by: memory stays bounded by one task's share of the rows.
+    """
+    paths = {name: work_file(workdir, "plans", found.run_id, name, suffix=".json") for name in found.files}
+    options = {"strategy": strategy, "ranking": ranking}
+    counted: dict[str, Counts] = {}
+    broken = set()
+    with tables(spark, [str(file) for file in found.files.values()], strategy, ranking) as plan_entries:
+        for name, rows in groupby(plan_entries.toLocalIterator(), key=lambda row: row.cluster):
+            try:
+                counted[name] = _write(paths[name], found.headers[name], options, rows)
+            except BrokenFileError as error:
+                broken.add(name)
+                found.refuse(found.files[name], str(error))
+    for name in sorted(found.files.keys() - counted.keys() - broken):
+        counted[name] = _write(paths[name], found.headers[name], options, ())
+    return {
+        "plans": [_plan(name, paths[name], counted[name]) for name in sorted(counted)],
+        "quarantine": sorted(found.quarantine, key=lambda row: row["path"]),
+        "summary": _summary(counted.values(), len(found.quarantine)),
+    }
+
+
+def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str], rows: Iterable[Row]) -> Counts:
+    plan = {
+        "plan_id": str(uuid.uuid4()),
+        "cluster": header["cluster"],
+        "cluster_id": header["cluster_id"],
+        "run_id": header["run_id"],
+        "created_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **options,
+    }
+    counts: Counts = Counter()
+    with planfile.writing(path, plan) as writer:
+        for row in rows:
+            if row.section == entries.QUARANTINE:
+                raise BrokenFileError(json.loads(row.entry)["reason"])
+            writer.add(row.section, json.loads(row.entry))
+            counts[row.section, row.word] += 1
+    return counts
+
+
+def _total(counts: Counts, section: str) -> int:
+    return sum(number for (part, _), number in counts.items() if part == section)
+
+
+def _plan(name: str, path: Path, counts: Counts) -> dict[str, Any]:
+    return {
+        "cluster": name,
+        "path": str(path),
+        "elect": _total(counts, entries.PARTITIONS),
+        "held": _total(counts, entries.HELD_BACK),
+        "online": _total(counts, entries.ONLINE_ALREADY),
+    }
+
+
+def _summary(counted: Iterable[Counts], quarantined: int) -> dict[str, Any]:
+    clusters = list(counted)
+    counts = sum(clusters, Counter())
+
+    def by_word(section: str) -> dict[str, int]:
+        return {str(word): number for (part, word), number in sorted(counts.items(), key=str) if part == section}
+
+    return {
+        "clusters": len(clusters),
+        "quarantined": quarantined,
+        "elect": _total(counts, entries.PARTITIONS),
+        "elect_by_evidence": by_word(entries.PARTITIONS),
+        "held": _total(counts, entries.HELD_BACK),
+        "held_by_reason": by_word(entries.HELD_BACK),
+        "online": _total(counts, entries.ONLINE_ALREADY),
+    }

@@ -1,0 +1,197 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decide on Spark, for all clusters of a run at once, which replica of each offline partition is to be elected."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_recovery_plan
+short_description: Decide which replica of each offline partition is to be elected, and how sure that is
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Reads the landing files that M(streamops.kafka_recovery.kafka_replica_log_info) wrote for a run, applies the rules of decision on Spark, and
+    writes one plan file per cluster, C(<workdir>/plans/<run_id>/<cluster>.json), a superset of KIP-1275's file.
+  - The best survivor is the one that holds most of what is proven committed, then the latest last-written leader epoch, then the longest log.
+    Among identical logs leadership is spread evenly over the brokers.
+  - Each partition gets one word of evidence.
+  - V(prefix) means that every other survivor's log is a prefix of the best.
+  - V(forked) means that some survivor holds records that the best lacks, V(forked_proven) that a high watermark or a committed offset singles
+    one branch out.
+  - V(incomplete) means that something alive did not answer, that logs could not be compared, or that the rows contradict each other;
+    V(weak) that a last-written epoch could not be read.
+  - V(below_high_watermark) means that committed records would be lost for certain, V(no_survivor) that there is nobody to elect.
+  - A landing file that is missing, truncated, changed or of another cluster is quarantined with its reason and the other clusters are
+    planned. The task fails where no file at all can be used.
+  - Talks to no Kafka cluster. The same landing files give the same plans, but for plan id and time.
+options:
+  workdir:
+    description: Directory of all files of the recovery. Where Spark runs on other hosts, they must see it under the same path.
+    type: path
+    required: true
+  run_id:
+    description: The run whose landing files are planned.
+    type: str
+    required: true
+  clusters:
+    description:
+      - Names of the clusters whose files are expected. One that has no file is reported in RV(quarantine), as is a file of any other cluster.
+      - By default every file of the run is planned.
+    type: list
+    elements: str
+  strategy:
+    description:
+      - When a partition is elected, by KIP-966's names.
+      - V(none) elects nothing, but shows candidates and evidence.
+      - V(balanced) elects on the evidence C(prefix) only, and waits for a clean leader that is coming back.
+      - V(aggressive) waits for nobody and elects on any evidence; on C(below_high_watermark) only where the partition was named.
+      - C(__transaction_state) is elected only where it was named, whatever the strategy. C(__cluster_metadata) never is.
+    type: str
+    choices: [none, balanced, aggressive]
+    default: balanced
+  ranking:
+    description:
+      - How survivors are ranked.
+      - V(kip1275) is the rule of that KIP, partition leader epoch and then log end offset. It is there for comparison, and evidence is told
+        about its winner in the same way.
+    type: str
+    choices: [last_written_epoch, kip1275]
+    default: last_written_epoch
+  spark_master:
+    description: Master URL, such as V(spark://host:7077). By default Spark runs embedded, on all cores of this host.
+    type: str
+  spark_remote:
+    description:
+      - Address of a Spark Connect server, such as V(sc://host:15002).
+      - A running server answers several times faster than Spark starts, and no Java is needed here.
+    type: str
+  spark_conf:
+    description: Spark settings that go over the module's own.
+    type: dict
+    default: {}
+requirements:
+  - pyspark[connect] >= 4.3
+  - Java 17 or newer, unless O(spark_remote) is given
+extends_documentation_fragment:
+  - streamops.kafka_recovery.attributes
+attributes:
+  check_mode:
+    support: full
+    details: Writes the plan files in check mode too, because a dry run needs them. No cluster is touched in either mode.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Plan all clusters of the run
+  streamops.kafka_recovery.kafka_recovery_plan:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+  register: plan
+
+- name: Plan what an emergency would allow, on a running Spark Connect server
+  streamops.kafka_recovery.kafka_recovery_plan:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    clusters: "{{ groups['kafka_clusters'] }}"
+    strategy: aggressive
+    spark_remote: "{{ kafka_recovery_spark_remote }}"
+"""
+
+RETURN = r"""
+plans:
+  description: The plan files, sorted by cluster, with the number of partitions that are to be elected, are held back, or were found online.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - cluster: east
+      path: /var/lib/kafka-recovery/plans/2026-11-21/east.json
+      elect: 118
+      held: 2
+      online: 0
+quarantine:
+  description: Landing files that were not used, with the reason.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - path: /var/lib/kafka-recovery/landing/2026-11-21/west.jsonl
+      reason: "no seal at its end: the file was cut off while it was written or copied"
+summary:
+  description: Counts over all clusters.
+  returned: success
+  type: dict
+  sample:
+    clusters: 1
+    quarantined: 1
+    elect: 118
+    elect_by_evidence: {prefix: 118}
+    held: 2
+    held_by_reason: {forked: 1, wait_for_clean_leader: 1}
+    online: 0
+"""
+
+import traceback
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
+PYSPARK_IMPORT_ERROR = None
+try:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+except ImportError:
+    PYSPARK_IMPORT_ERROR = traceback.format_exc()
+
+
+def recovery_plan(module: AnsibleModule) -> None:
+    """Exit with what RETURN documents."""
+    params = module.params
+    workdir = Path(params["workdir"]).expanduser().absolute()
+    found = plans.landing(workdir, params["run_id"], params["clusters"])
+    if not found.files:
+        reasons = "; ".join(f"{row['path']}: {row['reason']}" for row in found.quarantine[:5])
+        module.fail_json(
+            msg=f"no landing file of run {params['run_id']} can be used: {reasons or 'there is none'}", quarantine=found.quarantine
+        )
+    conf = {str(key): str(value) for key, value in params["spark_conf"].items()}
+    with session(params["spark_master"], params["spark_remote"], conf, found.bytes) as spark:
+        result = plans.write_plans(spark, found, workdir, params["strategy"], params["ranking"])
+    for row in result["quarantine"]:
+        module.warn(f"not planned: {row['path']}: {row['reason']}")
+    module.exit_json(changed=False, **result)
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        {
+            "workdir": {"type": "path", "required": True},
+            "run_id": {"type": "str", "required": True},
+            "clusters": {"type": "list", "elements": "str"},
+            "strategy": {"type": "str", "choices": ["none", "balanced", "aggressive"], "default": "balanced"},
+            "ranking": {"type": "str", "choices": ["last_written_epoch", "kip1275"], "default": "last_written_epoch"},
+            "spark_master": {"type": "str"},
+            "spark_remote": {"type": "str"},
+            "spark_conf": {"type": "dict", "default": {}},
+        },
+        mutually_exclusive=[("spark_master", "spark_remote")],
+        supports_check_mode=True,
+    )
+    if PYSPARK_IMPORT_ERROR is not None:
+        module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=PYSPARK_IMPORT_ERROR)
+    try:
+        recovery_plan(module)
+    except SpokenError as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()
