@@ -13,7 +13,8 @@ from rig.nodes import Nodes, Settings, silent
 from rig.rpc import Unanswered
 
 ASK_SECONDS = 2.0  # for small questions: a broker that hangs must not hold the rig up
-WORK_SECONDS = 60.0  # creating thousands of partitions takes a while
+DESCRIBE_SECONDS = 20.0
+WORK_SECONDS = 300.0  # thousands of partitions on a busy machine take a while
 POLL_SECONDS = 0.1
 
 Answer = TypeVar("Answer")
@@ -151,7 +152,7 @@ class KafkaCluster(Nodes):
 
     def describe(self, *topics: str) -> list[PartitionState]:
         """State of every partition of these topics (without names: of all topics), by topic and partition."""
-        return self.ask(lambda node: admin.describe(node, topics, WORK_SECONDS))
+        return self.ask(lambda node: admin.describe(node, topics, DESCRIBE_SECONDS))
 
     def log_end_offsets(
         self, broker_id: int, partitions: Iterable[TopicPartition], seconds: float = WORK_SECONDS

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rig.admin import NewTopic, PartitionState, TopicPartition
-from rig.cluster import KafkaCluster
+from rig.cluster import WORK_SECONDS, KafkaCluster
 from rig.errors import RigError
 from rig.scenarios import SCENARIOS, Plot, Roles, Scenario
 
 # Followers wait up to replica.fetch.wait.max.ms (250) for records: after this long none of their requests is under way any more, and
 # what a leader gets from then on reaches nobody.
 FETCHES_OVER_SECONDS = 0.5
-WRITE_SECONDS = 600.0  # tens of thousands of records on a busy machine
+BULK_SECONDS = 600.0  # for tens of thousands of records, or logs to load, on a busy machine
 BULK_PARTITIONS = 500
 TWIN = "-twin"
 
@@ -115,7 +115,7 @@ class Damage:
         cluster.say(f"brokers {roles.ahead} and {roles.behind} come back")
         cluster.start_node(*roles.survivors)
         cluster.start_held(*returning)
-        cluster.wait_unfenced(roles.survivors, seconds=600)
+        cluster.wait_unfenced(roles.survivors, seconds=BULK_SECONDS)
         cluster.wait_fetching(*returning)
         self._check()
         cluster.say(f"damage of {len(self.plots())} partitions done after {time.monotonic() - began:.1f} s")
@@ -172,7 +172,7 @@ class Damage:
 
     def _write_bulk(self, values: dict[TopicPartition, list[str]]) -> None:
         acks = "all" if len(values) < BULK_PARTITIONS else "committed"
-        self.cluster.writer.write(values, acks=acks, seconds=WRITE_SECONDS)
+        self.cluster.writer.write(values, acks=acks, seconds=BULK_SECONDS)
 
     def _remove_behind(self) -> None:
         """The first survivor leaves: by controlled shutdown, or where there are forks by SIGKILL, with records that nobody else has."""
@@ -206,7 +206,7 @@ class Damage:
                 return state.leader >= 0
             return state.leader < 0 and bool(state.clean_candidates) and not state.clean_candidates & survivors
 
-        self.cluster.wait_for_partitions({topic for topic, _partition in plots}, done, "as the damage wants it", seconds=60)
+        self.cluster.wait_for_partitions({topic for topic, _partition in plots}, done, "as the damage wants it", seconds=WORK_SECONDS)
         for broker_id in self.roles.survivors:
             expected = {key: ends[broker_id] for key, plot in plots.items() if broker_id in (ends := plot.log_end_offsets(self.roles))}
             found = self.cluster.log_end_offsets(broker_id, expected)

@@ -34,7 +34,7 @@ class Settings:
     elr              eligible leader replicas on or off; None is the release's default
     racks            one per broker
     request_log      the controllers' server.log has every request that they answer, in JSON
-    keep             leave the cluster's directory behind
+    keep             leave the cluster's directory (see rig.storage.base_directory) behind
     """
 
     name: str = "kafka"
@@ -58,7 +58,7 @@ class Nodes:
         """`say` gets progress lines."""
         self.settings = settings
         self.cluster_id = storage.random_id()
-        self.directory = Path(tempfile.mkdtemp(prefix=f"rig-{settings.name}-"))
+        self.directory = Path(tempfile.mkdtemp(prefix=f"rig-{settings.name}-", dir=storage.base_directory()))
         self._say = say
         self._ports = PortBlock()
         self._processes: Processes | None = None
