@@ -126,7 +126,7 @@ def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: E
 def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float) -> list[Result]:
     """Compat backend: put the designated replicas first, elect UNCLEAN, see who leads (until `deadline`), put the orders back."""
     changed = [
-        ChangedOrder(entry.topic, entry.partition, entry.topic_id, entry.replicas, entry.best_first)
+        ChangedOrder(entry.topic, entry.partition, entry.topic_id, live.states[entry.key].replicas, entry.best_first)
         for entry in batch
         if needs_reorder(entry, live)
     ]

@@ -131,7 +131,8 @@ def refusal(entry: Entry, live: Live) -> Result | None:
 def _moved(entry: Entry, live: Live, state: PartitionState) -> str | None:
     if state.leader_epoch != entry.leader_epoch:
         return f"its leader epoch went from {entry.leader_epoch} to {state.leader_epoch}: it had a leader in between"
-    if state.replicas != entry.replicas:
+    # Their order is no matter: it may be one that a killed run left, and is put back as it is found.
+    if sorted(state.replicas) != sorted(entry.replicas):
         return f"its replicas are {list(state.replicas)}, no longer {list(entry.replicas)}"
     if live.broker_states.get(entry.designated_leader) != UNFENCED:
         return f"the designated broker {entry.designated_leader} is not alive any more"

@@ -44,6 +44,10 @@ def test_nothing_moved_nothing_refused() -> None:
     assert refusal(ENTRY, LIVE) is None
 
 
+def test_another_order_of_the_same_replicas_is_no_matter() -> None:
+    assert refusal(ENTRY, with_state(replicas=(2, 3, 1))) is None
+
+
 @pytest.mark.parametrize(
     ("live", "outcome", "words"),
     [
