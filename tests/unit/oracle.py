@@ -1,0 +1,149 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rules of decision once more, in plain Python over the rows of one sound partition, to compare Spark's answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    section: str
+    reason: str | None
+    evidence: str | None
+    ranked: tuple[int, ...]
+    identical: tuple[int, ...]
+    truncated: tuple[tuple[int, int | None], ...]
+
+
+class Partition:
+    """The rows of one partition, indexed."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.state = next(row for row in rows if row["kind"] == "partition")
+        self.replicas = {row["broker_id"]: row for row in rows if row["kind"] == "replica"}
+        self.pairs = {(row["broker_a"], row["broker_b"]): row for row in rows if row["kind"] == "pair"}
+        self.points = [
+            (broker, row["high_watermark"]) for broker, row in self.replicas.items() if row["log_end_offset"] is not None and row["high_watermark"]
+        ]
+        self.points += [(row["broker_id"], row["offset"]) for row in rows if row["kind"] == "proof" and row["held"]]
+        self.survivors = [broker for broker in self.state["replicas"] if self.replicas[broker]["log_end_offset"] is not None]
+
+    def pair(self, one: int, other: int) -> Row:
+        return self.pairs[min(one, other), max(one, other)]
+
+    def end(self, broker: int) -> int:
+        return int(self.replicas[broker]["log_end_offset"])
+
+    def proven(self, broker: int) -> int:
+        held = [0]
+        for holder, offset in self.points:
+            common = offset if holder == broker else self.pair(broker, holder)["common_offset"] or 0
+            held.append(min(offset, common))
+        return max(held)
+
+    def rank(self, broker: int, ranking: str) -> tuple[int, ...]:
+        row, place = self.replicas[broker], self.state["replicas"].index(broker)
+        if ranking == "kip1275":
+            return -row["partition_leader_epoch"], -self.end(broker), place
+        epoch = row["last_written_epoch"]
+        return -self.proven(broker), -(-2 if epoch is None else epoch), -self.end(broker), place
+
+    def follows(self, other: int, winner: int) -> bool:
+        """Whether the other's log is the winner's, or a prefix of it."""
+        pair = self.pair(other, winner)
+        return pair["relation"] == "same" or (pair["relation"] == "prefix" and pair["shorter"] == other)
+
+
+def evidence(partition: Partition, winner: int) -> str:
+    others = [broker for broker in partition.survivors if broker != winner]
+    for other in others:
+        common = partition.pair(winner, other)["common_offset"]
+        if (partition.replicas[other]["high_watermark"] or 0) > (partition.end(winner) if common is None else common):
+            return "below_high_watermark"
+    if any(partition.replicas[broker]["last_written_epoch"] is None for broker in partition.survivors):
+        return "weak"
+    if any(row["error"] for row in partition.replicas.values()) or any(partition.pair(winner, other)["relation"] == "unknown" for other in others):
+        return "incomplete"
+    if all(partition.follows(other, winner) for other in others):
+        return "prefix"
+    greatest = max((offset for _, offset in partition.points), default=0)
+    holders = [broker for broker in partition.survivors if partition.proven(broker) >= greatest]
+    left_out = [other for other in others if partition.pair(other, winner)["relation"] == "forked" and other not in holders]
+    if greatest and winner in holders and left_out and all(partition.follows(other, winner) for other in holders if other != winner):
+        return "forked_proven"
+    return "forked"
+
+
+def verdict(rows: Sequence[Row], strategy: str, ranking: str) -> Verdict:
+    partition = Partition(rows)
+    state = partition.state
+    if state["leader"] >= 0:
+        return Verdict("online", None, None, (), (), ())
+    ranked = tuple(sorted(partition.survivors, key=lambda broker: partition.rank(broker, ranking)))
+    found = evidence(partition, ranked[0]) if ranked else "no_survivor"
+    identical = tuple(
+        broker
+        for broker in state["replicas"]
+        if ranked and (broker == ranked[0] or (broker in ranked and partition.pair(broker, ranked[0])["relation"] == "same"))
+    )
+    truncated = tuple(
+        (other, common)
+        for other in partition.survivors
+        if other not in identical and ((common := partition.pair(other, ranked[0])["common_offset"]) is None or common < partition.end(other))
+    )
+    reason = _reason(partition, ranked, found, strategy)
+    return Verdict("held" if reason else "partitions", reason, found, ranked, identical, truncated)
+
+
+def _reason(partition: Partition, ranked: tuple[int, ...], found: str, strategy: str) -> str | None:
+    state = partition.state
+    clean = {*state["isr"], *state["eligible_leader_replicas"], *state["last_known_elr"]}
+    if strategy == "none":
+        return "strategy_none"
+    if strategy == "balanced" and any(partition.replicas[broker]["broker_state"] != "fenced" for broker in clean):
+        return "wait_for_clean_leader"
+    if found == "no_survivor" or (strategy == "balanced" and found != "prefix"):
+        return found
+    if not state["named"] and (found == "below_high_watermark" or state["topic"] == "__transaction_state"):
+        return "must_be_named"
+    order = [*ranked, *(broker for broker in state["replicas"] if broker not in ranked)]
+    live = [broker for broker in state["replicas"] if partition.replicas[broker]["broker_state"] != "fenced"]
+    if state["reassigning"] and live != [broker for broker in order if broker in live]:
+        return "reassignment_in_progress"
+    return None
+
+
+def fewest(choices: Sequence[Sequence[int]]) -> int:
+    """The smallest possible number of partitions on the broker that leads most, found by augmenting paths."""
+    limit = -(-len(choices) // len({broker for choice in choices for broker in choice}))
+    while not _fits(choices, limit):
+        limit += 1
+    return limit
+
+
+def _fits(choices: Sequence[Sequence[int]], limit: int) -> bool:
+    led: dict[int, list[int]] = {broker: [] for choice in choices for broker in choice}
+
+    def seat(index: int, tried: set[int]) -> bool:
+        for broker in choices[index]:
+            if broker in tried:
+                continue
+            tried.add(broker)
+            if len(led[broker]) < limit:
+                led[broker].append(index)
+                return True
+            for seated in led[broker]:
+                if seat(seated, tried):
+                    led[broker].remove(seated)
+                    led[broker].append(index)
+                    return True
+        return False
+
+    return all(seat(index, set()) for index in range(len(choices)))

@@ -1,0 +1,181 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rows of landing files for the tests of the plan, and the way from rows to a plan."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
+from pyspark.sql import SparkSession
+
+Rows = list[dict[str, Any]]
+RUN = "run-1"
+FENCED, UNFENCED, COMING_BACK = "fenced", "unfenced", "coming_back"
+
+
+@dataclass(frozen=True)
+class Log:
+    """A survivor's log: the record at offset i was written in epoch `epochs[i]` on branch `branches[i]`."""
+
+    epochs: tuple[int, ...]
+    branches: tuple[int, ...]
+    high_watermark: int | None = 0
+
+    @classmethod
+    def of(cls, *runs: tuple[int, int], branch: int = 0, high_watermark: int | None = 0) -> Log:
+        """Build from (number of records, epoch) runs; `branch` tells logs apart that have the same epochs."""
+        epochs = tuple(epoch for count, epoch in runs for _ in range(count))
+        return cls(epochs, (branch,) * len(epochs), high_watermark)
+
+    @property
+    def end(self) -> int:
+        return len(self.epochs)
+
+    def common(self, other: Log) -> int:
+        """The first offset at which the logs differ."""
+        ours, theirs = list(zip(self.epochs, self.branches, strict=True)), list(zip(other.epochs, other.branches, strict=True))
+        return next((place for place, (one, two) in enumerate(zip(ours, theirs, strict=False)) if one != two), min(self.end, other.end))
+
+
+@dataclass
+class Situation:
+    """One partition. `brokers`: replica → its log, or its broker's state (no log), or the error of one that did not answer."""
+
+    topic: str
+    brokers: dict[int, Log | str]
+    partition: int = 0
+    state: dict[str, Any] = field(default_factory=dict)
+    unknown: set[tuple[int, int]] = field(default_factory=set)
+    proofs: list[tuple[int, int, bool | None]] = field(default_factory=list)
+
+    def rows(self) -> Rows:
+        """The partition row, a replica row each, a pair row for every two that answered, and proof rows."""
+        place = {"topic": self.topic, "partition": self.partition}
+        lost = [broker for broker, log in self.brokers.items() if log in (FENCED, COMING_BACK)]
+        rows: Rows = [
+            {
+                "kind": "partition", **place, "topic_id": f"id-of-{self.topic}", "leader": -1, "leader_epoch": 7, "replicas": list(self.brokers),
+                "isr": [], "eligible_leader_replicas": [], "last_known_elr": [], "offline_replicas": lost, "reassigning": False, "named": False,
+                **self.state,
+            }
+        ]  # fmt: skip
+        rows += [{"kind": "replica", **place, "broker_id": broker, **_replica(log)} for broker, log in self.brokers.items()]
+        answered = sorted(broker for broker, log in self.brokers.items() if isinstance(log, Log))
+        rows += [{"kind": "pair", **place, **self._pair(one, other)} for one, other in combinations(answered, 2)]
+        rows += [
+            {"kind": "proof", **place, "source": "consumer_group", "name": "readers", "offset": offset, "leader_epoch": 0, "broker_id": broker,
+             "held": held}
+            for offset, broker, held in self.proofs
+        ]  # fmt: skip
+        return rows
+
+    def _pair(self, one: int, other: int) -> dict[str, Any]:
+        a, b = self.brokers[one], self.brokers[other]
+        assert isinstance(a, Log) and isinstance(b, Log)
+        common = a.common(b)
+        pair = {"broker_a": one, "broker_b": other, "shorter": None, "common_offset": common, "reason": None}
+        if (one, other) in self.unknown:
+            return {**pair, "relation": "unknown", "common_offset": None, "reason": "compacted"}
+        if common < min(a.end, b.end):
+            return {**pair, "relation": "forked"}
+        if a.end == b.end:
+            return {**pair, "relation": "same"}
+        return {**pair, "relation": "prefix", "shorter": one if a.end < b.end else other}
+
+
+def _replica(log: Log | str) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(
+        ("error", "log_start_offset", "log_end_offset", "high_watermark", "partition_leader_epoch", "last_written_epoch")
+    )
+    if isinstance(log, Log):
+        written = log.epochs[-1] if log.epochs else -1
+        return {
+            **row, "broker_state": UNFENCED, "log_start_offset": 0, "log_end_offset": log.end, "high_watermark": log.high_watermark,
+            "partition_leader_epoch": 7, "last_written_epoch": None if written == UNREADABLE else written,
+        }  # fmt: skip
+    if log in (FENCED, COMING_BACK):
+        return {**row, "broker_state": log}
+    return {**row, "broker_state": UNFENCED, "error": log}
+
+
+UNREADABLE = -2
+
+
+def broker_rows(count: int = 9, fenced: Mapping[int, float | None] | None = None) -> Rows:
+    """Brokers 1 to `count`; `fenced`: broker → seconds of silence."""
+    lost = fenced or {}
+    return [
+        {"kind": "broker", "broker_id": broker, "broker_state": FENCED if broker in lost else UNFENCED, "silent_seconds": lost.get(broker), "rack": None}
+        for broker in range(1, count + 1)
+    ]
+
+
+def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id: str = RUN, **header: Any) -> Path:
+    """Write the landing file of a cluster."""
+    path = workdir / "landing" / run_id / f"{cluster}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fields = {"cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "collected_at": "2026-11-21T04:00:00Z"}
+    snapshot.write(path, {**fields, "backend": "compat", "options": {}, "unreachable_brokers": [], **header}, rows)
+    return path
+
+
+def plan_all(
+    spark: SparkSession, workdir: Path, clusters: Mapping[str, Sequence[Mapping[str, Any]]], strategy: str, ranking: str = "last_written_epoch"
+) -> dict[str, dict[str, Any]]:
+    """Land and plan several clusters in one go: cluster → content of its plan file."""
+    for cluster, rows in clusters.items():
+        land(workdir, cluster, rows)
+    result = plans.write_plans(spark, plans.landing(workdir, RUN, None), workdir, strategy, ranking)
+    assert result["quarantine"] == []
+    return {plan["cluster"]: planfile.load(plan["path"]) for plan in result["plans"]}
+
+
+def by_topic(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The entries of a plan by topic, each with its `section`."""
+    return {row["topic"]: {**row, "section": section} for section in ("partitions", "held", "online") for row in plan[section]}
+
+
+def random_situations(rng: random.Random, count: int) -> list[Situation]:
+    """Partitions whose survivors come from a tree of histories: leaders of growing epochs, each continuing some earlier log somewhere."""
+    return [_random_situation(rng, number) for number in range(count)]
+
+
+def _random_situation(rng: random.Random, number: int) -> Situation:
+    logs = [Log((), ())]
+    for epoch in range(rng.randint(1, 4)):
+        base = rng.choice(logs)
+        kept, more = rng.randint(0, base.end), rng.randint(1, 3)
+        logs.append(Log(base.epochs[:kept] + (epoch,) * more, base.branches[:kept] + (epoch,) * more))
+    brokers: dict[int, Log | str] = {}
+    for broker in rng.sample(range(1, 7), rng.randint(1, 4)):
+        log = rng.choice(logs)
+        kept = log.end if rng.random() < 0.7 else rng.randint(0, log.end)
+        survivor = Log(log.epochs[:kept], log.branches[:kept], rng.choice((0, 0, rng.randint(0, kept), None)))
+        brokers[broker] = rng.choices((survivor, FENCED, COMING_BACK, "NO_ANSWER"), (12, 4, 1, 1))[0]
+    answered = sorted(broker for broker, log in brokers.items() if isinstance(log, Log))
+    if answered and rng.random() < 0.1:
+        first = brokers[answered[0]]
+        assert isinstance(first, Log)
+        if first.end:
+            brokers[answered[0]] = Log((*first.epochs[:-1], UNREADABLE), first.branches, first.high_watermark)
+    proofs = []
+    for broker in answered:
+        log = brokers[broker]
+        if isinstance(log, Log) and log.end and rng.random() < 0.15:
+            proofs.append((rng.randint(1, log.end), broker, rng.choice((True, True, False, None))))
+    state = {
+        "named": rng.random() < 0.3,
+        "reassigning": rng.random() < 0.1,
+        "isr": rng.sample(list(brokers), rng.randint(0, 1)) if rng.random() < 0.3 else [],
+        "leader": rng.choice(list(brokers)) if rng.random() < 0.05 else -1,
+    }
+    unknown = {pair for pair in combinations(answered, 2) if rng.random() < 0.05}
+    return Situation(rng.choice(("orders", "orders", "payments", "__transaction_state")), brokers, number, state, unknown, proofs)
