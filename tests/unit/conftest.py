@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
 from pyspark.sql import SparkSession
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,9 @@ class Partition:
         self.replicas = {row["broker_id"]: row for row in rows if row["kind"] == "replica"}
         self.pairs = {(row["broker_a"], row["broker_b"]): row for row in rows if row["kind"] == "pair"}
         self.points = [
-            (broker, row["high_watermark"]) for broker, row in self.replicas.items() if row["log_end_offset"] is not None and row["high_watermark"]
+            (broker, row["high_watermark"])
+            for broker, row in self.replicas.items()
+            if row["log_end_offset"] is not None and row["high_watermark"]
         ]
         self.points += [(row["broker_id"], row["offset"]) for row in rows if row["kind"] == "proof" and row["held"]]
         self.survivors = [broker for broker in self.state["replicas"] if self.replicas[broker]["log_end_offset"] is not None]
@@ -69,7 +71,9 @@ def evidence(partition: Partition, winner: int) -> str:
             return "below_high_watermark"
     if any(partition.replicas[broker]["last_written_epoch"] is None for broker in partition.survivors):
         return "weak"
-    if any(row["error"] for row in partition.replicas.values()) or any(partition.pair(winner, other)["relation"] == "unknown" for other in others):
+    if any(row["error"] for row in partition.replicas.values()) or any(
+        partition.pair(winner, other)["relation"] == "unknown" for other in others
+    ):
         return "incomplete"
     if all(partition.follows(other, winner) for other in others):
         return "prefix"
@@ -96,7 +100,8 @@ def verdict(rows: Sequence[Row], strategy: str, ranking: str) -> Verdict:
     truncated = tuple(
         (other, common)
         for other in partition.survivors
-        if other not in identical and ((common := partition.pair(other, ranked[0])["common_offset"]) is None or common < partition.end(other))
+        if other not in identical
+        and ((common := partition.pair(other, ranked[0])["common_offset"]) is None or common < partition.end(other))
     )
     reason = _reason(partition, ranked, found, strategy)
     return Verdict("held" if reason else "partitions", reason, found, ranked, identical, truncated)

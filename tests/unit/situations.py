@@ -12,9 +12,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
-from pyspark.sql import SparkSession
 
 Rows = list[dict[str, Any]]
 RUN = "run-1"
@@ -113,7 +114,13 @@ def broker_rows(count: int = 9, fenced: Mapping[int, float | None] | None = None
     """Brokers 1 to `count`; `fenced`: broker → seconds of silence."""
     lost = fenced or {}
     return [
-        {"kind": "broker", "broker_id": broker, "broker_state": FENCED if broker in lost else UNFENCED, "silent_seconds": lost.get(broker), "rack": None}
+        {
+            "kind": "broker",
+            "broker_id": broker,
+            "broker_state": FENCED if broker in lost else UNFENCED,
+            "silent_seconds": lost.get(broker),
+            "rack": None,
+        }
         for broker in range(1, count + 1)
     ]
 
@@ -128,7 +135,11 @@ def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id:
 
 
 def plan_all(
-    spark: SparkSession, workdir: Path, clusters: Mapping[str, Sequence[Mapping[str, Any]]], strategy: str, ranking: str = "last_written_epoch"
+    spark: SparkSession,
+    workdir: Path,
+    clusters: Mapping[str, Sequence[Mapping[str, Any]]],
+    strategy: str,
+    ranking: str = "last_written_epoch",
 ) -> dict[str, dict[str, Any]]:
     """Land and plan several clusters in one go: cluster → content of its plan file."""
     for cluster, rows in clusters.items():

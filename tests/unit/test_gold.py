@@ -33,7 +33,11 @@ CASES = [
     Situation("proven-by-watermark", {1: FENCED, 2: Log.of((150, 0), high_watermark=130), 3: ACKNOWLEDGED}),
     # An unclean election long ago: both branches have a high watermark above the fork.
     Situation("below", {1: FENCED, 2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120)}),
-    Situation("below-named", {1: FENCED, 2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120)}, state={"named": True}),
+    Situation(
+        "below-named",
+        {1: FENCED, 2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120)},
+        state={"named": True},
+    ),
     Situation("silent", {1: FENCED, 2: SHORT, 3: "NO_ANSWER"}),
     Situation("uncompared", {1: FENCED, 2: SHORT, 3: LONG}, unknown={(2, 3)}),
     Situation("weak", {1: FENCED, 2: SHORT, 3: Log.of((119, 0), (1, UNREADABLE))}),
@@ -90,7 +94,8 @@ Planned = dict[str, dict[str, Any]]
 def planned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Planned:
     """All cases under every strategy: strategy → plan."""
     return {
-        strategy: plan_all(spark, tmp_path_factory.mktemp(strategy), {"east": ROWS}, strategy)["east"] for strategy in ("none", "balanced", "aggressive")
+        strategy: plan_all(spark, tmp_path_factory.mktemp(strategy), {"east": ROWS}, strategy)["east"]
+        for strategy in ("none", "balanced", "aggressive")
     }
 
 
@@ -147,7 +152,9 @@ def test_random_partitions_are_decided_as_the_oracle_decides(
     plans = plan_all(spark, tmp_path_factory.mktemp("seed"), {"a": rows, "b": shuffled}, strategy, ranking)
     for section in ("partitions", "held", "online"):
         assert plans["a"][section] == plans["b"][section], "the order of rows decides nothing"
-    entries = {(row["topic"], row["partition"]): (section, row) for section in ("partitions", "held", "online") for row in plans["a"][section]}
+    entries = {
+        (row["topic"], row["partition"]): (section, row) for section in ("partitions", "held", "online") for row in plans["a"][section]
+    }
     assert entries.keys() == situations.keys()
     for key, (section, entry) in entries.items():
         case = situations[key]
