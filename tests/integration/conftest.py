@@ -1,0 +1,64 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real Kafka clusters and a Spark Connect server that many tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from integration import damaged
+from integration.spark import connect_server
+from integration.support import Operator
+
+from rig import Damage, KafkaCluster
+
+
+@pytest.fixture(scope="session")
+def spark_remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A running Spark Connect server: a plan takes two seconds there, and twelve with a Spark of its own."""
+    with connect_server(tmp_path_factory.mktemp("spark")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def damage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Damage]:
+    """The cluster east, with one round of damage for many tests, each with topics of its own. Nobody starts or stops its brokers."""
+    with KafkaCluster("east", **damaged.SETTINGS) as cluster:
+        yield damaged.inflict(cluster)
+
+
+@pytest.fixture(scope="session")
+def prepared(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Operator]:
+    """For each topic of `damaged.PREPARED` somebody who knows the cluster by the name of that topic, and has it gathered and planned as run 1.
+
+    All of them are planned at once, by the strategy aggressive.
+    """
+    workdir = tmp_path_factory.mktemp("prepared")
+    operators = {topic: Operator(damage.cluster, workdir, spark_remote, topic) for topic in damaged.PREPARED}
+    for topic, operator in operators.items():
+        operator.snapshot("1", [topic])
+    operators[topic].plan("1", damaged.PREPARED, strategy="aggressive")
+    return operators.__getitem__
+
+
+@pytest.fixture
+def east(damage: Damage, spark_remote: str, tmp_path: Path) -> Operator:
+    """Somebody who works on the damaged cluster, with a workdir of their own."""
+    return Operator(damage.cluster, tmp_path, spark_remote)
+
+
+@pytest.fixture(scope="session")
+def small() -> Iterator[KafkaCluster]:
+    """The cluster west, for tests that break brokers at a moment of their own: they bring it back (`heal`) before they begin."""
+    with KafkaCluster("west", brokers=3, session_timeout=5, heap="200m", request_log=True, properties=damaged.PROPERTIES) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def west(small: KafkaCluster, spark_remote: str, tmp_path: Path) -> Operator:
+    """Somebody who works on the cluster west, all of its brokers alive and no topic left from before."""
+    small.heal()
+    return Operator(small, tmp_path, spark_remote)

@@ -1,0 +1,45 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the shared cluster has lost: which topics, and by which scenario. One round of kills makes all of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rig import Damage, KafkaCluster, NewTopic
+
+# Every process here shares a machine with others that work hard: sessions are long, so that no broker is fenced for being slow.
+PROPERTIES = {"offsets.topic.num.partitions": 1, "num.recovery.threads.per.data.dir": 2}
+SETTINGS: dict[str, Any] = {"brokers": 4, "session_timeout": 6.0, "heap": "400m", "request_log": True, "properties": PROPERTIES}
+
+STRATEGIES = ("none", "balanced", "aggressive", "kip1275")
+SCENARIOS = ("lagging", "identical", "forked", "no_survivor", "clean_returning", "already_online")
+THOUSANDS = 2500
+
+
+def of(group: str) -> list[str]:
+    """The topics of one group of tests, one per scenario."""
+    return [f"{scenario}.{group}" for scenario in SCENARIOS]
+
+
+# Two survivors, one log a prefix of the other, 4 partitions each; named after what tests do with them.
+PREPARED = ("quiet", "twice", "online", "recreated", "edited", "killed.reorder", "killed.elect", "killed.restore", "killed.snapshot")
+LAGGING = (*PREPARED, "anew", "bare")
+FORKED = ("proven",)
+
+
+def inflict(cluster: KafkaCluster) -> Damage:
+    """Broker 1 is lost, 2 and 3 survive, 4 is on its way back but never arrives. The group coordinator lives on broker 2."""
+    cluster.create_topics([NewTopic("__consumer_offsets", [[2]], {"cleanup.policy": "compact"})])
+    damage = Damage(cluster)
+    for group in STRATEGIES:
+        for scenario, topic in zip(SCENARIOS, of(group), strict=True):
+            damage.add(scenario, 4, topic)
+    for topic in LAGGING:
+        damage.add("lagging", 4, topic)
+    for topic in FORKED:
+        damage.add("forked", 4, topic)
+    damage.add("many", THOUSANDS, "thousands", different=0.4)
+    damage.inflict()
+    return damage

@@ -1,0 +1,198 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Running modules and playbooks as Ansible and an operator would."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rig import KafkaCluster, PartitionState
+from rig.fleet import host_vars, inventory, write_inventory
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+# A task that hangs must fail its test; how fast a busy machine is, is nobody's business here.
+GIVE_UP_SECONDS = 600
+RUN = "import runpy, sys; sys.argv = ['module', *sys.argv[2:]]; runpy.run_path({path!r}, run_name='__main__')"
+
+TopicPartition = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a module printed, and how its process ended."""
+
+    returncode: int
+    result: dict[str, Any]
+    stderr: str
+
+    @property
+    def msg(self) -> str:
+        """The error of a module that failed, or an empty text."""
+        return str(self.result.get("msg", "")) if self.result.get("failed") else ""
+
+
+def run_module(
+    name: str,
+    params: Mapping[str, Any],
+    check: bool = False,
+    diff: bool = False,
+    before: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Answer:
+    """Run a module in a process of its own. `before`: Python that this process runs first, to make a fault that cannot be had otherwise."""
+    path = str(CHECKOUT / "plugins" / "modules" / f"{name}.py")
+    arguments = {**params, "_ansible_check_mode": check, "_ansible_diff": diff}
+    program = [path] if before is None else ["-c", before + "\n" + RUN.format(path=path), "-"]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump({"ANSIBLE_MODULE_ARGS": arguments}, file)
+        file.flush()
+        done = subprocess.run(
+            [sys.executable, *program, file.name],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=GIVE_UP_SECONDS,
+            env={**os.environ, **(environment or {})},
+        )
+    return Answer(done.returncode, json.loads(done.stdout) if done.stdout.strip() else {}, done.stderr)
+
+
+@dataclass(frozen=True)
+class Played:
+    """How a playbook ended. `recap`: counters (ok, changed, failed, unreachable, ...) by host."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @property
+    def recap(self) -> dict[str, dict[str, int]]:
+        lines = re.findall(r"(?m)^(\S+)\s+: (ok=.*)$", self.stdout)
+        return {host: {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", counters)} for host, counters in lines}
+
+    def __str__(self) -> str:
+        return f"exit code {self.returncode}\n{self.stdout}\n{self.stderr}"
+
+
+def play(playbook: str, inventory_file: Path, *options: str, variables: Mapping[str, Any]) -> Played:
+    """Run a playbook (a name of the collection, or a file) from the checkout, with its ansible.cfg."""
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "-i", str(inventory_file), *options]
+    argv += ["-e", json.dumps(dict(variables))]
+    environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg")}
+    done = subprocess.run(
+        argv, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False, timeout=GIVE_UP_SECONDS, stdin=subprocess.DEVNULL
+    )
+    return Played(done.returncode, done.stdout, done.stderr)
+
+
+class Operator:
+    """Somebody who works on one cluster through the modules, with one workdir. Every method fails the test when its module fails.
+
+    `name`: what the inventory calls the cluster. Files go by that name, so one cluster under several names is planned as several.
+    """
+
+    def __init__(self, cluster: KafkaCluster, workdir: Path, spark_remote: str | None = None, name: str | None = None) -> None:
+        self.cluster = cluster
+        self.workdir = workdir
+        self.spark_remote = spark_remote
+        self.name = name or cluster.name
+
+    @property
+    def connection(self) -> dict[str, Any]:
+        """Connection options of every module."""
+        return {"bootstrap_servers": self.cluster.bootstrap_servers.split(",")}
+
+    def files(self, run_id: str) -> dict[str, Any]:
+        """The options that name this cluster's files."""
+        return {"cluster": self.name, "run_id": run_id, "workdir": str(self.workdir)}
+
+    def path(self, kind: str, run_id: str) -> Path:
+        """Landing file, plan or results of a run."""
+        return self.workdir / kind / run_id / f"{self.name}.json{'l' if kind == 'landing' else ''}"
+
+    def read(self, kind: str, run_id: str) -> dict[str, Any]:
+        """The plan or the results of a run."""
+        document: dict[str, Any] = json.loads(self.path(kind, run_id).read_text())
+        return document
+
+    def keys(self, topics: Iterable[str]) -> list[TopicPartition]:
+        """All partitions of these topics."""
+        return [(state.topic, state.partition) for state in self.cluster.describe(*topics)]
+
+    def states(self, *topics: str) -> dict[TopicPartition, PartitionState]:
+        """What the cluster says of these topics' partitions."""
+        return {(state.topic, state.partition): state for state in self.cluster.describe(*topics)}
+
+    def ask(self, name: str, check: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
+        """Run a module with this cluster's connection and return its result."""
+        answer = run_module(name, {**self.connection, **params}, check, diff)
+        assert answer.returncode == 0, answer
+        return answer.result
+
+    def snapshot(self, run_id: str, topics: Iterable[str], **params: Any) -> dict[str, Any]:
+        """Gather evidence for these topics' partitions, all of them named."""
+        named = [{"topic": topic, "partition": partition} for topic, partition in self.keys(topics)]
+        return self.ask("kafka_replica_log_info", **self.files(run_id), partitions=named, **params)
+
+    def plan(self, run_id: str, clusters: Iterable[str] = (), **params: Any) -> None:
+        """Plan what was gathered under this run id, for this cluster or for several names at once."""
+        options = {"workdir": str(self.workdir), "run_id": run_id, "clusters": list(clusters) or [self.name], **params}
+        if self.spark_remote:
+            options = {"spark_remote": self.spark_remote, **options}
+        answer = run_module("kafka_recovery_plan", options)
+        assert answer.returncode == 0 and not answer.result["quarantine"], answer
+
+    def snapshot_and_plan(self, run_id: str, topics: Iterable[str], **params: Any) -> dict[str, Any]:
+        """Both, and return the plan."""
+        self.snapshot(run_id, topics)
+        self.plan(run_id, **params)
+        return self.read("plans", run_id)
+
+    def apply(self, plan: str, run_id: str | None = None, check: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
+        """Elect what the plan of run `plan` designates (as run `run_id`); data loss is allowed unless `params` say otherwise."""
+        options = {"plan": str(self.path("plans", plan)), "allow_data_loss": True, "preview": 10_000, **params}
+        return self.ask("kafka_designated_election", check, diff, **self.files(run_id or plan), **options)
+
+    def recover(self, run_id: str, topics: Iterable[str], **params: Any) -> dict[TopicPartition, dict[str, Any]]:
+        """Gather, plan, elect; return the results by partition. `params` are the plan's."""
+        self.snapshot_and_plan(run_id, topics, **params)
+        return by_partition(self.apply(run_id)["results"])
+
+    def inventory(self, **others: Mapping[str, str]) -> Path:
+        """An inventory of this cluster, and of `others` (host variables by name)."""
+        path = self.workdir / "inventory.yml"
+        write_inventory(path, inventory({self.name: host_vars(self.cluster), **others}))
+        return path
+
+    def play(self, playbook: str, run_id: str, *options: str, inventory_file: Path | None = None, **variables: Any) -> Played:
+        """Run a playbook of the collection; `variables` without their prefix kafka_recovery_."""
+        values = {"workdir": str(self.workdir), "run_id": run_id, **variables}
+        return play(
+            f"streamops.kafka_recovery.{playbook}",
+            inventory_file or self.inventory(),
+            *options,
+            variables={f"kafka_recovery_{name}": value for name, value in values.items()},
+        )
+
+
+def by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, dict[str, Any]]:
+    """Rows with `topic` and `partition`, by these."""
+    return {(row["topic"], row["partition"]): dict(row) for row in rows}
+
+
+def outcomes(rows: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """Outcomes per topic."""
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(row["topic"], set()).add(row["outcome"])
+    return found

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every kind of damage under every strategy: what is planned, what is elected, and which acknowledged records can be read afterwards."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from integration import damaged
+from integration.support import Operator, TopicPartition, by_partition, outcomes
+
+from rig import Damage, PartitionState
+
+AHEAD, BEHIND = 2, 3
+# Why partitions are held, per group and scenario. Whether the fork of the scenario is proven or not depends on how far the survivors'
+# high watermarks came before their brokers died, which is not the same each time; it makes no difference to what is elected.
+HELD: dict[str, dict[str, str]] = {
+    "none": dict.fromkeys(("lagging", "identical", "forked", "no_survivor", "clean_returning"), "strategy_none"),
+    "balanced": {"forked": "forked", "no_survivor": "no_survivor", "clean_returning": "wait_for_clean_leader"},
+    "aggressive": {"no_survivor": "no_survivor"},
+    "kip1275": {"no_survivor": "no_survivor"},
+}
+PROVEN = {"forked_proven": "forked", "below_high_watermark": "forked"}
+EVIDENCE = {"lagging": "prefix", "identical": "prefix", "forked": "forked", "clean_returning": "prefix"}
+OPTIONS: dict[str, dict[str, Any]] = {"kip1275": {"strategy": "aggressive", "ranking": "kip1275"}}
+
+States = dict[TopicPartition, PartitionState]
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """One group of topics, one topic per scenario, before and after its recovery."""
+
+    plan: dict[str, Any]
+    results: dict[TopicPartition, dict[str, Any]]
+    before: States
+    after: States
+
+
+@pytest.fixture(scope="module")
+def recovered(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recovery]:
+    """Recover a group of topics, once."""
+
+    @functools.cache
+    def recover(group: str) -> Recovery:
+        east = Operator(damage.cluster, tmp_path_factory.mktemp(group), spark_remote)
+        topics = damaged.of(group)
+        before = east.states(*topics)
+        plan = east.snapshot_and_plan("1", topics, **OPTIONS.get(group, {"strategy": group}))
+        results = by_partition(east.apply("1")["results"])
+        return Recovery(plan, results, before, east.states(*topics))
+
+    return recover
+
+
+def scenario_of(key: TopicPartition) -> str:
+    return key[0].split(".")[0]
+
+
+@pytest.mark.parametrize("group", damaged.STRATEGIES)
+def test_the_plan_elects_and_holds_what_the_strategy_says(recovered: Callable[[str], Recovery], group: str) -> None:
+    plan = recovered(group).plan
+    held = {scenario_of(key): PROVEN.get(row["reason"], row["reason"]) for key, row in by_partition(plan["held"]).items()}
+    elected = {scenario_of(key): PROVEN.get(row["evidence"], row["evidence"]) for key, row in by_partition(plan["partitions"]).items()}
+    assert held == HELD[group]
+    assert elected == {scenario: evidence for scenario, evidence in EVIDENCE.items() if scenario not in HELD[group]}
+    assert {scenario_of(key) for key in by_partition(plan["online"])} == {"already_online"}
+    assert len(plan["held"]) + len(plan["partitions"]) + len(plan["online"]) == 4 * len(damaged.SCENARIOS)
+    assert all(row["explanation"] for row in [*plan["held"], *plan["partitions"]])
+
+
+@pytest.mark.parametrize("group", damaged.STRATEGIES)
+def test_every_partition_ends_as_planned(recovered: Callable[[str], Recovery], group: str) -> None:
+    found = recovered(group)
+    expected = {f"{scenario}.{group}": {"held" if scenario in HELD[group] else "elected"} for scenario in damaged.SCENARIOS}
+    assert outcomes(found.results.values()) == expected | {f"already_online.{group}": {"already_online"}}
+    designated = {key: row["designatedLeader"] for key, row in by_partition(found.plan["partitions"]).items()}
+    for key, result in found.results.items():
+        before, after = found.before[key], found.after[key]
+        assert after.replicas == before.replicas, "the replica order stands as it stood"
+        if result["outcome"] == "elected":
+            assert after.leader == result["leader"] == result["designated_leader"] == designated[key]
+            assert after.leader_epoch == before.leader_epoch + 1, "one election, no more"
+        else:
+            assert (after.leader, after.leader_epoch) == (before.leader, before.leader_epoch)
+        if result["outcome"] == "held":
+            assert result["leader"] is None
+            assert result["reason"].startswith(HELD[group][scenario_of(key)])
+
+
+@pytest.mark.parametrize("group", ["balanced", "aggressive", "kip1275"])
+def test_the_longer_of_two_prefixes_leads_and_nothing_is_lost_that_a_survivor_held(
+    damage: Damage, recovered: Callable[[str], Recovery], group: str
+) -> None:
+    found, topic = recovered(group), f"lagging.{group}"
+    assert {state.leader for key, state in found.after.items() if key[0] == topic} == {AHEAD}
+    assert damage.kept([topic])[topic].lost == 4 * 10, "only what the lost broker acknowledged alone"
+
+
+def test_leadership_of_identical_logs_goes_where_fewer_partitions_are_led(recovered: Callable[[str], Recovery]) -> None:
+    plan = recovered("balanced").plan
+    loads = Counter(row["designatedLeader"] for row in plan["partitions"])
+    assert loads == {AHEAD: 4, BEHIND: 4}, "four lagging partitions leave no choice, so the four identical ones go to the other broker"
+
+
+def test_of_a_fork_the_last_written_epoch_leads_and_the_kips_own_rule_loses_acknowledged_records(
+    damage: Damage, recovered: Callable[[str], Recovery]
+) -> None:
+    ours, kips = recovered("aggressive"), recovered("kip1275")
+    assert {state.leader for key, state in ours.after.items() if scenario_of(key) == "forked"} == {AHEAD}
+    assert {state.leader for key, state in kips.after.items() if scenario_of(key) == "forked"} == {BEHIND}
+    kept = damage.kept(["forked.aggressive", "forked.kip1275"])
+    assert kept["forked.aggressive"].lost == 4 * 10, "only what the lost broker acknowledged alone"
+    assert kept["forked.kip1275"].lost == 4 * (10 + 20), "and what two brokers had acknowledged"
+
+
+def test_a_plan_says_where_a_fork_begins_and_what_is_truncated(recovered: Callable[[str], Recovery]) -> None:
+    entries = [row for key, row in by_partition(recovered("aggressive").plan["partitions"]).items() if scenario_of(key) == "forked"]
+    assert all(row["truncated"] == [{"broker_id": BEHIND, "offset": 100, "records": 80}] for row in entries)
+    held = [row for key, row in by_partition(recovered("balanced").plan["held"]).items() if scenario_of(key) == "forked"]
+    assert all(row["candidate"] == AHEAD and row["truncated"] == entries[0]["truncated"] for row in held)
+    assert all(row["loss"]["upper_bound"] == "unknown" for row in [*entries, *held]), "never a bare zero"
