@@ -41,6 +41,8 @@ check: setup
 
 test: check
 	$(BIN)/pytest tests/integration
+	rm -rf .cache/molecule
+	PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test --all
 
 bench: setup
 	@$(BIN)/python -m bench
