@@ -172,7 +172,7 @@ def recovery_plan(module: AnsibleModule) -> None:
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
-        {
+        argument_spec={
             "workdir": {"type": "path", "required": True},
             "run_id": {"type": "str", "required": True},
             "clusters": {"type": "list", "elements": "str"},

@@ -43,12 +43,13 @@ class Partition:
     def end(self, broker: int) -> int:
         return int(self.replicas[broker]["log_end_offset"])
 
+    def held(self, broker: int, point: tuple[int, int]) -> int:
+        """How much of what a point proves committed the broker's log is known to hold."""
+        holder, offset = point
+        return offset if holder == broker else min(offset, self.pair(broker, holder)["common_offset"] or 0)
+
     def proven(self, broker: int) -> int:
-        held = [0]
-        for holder, offset in self.points:
-            common = offset if holder == broker else self.pair(broker, holder)["common_offset"] or 0
-            held.append(min(offset, common))
-        return max(held)
+        return max((self.held(broker, point) for point in self.points), default=0)
 
     def rank(self, broker: int, ranking: str) -> tuple[int, ...]:
         row, place = self.replicas[broker], self.state["replicas"].index(broker)
@@ -80,7 +81,9 @@ def evidence(partition: Partition, winner: int) -> str:
     greatest = max((offset for _, offset in partition.points), default=0)
     holders = [broker for broker in partition.survivors if partition.proven(broker) >= greatest]
     left_out = [other for other in others if partition.pair(other, winner)["relation"] == "forked" and other not in holders]
-    if greatest and winner in holders and left_out and all(partition.follows(other, winner) for other in holders if other != winner):
+    contradicted = any(partition.held(winner, point) < point[1] for point in partition.points)
+    followed = all(partition.follows(other, winner) for other in holders if other != winner)
+    if greatest and winner in holders and left_out and followed and not contradicted:
         return "forked_proven"
     return "forked"
 

@@ -30,6 +30,7 @@ CASES = [
     Situation("forked", {1: FENCED, 2: ACKNOWLEDGED, 3: OLD_TAIL}),
     Situation("figure-8-proven", {2: FENCED, 1: FIGURE_8_COMMITTED, 3: FIGURE_8_LATER}, proofs=[(15, 1, True), (15, 3, False)]),
     Situation("figure-8", {2: FENCED, 1: FIGURE_8_COMMITTED, 3: FIGURE_8_LATER}),
+    Situation("proven-on-both-branches", {2: FENCED, 1: FIGURE_8_COMMITTED, 3: FIGURE_8_LATER}, proofs=[(15, 1, True), (13, 3, True)]),
     Situation("proven-by-watermark", {1: FENCED, 2: Log.of((150, 0), high_watermark=130), 3: ACKNOWLEDGED}),
     # An unclean election long ago: both branches have a high watermark above the fork.
     Situation("below", {1: FENCED, 2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120)}),
@@ -66,6 +67,7 @@ EXPECTED = {
     "forked": ("forked", 2, "forked", 2),
     "figure-8-proven": ("forked_proven", 1, "forked_proven", 1),
     "figure-8": ("forked", 3, "forked", 3),
+    "proven-on-both-branches": ("forked", 1, "forked", 1),
     "proven-by-watermark": ("forked_proven", 2, "forked_proven", 2),
     "below": ("below_high_watermark", 3, "below_high_watermark", "must_be_named"),
     "below-named": ("below_high_watermark", 3, "below_high_watermark", 3),
@@ -139,9 +141,9 @@ def test_kip1275_ranks_by_length_and_evidence_tells_what_that_costs(spark: Spark
     assert entries["proven-by-watermark"]["designatedLeader"] == 2
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 2**32), ranking=st.sampled_from(("last_written_epoch", "kip1275")))
-@pytest.mark.parametrize("strategy", ["none", "balanced", "aggressive"])
+@pytest.mark.parametrize("strategy", ["balanced", "aggressive"])
 def test_random_partitions_are_decided_as_the_oracle_decides(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, strategy: str, seed: int, ranking: str
 ) -> None:

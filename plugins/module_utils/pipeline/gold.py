@@ -132,8 +132,8 @@ def evidence(candidates: DataFrame) -> DataFrame:
 
 
 def _singled_out() -> Column:
-    """Whether proof of commitment leaves one branch of the fork: the winner holds the greatest proven offset, so do at most
-    logs that are prefixes of the winner's (or equal to it), and a log that forked from it does not."""
+    """Whether proof of commitment leaves one branch of a fork: the winner holds the greatest proven offset, so do at most logs
+    that are prefixes of the winner's (or equal to it), a log that forked from it does not, and nothing is proven that the winner lacks."""
     winner, greatest = F.col("winner"), F.coalesce(F.col("proven_offset"), F.lit(0))
 
     def relation_to(log: Column) -> Column:
@@ -146,7 +146,8 @@ def _singled_out() -> Column:
     others = F.filter("survivors", lambda log: log["broker_id"] != winner["broker_id"])
     left_out = any_of(others, lambda log: (log["proven"] < greatest) & (relation_to(log)["relation"] == "forked"))
     rival = any_of(others, lambda log: (log["proven"] >= greatest) & ~present(follows(log)))
-    return present((greatest > 0) & (winner["proven"] >= greatest) & left_out & ~rival)
+    contradicted = any_of("points", lambda point: _held_of(winner, point) < point["offset"])
+    return present((greatest > 0) & (winner["proven"] >= greatest) & left_out & ~rival & ~contradicted)
 
 
 def decisions(evidence: DataFrame, strategy: str) -> DataFrame:
