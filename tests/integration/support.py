@@ -196,3 +196,12 @@ def outcomes(rows: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
     for row in rows:
         found.setdefault(row["topic"], set()).add(row["outcome"])
     return found
+
+
+def failure(name: str, params: Mapping[str, Any], **options: Any) -> str:
+    """Run a module that has to fail, as `run_module` does, and return its error: one line, no traceback."""
+    answer = run_module(name, params, **options)
+    assert answer.returncode == 1 and answer.msg, answer
+    assert "\n" not in answer.msg, answer.msg
+    assert "Traceback" not in answer.stderr, answer.stderr
+    return answer.msg
