@@ -229,6 +229,7 @@ def test_command_line(tmp_path: Path) -> None:
     down = rig("down", "--name", name)
     assert down.returncode == 1
     assert f"there is no fleet {name}" in down.stderr
+    state.with_suffix(".log").unlink()
 
 
 def test_missing_java_names_the_remedy(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from rig import background, jars
 from rig.errors import RigError
@@ -40,7 +40,7 @@ def status(options: argparse.Namespace) -> None:
     fleets = background.names()
     if not fleets:
         say("no fleet is up; start one with: python -m rig up")
-    table = Table("fleet", "cluster", "Kafka", "broker", "address", "state", "offline partitions")
+    table = Table("fleet", "cluster", "Kafka", "broker", Column("address", no_wrap=True), "state", "offline partitions")
     for fleet in fleets:
         for row in background.call(fleet, say, do="status"):
             states = [f"[{STATE_STYLES[state]}]{state}[/]" for state in row["brokers"].values()]
@@ -67,6 +67,13 @@ def down(options: argparse.Namespace) -> None:
     background.stop(options.name)
 
 
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
 def parser() -> argparse.ArgumentParser:
     cli = argparse.ArgumentParser(prog="python -m rig", description="Local fleets of real Kafka clusters, and ways to damage them.")
     commands = cli.add_subparsers(required=True, metavar="COMMAND")
@@ -78,9 +85,9 @@ def parser() -> argparse.ArgumentParser:
     of_version.add_argument("--version", default=jars.default_version(), help="Kafka version (default: %(default)s)")
 
     command = commands.add_parser("up", parents=[named, of_version], help="start a fleet; it stays until `down`")
-    command.add_argument("--clusters", type=int, default=1)
-    command.add_argument("--brokers", type=int, default=4, help="per cluster (default: %(default)s)")
-    command.add_argument("--controllers", type=int, default=1, help="per cluster (default: %(default)s)")
+    command.add_argument("--clusters", type=positive, default=1)
+    command.add_argument("--brokers", type=positive, default=4, help="per cluster (default: %(default)s)")
+    command.add_argument("--controllers", type=positive, default=1, help="per cluster (default: %(default)s)")
     command.add_argument("--heap", default="256m", help="of each JVM (default: %(default)s)")
     command.add_argument(
         "--session-timeout", type=float, default=3.0, help="seconds until a silent broker is fenced (default: %(default)s)"
@@ -101,8 +108,8 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("scenarios", nargs="+", choices=list(SCENARIOS), metavar="SCENARIO")
-    command.add_argument("--partitions", type=int, default=4, help="per scenario (default: %(default)s)")
-    command.add_argument("--copies", type=int, default=1, help="topics with the very same damage (default: %(default)s)")
+    command.add_argument("--partitions", type=positive, default=4, help="per scenario (default: %(default)s)")
+    command.add_argument("--copies", type=positive, default=1, help="topics with the very same damage (default: %(default)s)")
     command.set_defaults(run=inflict)
 
     command = commands.add_parser("heal", parents=[named, some], help="bring every broker back")

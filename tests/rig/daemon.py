@@ -56,11 +56,19 @@ class Daemon:
                 self._answer(connection, commands[request.pop("do")], request)
 
     def _answer(self, connection: Connection, command: Callable[..., Any], request: dict[str, Any]) -> None:
-        self.say = lambda line: connection.send(("say", line))
+        lock = threading.Lock()  # clusters report side by side
+
+        def tell(line: str) -> None:
+            with lock, suppress(OSError):  # whoever asked may have gone; what was begun is finished all the same
+                connection.send(("say", line))
+
+        self.say = tell
         try:
             connection.send(("done", command(**request)))
         except (RigError, ValueError) as problem:
             connection.send(("error", str(problem)))
+        finally:
+            self.say = say_on_stdout
 
     def status(self) -> list[dict[str, Any]]:
         """Per cluster: name, version, bootstrap_servers, directory, brokers {id: state} and topics {name: (partitions, offline ones)}."""
