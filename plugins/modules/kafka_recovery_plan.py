@@ -161,7 +161,7 @@ def recovery_plan(module: AnsibleModule) -> None:
         module.fail_json(
             msg=f"no landing file of run {params['run_id']} can be used: {reasons or 'there is none'}", quarantine=found.quarantine
         )
-    conf = {str(key): str(value) for key, value in params["spark_conf"].items()}
+    conf = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in params["spark_conf"].items()}
     with session(params["spark_master"], params["spark_remote"], conf, found.bytes) as spark:
         result = plans.write_plans(spark, found, workdir, params["strategy"], params["ranking"])
     for row in result["quarantine"]:

@@ -54,27 +54,30 @@ def session(master: str | None, remote: str | None, conf: Mapping[str, str], inp
 
     `conf` goes over all settings made here. Errors of Spark become SparkError, in the work done with the session too.
     """
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryFile() as log, in_words(log):
+        settings = {"spark.sql.shuffle.partitions": str(max(1, -(-input_bytes // BYTES_PER_TASK))), **SESSION}
+        if remote:
+            spark = _connect(remote, {**settings, **conf})
+        else:
+            spark = _start(master or LOCAL, {**settings, **(SMALL if input_bytes < SMALL_BYTES else {})}, conf, log)
         try:
-            settings = {"spark.sql.shuffle.partitions": str(max(1, -(-input_bytes // BYTES_PER_TASK))), **SESSION}
-            if remote:
-                spark = _connect(remote, {**settings, **conf})
-            else:
-                spark = _start(master or LOCAL, {**settings, **(SMALL if input_bytes < SMALL_BYTES else {})}, conf, log)
-            try:
-                yield spark
-            finally:
-                spark.stop()
-        except (PySparkException, Py4JError) as error:
-            raise SparkError(_spoken(error, log)) from error
+            yield spark
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def in_words(log: IO[bytes]) -> Iterator[None]:
+    """Turn errors of Spark into SparkError; `log` holds what its JVM wrote."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise SparkError(_spoken(error, log)) from error
 
 
 def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
     """A client of a Spark Connect server; Java is needed there, not here."""
-    target = urlsplit(remote)
-    if target.scheme != "sc" or not target.hostname:
-        raise SparkError(f"spark_remote {remote!r} is no Spark Connect address; it looks like sc://host:15002")
-    _reach(target.hostname, target.port or 15002, "spark_remote")
+    _reach(remote, "sc", 15002, "spark_remote")
     try:
         spark = SparkSession.builder.remote(remote).getOrCreate()
     except ImportError as error:
@@ -88,8 +91,7 @@ def _start(master: str, settings: Mapping[str, str], conf: Mapping[str, str], lo
     """A driver in this process's own JVM, which writes to `log` what it would write to the console."""
     _need_java()
     for address in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
-        target = urlsplit(f"spark://{address}")
-        _reach(target.hostname or "", target.port or 7077, "spark_master")
+        _reach(f"spark://{address}", "spark", 7077, "spark_master")
     # Set for Spark Connect clients; a driver refuses to start with it.
     os.environ.pop("SPARK_REMOTE", None)
     builder = SparkSession.builder.master(master).appName("kafka_recovery_plan")
@@ -126,8 +128,15 @@ def _need_java() -> None:
         )
 
 
-def _reach(host: str, port: int, option: str) -> None:
-    """Find out in seconds what Spark itself would try for minutes."""
+def _reach(address: str, scheme: str, port: int, option: str) -> None:
+    """Find out in seconds what Spark itself would try for minutes. `port`: where the address names none."""
+    try:
+        target = urlsplit(address)
+        host, port = target.hostname, target.port or port
+    except ValueError:
+        host = None
+    if not host or target.scheme != scheme:
+        raise SparkError(f"{option} {address!r} is no address of a Spark server; it looks like {scheme}://host:{port}")
     try:
         socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
     except OSError as error:

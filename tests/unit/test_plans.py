@@ -1,0 +1,106 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From landing files to plan files: what is read, what is quarantined, and that the same input gives the same plan."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from situations import FENCED, RUN, Log, Situation, broker_rows, land
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.plans import NoSnapshotError
+
+LONG = Log.of((120, 0), high_watermark=80)
+ROWS = [
+    *broker_rows(3, {1: 2.0}),
+    *Situation("elected", {1: FENCED, 2: LONG}).rows(),
+    *Situation("elected", {1: FENCED, 2: LONG, 3: LONG}, 1).rows(),
+    *Situation("held", {1: FENCED, 2: LONG, 3: Log.of((80, 0), (9, 1))}).rows(),
+    *Situation("online", {1: FENCED, 2: LONG}, state={"leader": 2}).rows(),
+]
+
+
+def written(spark: SparkSession, workdir: Path, clusters: list[str] | None = None) -> dict[str, Any]:
+    return plans.write_plans(spark, plans.landing(workdir, RUN, clusters), workdir, "balanced", "last_written_epoch")
+
+
+def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", ROWS)
+    land(tmp_path, "quiet", broker_rows(3))
+    land(tmp_path, "nothing", [])
+    land(tmp_path, "stranger", ROWS)
+    land(tmp_path, "other-run", ROWS, run_id="run-0")
+    folder = tmp_path / "landing" / RUN
+    shutil.move(tmp_path / "landing" / "run-0" / "other-run.jsonl", folder)
+    shutil.copy(folder / "east.jsonl", folder / "copied.jsonl")
+    (folder / "cut.jsonl").write_bytes((folder / "east.jsonl").read_bytes()[:-200])
+    (folder / "no file of ours").write_text("not looked at")
+    result = written(spark, tmp_path, ["east", "quiet", "nothing", "other-run", "copied", "cut", "unreached"])
+    assert [(plan["cluster"], plan["elect"], plan["held"], plan["online"]) for plan in result["plans"]] == [
+        ("east", 2, 1, 1),
+        ("nothing", 0, 0, 0),
+        ("quiet", 0, 0, 0),
+    ]
+    reasons = {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]}
+    expected = {
+        "copied": "gathered from cluster east",
+        "cut": "no seal at its end",
+        "other-run": "it belongs to run run-0",
+        "stranger": "not among the expected",
+        "unreached": "there is no landing file",
+    }
+    assert reasons.keys() == expected.keys()
+    assert all(text in reasons[name] for name, text in expected.items())
+    assert result["summary"] == {
+        "clusters": 3,
+        "quarantined": 5,
+        "elect": 2,
+        "elect_by_evidence": {"prefix": 2},
+        "held": 1,
+        "held_by_reason": {"forked": 1},
+        "online": 1,
+    }
+    files = sorted((tmp_path / "plans" / RUN).iterdir())
+    assert [file.name for file in files] == ["east.json", "nothing.json", "quiet.json"]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    plan = planfile.load(files[0])
+    assert (plan["cluster"], plan["cluster_id"], plan["run_id"], plan["strategy"]) == ("east", "id-of-east", RUN, "balanced")
+
+
+def test_the_same_snapshot_gives_the_same_bytes_but_for_ids_and_times(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", ROWS)
+    volatile = re.compile(rb'^"(plan_id|created_at|sha256)": .*$', re.MULTILINE)
+    path = Path(written(spark, tmp_path)["plans"][0]["path"])
+    first = path.read_bytes()
+    written(spark, tmp_path)
+    assert path.read_bytes() != first
+    assert volatile.sub(b"", path.read_bytes()) == volatile.sub(b"", first)
+
+
+def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoSnapshotError, match="gather the evidence of run run-9 first"):
+        plans.landing(tmp_path, "run-9", None)
+
+
+@pytest.mark.parametrize(("run_id", "clusters"), [("../etc", None), (RUN, ["../east"]), (RUN, [".."]), (RUN, [""])])
+def test_names_that_leave_the_directory_are_refused(tmp_path: Path, run_id: str, clusters: list[str] | None) -> None:
+    land(tmp_path, "east", ROWS)
+    with pytest.raises(FileError, match="cannot be a file name"):
+        plans.landing(tmp_path, run_id, clusters)
+
+
+def test_a_plan_that_cannot_be_written_is_told_before_spark_reads(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", ROWS)
+    (tmp_path / "plans").write_text("in the way")
+    with pytest.raises(FileError, match=re.escape(str(tmp_path / "plans"))):
+        written(spark, tmp_path)

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Spark sessions: what cannot work is said at once and with the remedy."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import SparkError, in_words, session
+
+NOISY = """
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+with session("local[nonsense]", None, {}, 0):
+    pass
+"""
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def test_no_java_is_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with (
+        pytest.raises(SparkError, match=r"Spark needs Java 17 or newer.*JAVA_HOME is not set.*install one.*spark_remote"),
+        session(None, None, {}, 0),
+    ):
+        pass
+
+
+def test_a_wrong_java_home_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SparkError, match=f"JAVA_HOME is {tmp_path}, but there is no bin/java"), session(None, None, {}, 0):
+        pass
+
+
+def test_an_address_where_nothing_answers_is_named_at_once(closed_port: int) -> None:
+    address = f"127.0.0.1:{closed_port}"
+    with pytest.raises(SparkError, match=f"spark_remote: nothing answers on {address}"), session(None, f"sc://{address}", {}, 0):
+        pass
+    with pytest.raises(SparkError, match=f"spark_master: nothing answers on {address}"), session(f"spark://{address}", None, {}, 0):
+        pass
+
+
+@pytest.mark.parametrize("remote", ["http://localhost:15002", "localhost", "sc://", "sc://host:port"])
+def test_what_is_no_connect_address_is_refused(remote: str) -> None:
+    with pytest.raises(SparkError, match="looks like sc://host:15002"), session(None, remote, {}, 0):
+        pass
+
+
+def test_a_java_that_fails_is_quoted(tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'UnsupportedClassVersionError: class file version 61.0'\nexit 1\n")
+    java.chmod(0o755)
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", NOISY], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+    assert "Java ended before Spark was up (Spark needs Java 17 or newer)" in done.stderr
+    assert "class file version 61.0" in done.stderr
+
+
+def test_what_spark_refuses_is_told_in_a_sentence(spark: SparkSession) -> None:
+    with pytest.raises(SparkError, match="cannot read the landing files: the workdir must be readable"), in_words(BytesIO()):
+        spark.read.json("file:/no/such/file")
