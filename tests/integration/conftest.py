@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from integration import damaged
+from integration.breaking import delete_topics
 from integration.spark import connect_server
 from integration.support import Operator
 
@@ -61,4 +62,5 @@ def small() -> Iterator[KafkaCluster]:
 def west(small: KafkaCluster, spark_remote: str, tmp_path: Path) -> Operator:
     """Somebody who works on the cluster west, all of its brokers alive and no topic left from before."""
     small.heal()
+    delete_topics(small, {state.topic for state in small.describe()})
     return Operator(small, tmp_path, spark_remote)

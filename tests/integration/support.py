@@ -176,7 +176,7 @@ class Operator:
 
     def play(self, playbook: str, run_id: str, *options: str, inventory_file: Path | None = None, **variables: Any) -> Played:
         """Run a playbook of the collection; `variables` without their prefix kafka_recovery_."""
-        values = {"workdir": str(self.workdir), "run_id": run_id, **variables}
+        values = {"workdir": str(self.workdir), "run_id": run_id, "spark_remote": self.spark_remote or "", **variables}
         return play(
             f"streamops.kafka_recovery.{playbook}",
             inventory_file or self.inventory(),

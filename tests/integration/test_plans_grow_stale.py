@@ -1,0 +1,124 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Between a plan and its application the cluster moves on: what no longer stands is left alone, and the result says what moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from integration.breaking import create, delete_topics, lose_all_but
+from integration.requestlog import RequestLog
+from integration.support import Operator, failure
+
+from rig import NewTopic
+
+
+def the_result(result: dict[str, Any]) -> tuple[str, int | None, str]:
+    """Outcome, leader and reason of the only partition."""
+    (row,) = result["results"]
+    return row["outcome"], row["leader"], row["reason"] or ""
+
+
+def test_a_survivor_that_comes_back_and_a_survivor_that_falls_silent(west: Operator) -> None:
+    create(west.cluster, "survivors")
+    lose_all_but(west.cluster, ["survivors"], survivors=[2])
+    west.snapshot_and_plan("two", ["survivors"])
+    west.cluster.start_node(3)
+    west.cluster.wait_unfenced([3])
+    log = RequestLog(west.cluster)
+    outcome, leader, reason = the_result(west.apply("two"))
+    assert (outcome, leader) == ("stale", None)
+    assert "broker 3 came back" in reason
+
+    west.snapshot_and_plan("both", ["survivors"])
+    assert log.written() == {}
+    with west.cluster.unanswering(3):
+        log = RequestLog(west.cluster)
+        outcome, _, reason = the_result(west.apply("both", request_timeout=2))
+        assert outcome == "stale"
+        assert "broker 3 does not answer" in reason
+
+        gathered = west.snapshot("silent", ["survivors"], duration=3, request_timeout=2)
+        assert [row["broker_id"] for row in gathered["unreachable_brokers"]] == [3]
+        assert gathered["counts"]["replicas_silent"] == 1
+        west.plan("silent", strategy="balanced")
+        (held,) = west.read("plans", "silent")["held"]
+        assert (held["reason"], held["candidate"]) == ("incomplete", 2)
+        assert "broker 3" in held["explanation"]
+        west.plan("silent", strategy="aggressive")
+        (designated,) = west.read("plans", "silent")["partitions"]
+        assert (designated["evidence"], designated["designatedLeader"]) == ("incomplete", 2)
+
+        wanted = [{"topic": "survivors", "partition": 0, "designated_leader": 3}]
+        params = {
+            **west.connection,
+            **west.files("named"),
+            "partitions": wanted,
+            "allow_data_loss": True,
+            "duration": 3,
+            "request_timeout": 2,
+        }
+        assert "survivors-0: broker 3 does not answer for its replica" in failure("kafka_designated_election", params)
+        assert log.written() == {}
+
+    assert the_result(west.apply("both"))[:2] == ("elected", 2)
+
+
+def test_a_clean_leader_on_its_way_is_waited_for_and_then_left_alone(west: Operator) -> None:
+    cluster = west.cluster
+    create(cluster, "returning")
+    lose_all_but(cluster, ["returning"], survivors=[2, 3])
+    west.snapshot_and_plan("before", ["returning"])
+    log = RequestLog(cluster)
+
+    cluster.start_held(1)
+    cluster.wait_fetching(1)
+    outcome, leader, reason = the_result(west.apply("before"))
+    assert (outcome, leader) == ("held", None)
+    assert reason.startswith("wait_for_clean_leader: broker 1")
+    (held,) = west.snapshot_and_plan("meanwhile", ["returning"])["held"]
+    assert held["reason"] == "wait_for_clean_leader"
+    assert the_result(west.apply("meanwhile"))[0] == "held"
+
+    cluster.release(1)
+    cluster.wait_unfenced([1])
+    cluster.wait_for_partitions(["returning"], lambda state: state.leader == 1, "led by broker 1")
+    assert the_result(west.apply("before"))[:2] == ("already_online", 1)
+    assert [row["leader"] for row in west.snapshot_and_plan("after", ["returning"])["online"]] == [1]
+    assert the_result(west.apply("after"))[:2] == ("already_online", 1)
+    assert log.written() == {}
+
+    # Lost once more, to the same survivors with longer logs: the plan from before must not be applied to them.
+    cluster.wait_for_partitions(["returning"], lambda state: len(state.isr) == 3, "replicated again")
+    lose_all_but(cluster, ["returning"], survivors=[2, 3])
+    log = RequestLog(cluster)
+    outcome, _, reason = the_result(west.apply("before"))
+    assert outcome == "stale"
+    assert "leader epoch" in reason
+    assert log.written() == {}
+
+
+def test_a_topic_created_anew_is_another_topic(prepared: Callable[[str], Operator]) -> None:
+    operator = prepared("recreated")
+    delete_topics(operator.cluster, ["recreated"])
+    operator.cluster.create_topics([NewTopic("recreated", [[2, 3]] * 4)])
+    log = RequestLog(operator.cluster)
+    result = operator.apply("1")
+    assert result["summary"]["stale"] == 4
+    assert all("created anew" in row["reason"] for row in result["results"])
+    delete_topics(operator.cluster, ["recreated"])
+    assert operator.apply("1")["summary"]["stale"] == 4
+    assert "ELECT_LEADERS" not in log.written()
+
+
+def test_a_plan_of_another_cluster_is_refused(prepared: Callable[[str], Operator], west: Operator) -> None:
+    plan = prepared("quiet").path("plans", "1")
+    log = RequestLog(west.cluster)
+    params = {**west.connection, **west.files("1"), "plan": str(plan), "allow_data_loss": True}
+    msg = failure("kafka_designated_election", params)
+    assert str(plan) in msg
+    assert prepared("quiet").cluster.cluster_id in msg
+    assert west.cluster.cluster_id in msg
+    assert log.written() == {}
