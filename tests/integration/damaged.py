@@ -36,6 +36,8 @@ def inflict(cluster: KafkaCluster) -> Damage:
     for group in STRATEGIES:
         for scenario, topic in zip(SCENARIOS, of(group), strict=True):
             damage.add(scenario, 4, topic)
+    for scenario in ("lagging", "identical", "forked"):
+        damage.add(scenario, 4, f"{scenario}.playbook")
     for topic in LAGGING:
         damage.add("lagging", 4, topic)
     for topic in FORKED:

@@ -1,0 +1,38 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kafka 3.9, the oldest that is tried: no eligible leader replicas, and fenced brokers that no request lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from integration.support import Operator
+
+from rig import Damage, KafkaCluster, Roles
+
+
+def test_lagging_partitions_are_recovered_on_3_9(spark_remote: str, tmp_path: Path) -> None:
+    with KafkaCluster("north", version="3.9.1", brokers=3, session_timeout=5.0, heap="200m", request_log=True) as cluster:
+        damage = Damage(cluster, Roles(returning=None))
+        damage.add("lagging", 4)
+        damage.add("forked", 4)
+        damage.inflict()
+        north = Operator(cluster, tmp_path, spark_remote)
+        before = north.states("lagging", "forked")
+
+        found = north.ask("kafka_partition_info")
+        assert found["count"] == 8
+        assert {tuple(row["isr"]) for row in found["partitions"]} == {(1,)}, "3.9 keeps the last member in the ISR"
+        assert {tuple(row["eligible_leader_replicas"]) for row in found["partitions"]} == {()}
+        states = {row["broker_id"]: row["broker_state"] for row in found["brokers"]}
+        assert states == {1: "fenced", 2: "unfenced", 3: "unfenced"}
+
+        results = north.recover("1", ["lagging", "forked"])
+        after = north.states("lagging", "forked")
+        assert {key: state.replicas for key, state in after.items()} == {key: state.replicas for key, state in before.items()}
+        for (topic, _), row in results.items():
+            assert (row["outcome"], row["leader"]) == (("elected", 2) if topic == "lagging" else ("held", None))
+        assert damage.kept(["lagging"])["lagging"].lost == 4 * 10
+
+        assert {row["outcome"] for row in north.recover("2", ["lagging"]).values()} == {"already_online"}

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks recover, plan and apply, as an operator runs them: exit codes, recap, results, and what reached the cluster."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from integration.requestlog import RequestLog
+from integration.support import Operator, outcomes
+
+# Topics of the shared cluster that the tests of strategies never elect anything in, or nothing but this file's.
+WITHOUT_LEAVE = ["lagging.none", "identical.none"]
+
+
+def named(east: Operator, topics: list[str]) -> list[dict[str, Any]]:
+    return [{"topic": topic, "partition": partition} for topic, partition in east.keys(topics)]
+
+
+def test_without_leave_to_lose_data_it_stops_after_the_plan_and_says_what_to_add(east: Operator) -> None:
+    before, log = east.states(*WITHOUT_LEAVE), RequestLog(east.cluster)
+    played = east.play("recover", "1", partitions=named(east, WITHOUT_LEAVE))
+    assert played.returncode != 0, played
+    assert played.recap["east"]["changed"] == 0
+    assert "-e kafka_recovery_allow_data_loss=true" in played.stdout
+    results = east.read("results", "1")
+    assert outcomes(results["partitions"]) == {topic: {"held"} for topic in WITHOUT_LEAVE}
+    assert all(row["reason"].startswith("data_loss_not_allowed") for row in results["partitions"])
+    assert len(east.read("plans", "1")["partitions"]) == 8
+    assert log.written() == {}
+    assert east.states(*WITHOUT_LEAVE) == before
+
+
+def test_check_mode_is_a_dry_run_that_shows_the_forecast_and_writes_nothing(east: Operator) -> None:
+    before, log = east.states(*WITHOUT_LEAVE), RequestLog(east.cluster)
+    played = east.play("recover", "1", "--check", "--diff", partitions=named(east, WITHOUT_LEAVE), allow_data_loss=True)
+    assert played.returncode == 0, played
+    assert "8 elected" in played.stdout
+    assert "lagging.none-0" in played.stdout, "the diff"
+    assert not east.path("results", "1").exists()
+    assert log.written() == {}
+    assert east.states(*WITHOUT_LEAVE) == before
+
+
+def test_a_plan_is_made_reviewed_and_applied_once(east: Operator) -> None:
+    wanted = east.workdir / "wanted.json"
+    wanted.write_text(json.dumps({"partitions": [{"topic": "lagging.playbook", "partitions": [0, 1, 2, 3]}]}))
+    planned = east.play("plan", "planned", partitions_file=str(wanted))
+    assert planned.returncode == 0, planned
+    assert not east.path("results", "planned").exists()
+
+    log, options = RequestLog(east.cluster), {"plan_dir": str(east.path("plans", "planned").parent), "allow_data_loss": True}
+    applied = east.play("apply", "applied", **options)
+    assert applied.returncode == 0, applied
+    assert applied.recap["east"]["changed"] == 1
+    assert log.written()["ELECT_LEADERS"] == 1
+    assert outcomes(east.read("results", "applied")["partitions"]) == {"lagging.playbook": {"elected"}}
+    assert {state.leader for state in east.cluster.describe("lagging.playbook")} == {2}
+
+    log = RequestLog(east.cluster)
+    again = east.play("apply", "again", **options)
+    assert again.returncode == 0, again
+    assert again.recap["east"]["changed"] == 0
+    assert log.written() == {}
+    assert outcomes(east.read("results", "again")["partitions"]) == {"lagging.playbook": {"already_online"}}
+
+
+def test_what_is_held_back_fails_the_run_until_the_operator_decides_and_a_last_run_changes_nothing(east: Operator) -> None:
+    topics = ["identical.playbook", "forked.playbook"]
+    balanced = east.play("recover", "balanced", partitions=named(east, topics), allow_data_loss=True)
+    assert balanced.returncode != 0, "two partitions have no leader yet"
+    assert balanced.recap["east"]["changed"] == 1
+    assert outcomes(east.read("results", "balanced")["partitions"]) == {"identical.playbook": {"elected"}, "forked.playbook": {"held"}}
+    assert "kafka_recovery_strategy=aggressive" in balanced.stdout, "what to do next"
+
+    options = {"partitions": named(east, topics), "allow_data_loss": True, "strategy": "aggressive"}
+    aggressive = east.play("recover", "aggressive", **options)
+    assert aggressive.returncode == 0, aggressive
+    expected = {"identical.playbook": {"already_online"}, "forked.playbook": {"elected"}}
+    assert outcomes(east.read("results", "aggressive")["partitions"]) == expected
+
+    log = RequestLog(east.cluster)
+    last = east.play("recover", "last", **options)
+    assert last.returncode == 0, last
+    assert last.recap["east"]["changed"] == 0
+    assert log.written() == {}
+
+
+def test_bad_input_ends_the_run_before_anything_is_read_or_elected(east: Operator) -> None:
+    log = RequestLog(east.cluster)
+    played = east.play("recover", "1", partitions=[{"topic": "nowhere", "partition": 0}], allow_data_loss=True)
+    assert played.returncode != 0
+    assert "no topic nowhere" in played.stdout
+    assert not (east.workdir / "landing").exists()
+    assert log.written() == {}
