@@ -66,6 +66,7 @@ DEFECTS: dict[str, tuple[Callable[[Rows], Rows], str]] = {
     "pair-word": (change("pair", relation="similar"), PAIR),
     "same-but-longer": (change("pair", relation="same", shorter=None), PAIR),
     "prefix-of-the-shorter": (change("pair", shorter=3), PAIR),
+    "prefix-with-less-in-common": (change("pair", common_offset=99), PAIR),
     "prefix-of-nobody": (change("pair", shorter=None), PAIR),
     "fork-beyond": (change("pair", relation="forked", shorter=None, common_offset=101), PAIR),
     "fork-nowhere": (change("pair", relation="forked", shorter=None, common_offset=None), PAIR),
