@@ -44,13 +44,14 @@ def private_directory(path: Path) -> Path:
     return path
 
 
-def work_file(workdir: Path, kind: str, *names: str, suffix: str) -> Path:
-    """Return `<workdir>/<kind>/<names...><suffix>`, its directories made and known to be writable."""
-    *folders, name = (safe_name(kind, part) for part in names)
+def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None, suffix: str = ".json") -> Path:
+    """Return `<workdir>/<kind>/[<run_id>/]<cluster><suffix>`, its directories made and known to be writable."""
+    folders = [kind] if run_id is None else [kind, safe_name("run_id", run_id)]
+    name = safe_name("cluster", cluster) + suffix
     folder = private_directory(workdir)
-    for part in (kind, *folders):
+    for part in folders:
         folder = private_directory(folder / part)
-    return folder / (name + suffix)
+    return folder / name
 
 
 @contextmanager

@@ -102,7 +102,10 @@ def requested(partitions: Iterable[Mapping[str, Any]] | None, partitions_file: s
     if partitions_file is not None:
         found = _from_file(Path(partitions_file).expanduser())
         source = partitions_file
-    elif partitions:
+    elif partitions is not None:
+        if not partitions:
+            # A list that a template made empty must not mean "everything".
+            raise PartitionError("option partitions is empty: name some partitions, or leave it out to mean all that are offline")
         found = [_one(entry, "partitions") for entry in partitions]
         source = "option partitions"
     else:

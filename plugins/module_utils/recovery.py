@@ -48,7 +48,7 @@ class Recovery:
         self._duration = duration
         self._attempts = attempts
         self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl")
-        self._results_path = work_file(workdir, "results", run_id, name, suffix=".json")
+        self._results_path = work_file(workdir, "results", name, run_id)
         self._entries: list[Entry] = []
         self._results: list[Result] = []
         self._repaired: list[str] = []
@@ -174,3 +174,13 @@ class Recovery:
 
 def _from(cut: Mapping[str, Any]) -> str:
     return "from where is not known" if cut["offset"] is None else f"{cut['records']} records from offset {cut['offset']} on"
+
+
+def _each_kind_first(results: Sequence[Result]) -> list[Result]:
+    """Sort, worst first, one of each outcome and reason ahead of the rest: however short the preview, it shows every kind of trouble."""
+    ordered = sorted(results, key=lambda result: (WORST_FIRST.index(result.outcome), *in_recovery_order((result.topic, result.partition))))
+    firsts: dict[tuple[str, str], Result] = {}
+    for result in ordered:
+        firsts.setdefault((result.outcome, (result.reason or "").partition(":")[0]), result)
+    chosen = {(result.topic, result.partition) for result in firsts.values()}
+    return [*firsts.values(), *(result for result in ordered if (result.topic, result.partition) not in chosen)]

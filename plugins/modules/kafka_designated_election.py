@@ -56,7 +56,9 @@ options:
     type: int
     default: 3
   preview:
-    description: Number of partitions to return in RV(results), those that were not elected first. All are in RV(results_path).
+    description:
+      - Number of partitions to return in RV(results), one of each outcome and reason first, then those that were not elected.
+      - All are in the file RV(results_path).
     type: int
     default: 20
 extends_documentation_fragment:
@@ -103,7 +105,7 @@ summary:
   type: dict
   sample: {elected: 118, already_online: 0, clean_leader: 1, held: 1, stale: 0, failed: 0}
 results:
-  description: The first partitions, those that were not elected first. RV(results[].leader) is V(null) where there is none.
+  description: Some partitions, one of each outcome and reason first, then those that were not elected. RV(results[].leader) may be V(null).
   returned: always
   type: list
   elements: dict

@@ -135,7 +135,7 @@ COLUMNS = (
 def replica_log_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    path = work_file(module.workdir, "landing", params["run_id"], params["cluster"], suffix=".jsonl")
+    path = work_file(module.workdir, "landing", params["cluster"], params["run_id"], suffix=".jsonl")
     wanted = requested(params["partitions"], params["partitions_file"])
     known = cluster.partitions(wanted)
     if wanted is None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.measure import Measured, module, playbook
-from rig import Damage, KafkaCluster, Roles, elect_unclean, many
+from rig import Damage, KafkaCluster, Roles, elect_unclean
 
 ROLES = Roles(lost=(1, 2), ahead=4, behind=3, returning=None)
 GATHERS = 5
@@ -32,7 +32,7 @@ def main() -> int:
     cluster = KafkaCluster("bench", say=lambda line: console.print(f"[dim]{line}[/]".replace("[bench]", "")), brokers=4, heap="1g")
     with tempfile.TemporaryDirectory(prefix="kafka-recovery-bench-") as scratch, cluster:
         damage = Damage(cluster, ROLES)
-        case = damage.add(many(different=0.5), partitions, topic="many", copies=3)
+        case = damage.add("many", partitions, copies=3, different=0.5)
         damage.inflict()
         Bench(cluster, damage, case.topics, Path(scratch), console).run(partitions)
     return 0

@@ -179,9 +179,9 @@ def _random_situation(rng: random.Random, number: int) -> Situation:
             brokers[answered[0]] = Log((*first.epochs[:-1], UNREADABLE), first.branches, first.high_watermark)
     proofs = []
     for broker in answered:
-        log = brokers[broker]
-        if isinstance(log, Log) and log.end and rng.random() < 0.15:
-            proofs.append((rng.randint(1, log.end), broker, rng.choice((True, True, False, None))))
+        held = brokers[broker]
+        if isinstance(held, Log) and held.end and rng.random() < 0.15:
+            proofs.append((rng.randint(1, held.end), broker, rng.choice((True, True, False, None))))
     state = {
         "named": rng.random() < 0.3,
         "reassigning": rng.random() < 0.1,

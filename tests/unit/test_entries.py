@@ -24,7 +24,7 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
     ),
     "identical": (
         Situation("identical", {2: LONG, 3: LONG, 4: Log.of((7, 0)), 5: Log.of()}),
-        "broker 3 holds the best log: it ends at offset 120, last written in leader epoch 0; "
+        "broker 2 holds the best log: it ends at offset 120, last written in leader epoch 0; "
         "the logs of brokers 2, 3 are identical, leadership is shared out among them; "
         "broker 4's log (to offset 7) and broker 5's log (to offset 0) are prefixes of it",
         (0, "high_watermark"),

@@ -13,14 +13,13 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import (
     FileError,
     replacing,
-    safe_name,
     work_file,
     write_private,
 )
 
 
 def test_files_and_directories_are_private(tmp_path: Path) -> None:
-    path = work_file(tmp_path / "work", "plans", "run-1", "east", suffix=".json")
+    path = work_file(tmp_path / "work", "plans", "east", "run-1")
     write_private(path, b"{}")
     assert path == tmp_path / "work" / "plans" / "run-1" / "east.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -29,23 +28,23 @@ def test_files_and_directories_are_private(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../east", "a/b", ".hidden", "a\n", "x" * 201, "ö"])
 def test_names_that_could_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(FileError):
-        work_file(tmp_path, "plans", name, "east", suffix=".json")
-    with pytest.raises(FileError):
-        safe_name("cluster", name)
+    with pytest.raises(FileError, match="run_id"):
+        work_file(tmp_path, "plans", "east", name)
+    with pytest.raises(FileError, match="cluster"):
+        work_file(tmp_path, "journal", name)
 
 
 def test_a_workdir_that_is_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "work").write_text("")
     with pytest.raises(FileError, match=r"cannot write in .*work: .*; choose another workdir"):
-        work_file(tmp_path / "work", "plans", "run", "east", suffix=".json")
+        work_file(tmp_path / "work", "plans", "east", "run")
 
 
 def test_links_are_refused(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with pytest.raises(FileError, match="symbolic link"):
-        work_file(tmp_path / "link", "plans", "run", "east", suffix=".json")
+        work_file(tmp_path / "link", "plans", "east", "run")
     (tmp_path / "east.json").symlink_to(tmp_path / "target")
     with pytest.raises(FileError, match="symbolic link"):
         write_private(tmp_path / "east.json", b"")

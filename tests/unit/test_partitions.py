@@ -46,7 +46,11 @@ def test_internal_topics_come_first() -> None:
 
 def test_nothing_named_means_all_offline_partitions() -> None:
     assert requested(None, None) is None
-    assert requested([], None) is None
+
+
+def test_an_empty_list_is_refused_rather_than_taken_for_everything() -> None:
+    with pytest.raises(PartitionError, match="partitions is empty"):
+        requested([], None)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
 
     The plan of a cluster is written while its rows stream by: memory stays bounded by one task's share of the rows.
     """
-    paths = {name: work_file(workdir, "plans", found.run_id, name, suffix=".json") for name in found.files}
+    paths = {name: work_file(workdir, "plans", name, found.run_id) for name in found.files}
     options = {"strategy": strategy, "ranking": ranking}
     counted: dict[str, Counts] = {}
     broken = set()

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which of several identical logs leads: leadership is spread evenly over the brokers of a cluster, then the assignment order decides.
 
-Partitions with the same choices (in the same order) are one group; there are few groups, however many partitions. All
-partitions of a group start on their first choice. While that is uneven, each group in turn, again and again, is spread anew over its
-choices as evenly as the load of all other groups allows, which never makes the cluster more uneven. Integers only, so
-that the same snapshot gives the same leaders anywhere.
+Only partitions with a choice are spread; where one log is the best, who leads is settled. Partitions with the same choices (in
+the same order) are one group; there are few groups, however many partitions. All partitions of a group start on their first
+choice. While that is uneven, each group in turn, again and again, is spread anew over its choices as evenly as the load of all
+other groups allows, which never makes the cluster more uneven. Integers only, so that the same snapshot gives the same leaders anywhere.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def leaders(decisions: DataFrame) -> DataFrame:
     return (
         decisions.withColumn("seat", seat.cast("bigint"))
         .join(quotas, ["cluster", "choices"], "left")
-        .withColumn("designated", F.when(F.col("choices").isNotNull(), _seated()))
+        .withColumn("designated", F.when(F.col("quota").isNull(), first("choices")).otherwise(_seated()))
         .drop("seat", "quota", "partitions")
     )
 
 
 def _quotas(decisions: DataFrame) -> DataFrame:
-    """One row (cluster, choices, partitions, quota) per group: `quota` says for each of `choices` how many of its partitions it leads."""
-    groups = decisions.where("choices IS NOT NULL").groupBy("cluster", "choices").agg(F.count("*").alias("partitions"))
+    """One row (cluster, choices, partitions, quota) per group that has a choice: `quota` says for each of `choices` how many of its partitions it leads."""
+    groups = decisions.where("size(choices) > 1").groupBy("cluster", "choices").agg(F.count("*").alias("partitions"))
     clusters = (
         groups.groupBy("cluster")
         .agg(F.sort_array(F.collect_list(F.struct("choices", "partitions"))).alias("groups"), F.sum("partitions").alias("elected"))
@@ -48,13 +48,13 @@ def _quotas(decisions: DataFrame) -> DataFrame:
 
 
 def _visits() -> Column:
-    """(sweep, group) for every sweep over the groups that have a choice, forwards and backwards in turn."""
-    movable = F.filter(F.sequence(F.lit(0), F.size("groups") - 1), lambda index: F.size(F.get("groups", index)["choices"]) > 1)
+    """(sweep, group) for every sweep over the groups, forwards and backwards in turn."""
+    all_groups = F.sequence(F.lit(0), F.size("groups") - 1)
     return F.flatten(
         F.transform(
             F.sequence(F.lit(1), F.least(F.lit(SWEEPS), F.greatest(F.lit(2), quotient(F.lit(VISITS), F.size("groups")).cast("int")))),
             lambda sweep: F.transform(
-                F.when(sweep % 2 == 1, movable).otherwise(F.reverse(movable)),
+                F.when(sweep % 2 == 1, all_groups).otherwise(F.reverse(all_groups)),
                 lambda index: F.struct(sweep.alias("sweep"), index.alias("index")),
             ),
         )
