@@ -24,8 +24,8 @@ def of(group: str) -> list[str]:
 
 
 # Two survivors, one log a prefix of the other, 4 partitions each; named after what tests do with them.
-PREPARED = ("quiet", "twice", "online", "recreated", "edited", "killed.reorder", "killed.elect", "killed.restore", "killed.snapshot")
-LAGGING = (*PREPARED, "anew", "bare")
+PREPARED = ("quiet", "twice", "online", "recreated", "killed.reorder", "killed.elect", "killed.restore", "killed.snapshot")
+LAGGING = (*PREPARED, "anew", "bare", "reassigned")
 FORKED = ("proven",)
 
 

@@ -13,6 +13,14 @@ from integration.support import Operator, run_module
 
 # Topics that no other test touches: one per scenario of the strategy that never elects.
 TOPICS = damaged.of("none")
+# What kafka-python raises for a request that a broker does not offer.
+WITHOUT_PAGES = """
+from kafka import errors
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+def too_old(*args):
+    raise errors.IncompatibleBrokerVersion("DescribeTopicPartitions")
+messages.describe_topic_partitions = too_old
+"""
 OFFLINE = {topic for topic in TOPICS if not topic.startswith("already_online")}
 
 
@@ -47,6 +55,15 @@ def test_partitions_are_shown_as_the_cluster_describes_them(east: Operator) -> N
         for field in ("leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas", "last_known_elr", "offline_replicas"):
             expected = getattr(state, field)
             assert rows[key][field] == (list(expected) if isinstance(expected, tuple) else expected)
+
+
+def test_brokers_without_describe_topic_partitions_are_asked_for_metadata(east: Operator) -> None:
+    """Every Kafka that can be had here knows the newer request, so the client is told that the broker does not."""
+    params = {**east.connection, "state": "all", "partitions": [{"topic": topic, "partition": 0} for topic in TOPICS]}
+    answers = [run_module("kafka_partition_info", params, before=before).result for before in (None, WITHOUT_PAGES)]
+    newer, older = ({row["topic"]: row for row in answer["partitions"]} for answer in answers)
+    for topic in TOPICS:
+        assert older[topic] == {**newer[topic], "eligible_leader_replicas": [], "last_known_elr": []}
 
 
 def test_brokers_are_unfenced_or_silent_or_coming_back(east: Operator) -> None:

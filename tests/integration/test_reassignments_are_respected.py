@@ -1,0 +1,31 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A reassignment under way: a new replica order would replace it, so only partitions that need none are elected."""
+
+from __future__ import annotations
+
+from integration.requestlog import RequestLog
+from integration.support import Operator, by_partition
+
+TOPIC = "reassigned"
+# In this partition the better survivor stands first, in the others the worse one.
+BEST_FIRST = (TOPIC, 3)
+
+
+def test_only_partitions_that_need_no_new_order_are_elected(east: Operator) -> None:
+    before = east.states(TOPIC)
+    # Broker 4 never comes back, so its replicas never catch up and the reassignment stays under way.
+    east.cluster.reorder_replicas({key: [*state.replicas, 4] for key, state in before.items()})
+    plan = east.snapshot_and_plan("1", [TOPIC])
+    assert {row["reason"] for row in plan["held"]} == {"reassignment_in_progress"}
+    assert set(by_partition(plan["partitions"])) == {BEST_FIRST}
+
+    log = RequestLog(east.cluster)
+    results = by_partition(east.apply("1")["results"])
+    assert log.written() == {"ELECT_LEADERS": 1}
+    assert {key for key, row in results.items() if row["outcome"] == "elected"} == {BEST_FIRST}
+    after = east.states(TOPIC)
+    assert after[BEST_FIRST].leader == 2
+    assert {state.leader for key, state in after.items() if key != BEST_FIRST} == {-1}
+    assert all(set(state.replicas) == {1, 2, 3, 4} for state in after.values()), "the reassignment goes on"
