@@ -74,12 +74,13 @@ def look(cluster: Electing, entries: Sequence[Entry]) -> Live:
     states = cluster.partitions({entry.key for entry in entries})
     mentioned = {broker for entry in entries for broker in entry.replicas}
     broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
+    # Also replicas that are alive but no survivors of the plan: are they still as silent as they were, or has somebody to look at them?
     wanted = [
         (entry.key, broker)
         for entry in entries
         if entry.key in states
         for broker in states[entry.key].replicas
-        if broker in entry.survivors and broker_states.get(broker) == UNFENCED
+        if broker_states.get(broker) == UNFENCED
     ]
     return Live(states, broker_states, read_logs(cluster, wanted, duration=0.0), cluster.reassigning())
 

@@ -137,15 +137,17 @@ def _moved(entry: Entry, live: Live, state: PartitionState) -> str | None:
     if live.broker_states.get(entry.designated_leader) != UNFENCED:
         return f"the designated broker {entry.designated_leader} is not alive any more"
     for broker in state.replicas:
-        if broker in entry.survivors and broker in live.unfenced:
+        if broker in live.unfenced:
             log = live.logs[entry.key, broker]
-            if log.error is not None:
+            if broker not in entry.survivors:
+                # Strategy aggressive may elect although this one is silent: then its silence is no news.
+                if entry.evidence != "incomplete" or log.error is None:
+                    return f"broker {broker} came back with a replica that nobody has looked at"
+            elif log.error is not None:
                 return f"broker {broker} does not answer for its replica any more ({log.error})"
-            if (log.last_written_epoch, log.log_end_offset) != entry.survivors[broker]:
+            elif (log.last_written_epoch, log.log_end_offset) != entry.survivors[broker]:
                 return (
                     f"the log of broker {broker} ends at offset {log.log_end_offset} in epoch {log.last_written_epoch}, "
                     f"no longer at {entry.survivors[broker][1]} in epoch {entry.survivors[broker][0]}"
                 )
-        elif broker in live.unfenced:
-            return f"broker {broker} came back with a replica that nobody has looked at"
     return None

@@ -79,6 +79,7 @@ class Journal:
 
     def _read(self) -> None:
         good = 0
+        clusters: dict[str, str] = {}
         for number, line in enumerate(self._stream, start=1):
             if not line.endswith(b"\n"):
                 # Cut off while it was written: what it announces had not begun, for it was not yet on disk.
@@ -87,11 +88,7 @@ class Journal:
             try:
                 entry = json.loads(line)
                 if entry["kind"] == "intent":
-                    if entry["cluster_id"] != self._cluster_id:
-                        raise JournalError(
-                            f"{self._path} belongs to cluster {entry['cluster_id']}, not to {self._cluster_id}; "
-                            "use another workdir or inventory name for this cluster"
-                        )
+                    clusters[entry["id"]] = entry["cluster_id"]
                     self._open[entry["id"]] = [
                         ChangedOrder(row["topic"], row["partition"], row["topic_id"], tuple(row["original"]), tuple(row["changed"]))
                         for row in entry["orders"]
@@ -102,6 +99,12 @@ class Journal:
                 raise JournalError(
                     f"{self._path}, line {number}: not an entry of a journal; compare the replica orders of the cluster by hand, then remove the file"
                 ) from error
+        # What another cluster of this name left behind cannot be put back here; what it finished is history.
+        for foreign in {clusters[identifier] for identifier in self._open} - {self._cluster_id}:
+            raise JournalError(
+                f"{self._path} has unfinished work on cluster {foreign}, but this is {self._cluster_id}; "
+                "use another workdir or inventory name for this cluster"
+            )
         self._stream.truncate(good)
         self._stream.seek(good)
 

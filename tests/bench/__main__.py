@@ -5,6 +5,7 @@ import json
 import statistics
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from rig import Damage, KafkaCluster, Roles, elect_unclean
 
 ROLES = Roles(lost=(1, 2), ahead=4, behind=3, returning=None)
 GATHERS = 5
+SETTLE_SECONDS = 5
 # Which part of the work a task of the playbook is; the rest is Ansible itself.
 SPARK_TASK = "Choose leaders"
 KAFKA_TASKS = ("Ask for partitions", "Read what every survivor", "Elect what", "Ask whether")
@@ -63,7 +65,10 @@ class Bench:
         planned = module("kafka_recovery_plan", workdir=self.common["workdir"], run_id="elect", clusters=["bench"])
         plan = planned.result["plans"][0]["path"]
         stock = elect_unclean(self.cluster, self.damage.plots([self.stock]))
+        # The survivors of one topic rejoin the ISR while the next one is measured, unless they are given the time.
+        self._settle(self.stock)
         elected = module("kafka_designated_election", **self.common, run_id="elect", plan=plan, allow_data_loss=True)
+        self._settle(self.ours)
         seconds, code, tasks = self._playbook()
         gathered = statistics.median(measured.seconds for measured in gathers)
         spark = sum(took for task, took in tasks.items() if SPARK_TASK in task)
@@ -118,6 +123,10 @@ class Bench:
             kafka_recovery_run_id="whole",
             kafka_recovery_partitions_file=self.named(self.whole),
         )
+
+    def _settle(self, topic: str) -> None:
+        self.cluster.wait_for_partitions([topic], lambda state: len(state.isr) == len(ROLES.survivors), "back in sync", seconds=300)
+        time.sleep(SETTLE_SECONDS)
 
     def _skew(self, topic: str) -> float:
         identical = {number for (_, number), plot in self.damage.plots([topic]).items() if not plot.middle}

@@ -131,6 +131,14 @@ def test_the_designated_replicas_lead_and_the_orders_stand_as_before(tmp_path: P
     assert controller.written == 3, "reorder, elect, restore: and nothing for the partition that needs no reorder"
 
 
+def test_an_order_that_somebody_else_has_set_since_the_plan_is_the_one_that_is_put_back(tmp_path: Path) -> None:
+    controller = Controller()
+    controller.states["t", 0] = replace(controller.states["t", 0], replicas=(3, 1, 2))
+    assert recover(controller, tmp_path / "j")["t", 0] == "elected"
+    assert controller.states["t", 0].replicas == (3, 1, 2)
+    assert controller.states["t", 0].leader == 2
+
+
 def test_a_second_run_sends_no_writing_request(tmp_path: Path) -> None:
     controller = undisturbed(tmp_path / "j")
     written = controller.written

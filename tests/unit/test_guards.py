@@ -35,6 +35,8 @@ LIVE = Live(
     reassigning=set(),
 )
 
+ALL_ALIVE = {1: "unfenced", 2: "unfenced", 3: "unfenced"}
+
 
 def with_state(**fields: Any) -> Live:
     return replace(LIVE, states={KEY: replace(STATE, **fields)})
@@ -58,7 +60,7 @@ def test_another_order_of_the_same_replicas_is_no_matter() -> None:
         (with_state(replicas=(1, 2, 4)), "stale", r"\[1, 2, 4\], no longer \[1, 2, 3\]"),
         (replace(LIVE, broker_states={1: "fenced", 2: "fenced", 3: "unfenced"}), "stale", "broker 2 is not alive"),
         (replace(LIVE, broker_states={1: "fenced", 2: "coming_back", 3: "unfenced"}), "stale", "broker 2 is not alive"),
-        (replace(LIVE, broker_states={1: "unfenced", 2: "unfenced", 3: "unfenced"}), "stale", "broker 1 came back"),
+        (replace(LIVE, broker_states=ALL_ALIVE, logs={**LIVE.logs, (KEY, 1): log(0, 90)}), "stale", "broker 1 came back"),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 2): log(1, 120)}), "stale", "ends at offset 120"),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 3): log(1, 100)}), "stale", "broker 3 .* in epoch 1"),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 3): ReplicaLog("NO_ANSWER")}), "stale", "broker 3 does not answer"),
@@ -80,6 +82,17 @@ def test_a_survivor_that_is_not_designated_may_die() -> None:
 def test_aggressive_does_not_wait_for_a_clean_leader() -> None:
     coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
     assert refusal(replace(ENTRY, strategy="aggressive"), coming) is None
+
+
+def test_a_survivor_that_was_silent_when_it_was_planned_may_still_be_silent() -> None:
+    silent = replace(LIVE, states={KEY: replace(STATE, eligible_leader_replicas=())}, broker_states=ALL_ALIVE)
+    silent = replace(silent, logs={**LIVE.logs, (KEY, 1): ReplicaLog("NO_ANSWER")})
+    aggressive = replace(ENTRY, strategy="aggressive", evidence="incomplete")
+    assert refusal(aggressive, silent) is None
+    speaks = refusal(aggressive, replace(silent, logs={**LIVE.logs, (KEY, 1): log(0, 90)}))
+    assert speaks is not None and speaks.outcome == "stale"
+    unplanned = refusal(ENTRY, silent)
+    assert unplanned is not None and unplanned.outcome == "stale"
 
 
 def test_a_reassignment_is_an_obstacle_where_the_order_would_have_to_change() -> None:

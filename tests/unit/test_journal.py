@@ -69,8 +69,12 @@ def test_a_second_run_is_locked_out_while_the_first_one_works(path: Path) -> Non
 def test_a_journal_of_another_cluster_is_refused(path: Path) -> None:
     with Journal(path, "abc") as journal:
         journal.intend([ORDER])
-    with pytest.raises(JournalError, match="belongs to cluster abc, not to xyz"), Journal(path, "xyz"):
+    with pytest.raises(JournalError, match="unfinished work on cluster abc, but this is xyz"), Journal(path, "xyz"):
         pass
+    with Journal(path, "abc") as journal:
+        journal.close_all()
+    with Journal(path, "xyz") as journal:
+        assert journal.left_behind() == {}, "a finished journal of a former cluster is no obstacle"
 
 
 @pytest.mark.parametrize("line", ["nonsense\n", "{}\n", '{"kind":"intent","id":"1","cluster_id":"abc","orders":[{}]}\n', "[]\n"])
