@@ -37,8 +37,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 )
 
 BATCH = 1000
-# Two batches side by side keep the controller busy while the answers of the other one are read.
-SIDE_BY_SIDE = 2
+# Batches side by side keep the controller busy while the answers of others are read.
+SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
 # The broker that is asked learns of a new leader a moment after the controller has elected it; a busy one takes longer.
 FIRST_LOOK, LAST_LOOK = 0.05, 1.0

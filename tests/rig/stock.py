@@ -14,6 +14,19 @@ from rig.cluster import KafkaCluster
 from rig.errors import RigError
 
 TOOL_SECONDS = 600
+# What kafka-run-class.sh, which every tool of Kafka is started with, gives the JVM where nobody says otherwise.
+SCRIPT_OPTIONS = (
+    "-Xmx256M",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+    "-Dcom.sun.management.jmxremote=true",
+    "-Dcom.sun.management.jmxremote.authenticate=false",
+    "-Dcom.sun.management.jmxremote.ssl=false",
+)
 
 
 @dataclass(frozen=True)
@@ -26,7 +39,7 @@ class Run:
     seconds: float
 
 
-def elect_unclean(cluster: KafkaCluster, partitions: Iterable[TopicPartition], jvm_options: Sequence[str] = ("-Xmx512m",)) -> Run:
+def elect_unclean(cluster: KafkaCluster, partitions: Iterable[TopicPartition], jvm_options: Sequence[str] = SCRIPT_OPTIONS) -> Run:
     """Let Kafka's LeaderElectionCommand elect leaders for these partitions. A failing tool is a result; one that never ends is a RigError."""
     rows = [{"topic": topic, "partition": partition} for topic, partition in sorted(partitions)]
     with tempfile.TemporaryDirectory() as scratch:
