@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Designated election: repair what a killed run left, then in batches: guards, journal, reorder, elect, verify, restore.
+"""Designated election: repair what a killed run left, then in batches: guards, journal, reorder, elect, restore, verify.
 
 Compat backend, for every Kafka that has KIP-460: the controller elects the first live replica of the assignment where there is no
 clean leader, so the designated one is put first for the moment, and the others best-first behind it. KIP-1275's own ElectLeaders
@@ -125,7 +125,7 @@ def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: E
 
 
 def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float) -> list[Result]:
-    """Compat backend: put the designated replicas first, elect UNCLEAN, see who leads (until `deadline`), put the orders back."""
+    """Compat backend: put the designated replicas first, elect UNCLEAN, put the orders back, see who leads (until `deadline`)."""
     changed = [
         ChangedOrder(entry.topic, entry.partition, entry.topic_id, live.states[entry.key].replicas, entry.best_first)
         for entry in batch
@@ -138,11 +138,12 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
             refused = {key: error for key, error in cluster.reorder({order.key: order.changed for order in changed}).items() if error}
         ready = [entry for entry in batch if entry.key not in refused]
         errors = cluster.elect_unclean([entry.key for entry in ready]) if ready else {}
-        states = _wait_for_leaders(cluster, ready, errors, deadline)
     finally:
+        # At once: the order has done its work when the controller has answered, and the shorter it stands the better.
         unrestored = _restore(cluster, {order.key: order.original for order in changed if order.key not in refused})
         if identifier is not None and not unrestored:
             journal.close(identifier)
+    states = _wait_for_leaders(cluster, ready, errors, deadline)
     not_reordered = [
         Result.of(entry, FAILED, f"its replica order was not accepted: {refused[entry.key]}") for entry in batch if entry.key in refused
     ]

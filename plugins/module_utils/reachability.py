@@ -26,7 +26,9 @@ def explain(connection: Connection, error: Exception) -> str:
     """Return what is wrong with the bootstrap servers, address by address, and what to do about it."""
     reasons = [f"{server}: {_why(server, connection)}" for server in connection.bootstrap_servers]
     said = str(error) or type(error).__name__
-    return f"no bootstrap server answered (request_timeout {connection.request_timeout:g} s): {'; '.join(reasons)} (the client said: {said})"
+    return (
+        f"no bootstrap server answered (request_timeout {connection.request_timeout:g} s): {'; '.join(reasons)} (the client said: {said})"
+    )
 
 
 def _why(server: str, connection: Connection) -> str:
