@@ -138,9 +138,7 @@ class Recovery:
 
     def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
         """What the module returns: `failed` when an election failed, `changed` when a leader was elected."""
-        worst = sorted(
-            self._results, key=lambda result: (WORST_FIRST.index(result.outcome), *in_recovery_order((result.topic, result.partition)))
-        )
+        worst = each_kind_first(self._results)
         summary = self._summary()
         report: dict[str, Any] = {
             "changed": summary[ELECTED] > 0,
@@ -176,7 +174,7 @@ def _from(cut: Mapping[str, Any]) -> str:
     return "from where is not known" if cut["offset"] is None else f"{cut['records']} records from offset {cut['offset']} on"
 
 
-def _each_kind_first(results: Sequence[Result]) -> list[Result]:
+def each_kind_first(results: Sequence[Result]) -> list[Result]:
     """Sort, worst first, one of each outcome and reason ahead of the rest: however short the preview, it shows every kind of trouble."""
     ordered = sorted(results, key=lambda result: (WORST_FIRST.index(result.outcome), *in_recovery_order((result.topic, result.partition))))
     firsts: dict[tuple[str, str], Result] = {}
