@@ -18,6 +18,13 @@ options:
     type: list
     elements: str
     required: true
+  controller_bootstrap_servers:
+    description:
+      - Addresses of the KRaft controllers' own listener, each as C(host:port). All of them, because only the active one can tell everything.
+      - Optional. They tell more than brokers do. Their listener has to be secured as the brokers' listener is, with the same credentials.
+    type: list
+    elements: str
+    default: []
   security_protocol:
     description: How the brokers' listener is secured.
     type: str

@@ -10,88 +10,47 @@ answer is data (`unreachable`), never an exception and never a hang. All methods
 
 from __future__ import annotations
 
-import logging
-import traceback
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, reachability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, Asking, ClusterError, words
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
     chunks,
 )
 
-CLIENT_IMPORT_ERROR: tuple[str, str] | None = None
-try:
+if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
-    from kafka.future import Future
-    from kafka.net.manager import KafkaConnectionManager
-    from kafka.net.selector import NetworkSelector
 
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
-except ImportError:
-    CLIENT_IMPORT_ERROR = ("kafka-python (kafka-python>=3.0.12,<3.1)", traceback.format_exc())
-
-logging.getLogger("kafka").addHandler(logging.NullHandler())
-logging.getLogger("kafka").propagate = False
 
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
 HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
 # Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
 FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
-Answers = dict[int, list[Any]]
 
-
-class ClusterError(SpokenError):
-    """The cluster as a whole cannot be asked or told; the text names the address or permission and the remedy."""
-
-
-class Cluster:
+class Cluster(Asking):
     """One Kafka cluster, opened as a context manager.
 
     `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked.
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._timeout_ms = int(connection.request_timeout * 1000)
-        self._net = NetworkSelector()
-        self._manager = KafkaConnectionManager(self._net, **connection.for_kafka_python())
-        self._home: int | None = None
+        super().__init__(connection, connection.bootstrap_servers)
         self._nodes: list[brokers.Node] = []
         self.cluster_id = ""
-        self.unreachable: dict[int, str] = {}
-
-    def __enter__(self) -> Cluster:
-        self._net.start()
-        try:
-            self._bootstrap()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close every connection."""
-        self._manager.call_soon(self._manager.close)
-        self._net.stop(timeout_ms=self._timeout_ms)
 
     # --- asking -------------------------------------------------------------------------------------------------
 
-    def _bootstrap(self) -> None:
-        nodes = [broker.node_id for broker in self._manager.cluster.bootstrap_brokers()]
+    def _opened(self) -> None:
         try:
-            answer = self._net.run(self._first_answer, lambda: messages.metadata(()), nodes, 0.0)
+            answer = self._ask_any(lambda: messages.metadata(()), list(self._named()), 0.0)
         except errors.KafkaError as error:
             raise ClusterError(reachability.explain(self._connection, error)) from error
         self._manager.cluster.update_metadata(answer)
@@ -116,70 +75,12 @@ class Cluster:
         nodes = [node.broker_id for node in self._nodes if not node.fenced]
         nodes.sort(key=lambda node: (node in self.unreachable, node != self._home, node))
         try:
-            return self._net.run(self._first_answer, make, nodes, hedge_after)
+            return self._ask_any(make, nodes, hedge_after)
         except errors.IncompatibleBrokerVersion:
             raise
         except errors.KafkaError as error:
             limit = self._connection.request_timeout
-            raise ClusterError(f"no broker answered {make().name} within {limit:g} s: {_words(error)}") from error
-
-    async def _first_answer(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float) -> Any:
-        first = Future()
-        failures: list[Exception] = []
-
-        def launch(node: Any) -> None:
-            def succeeded(answer: Any) -> None:
-                if not first.is_done:
-                    self._home = node
-                    first.success(answer)
-
-            def failed(error: Exception) -> None:
-                failures.append(error)
-                if len(failures) == len(nodes) and not first.is_done:
-                    first.failure(error)
-
-            self._send(node, make()).add_callback(succeeded).add_errback(failed)
-
-        for node in nodes[:-1]:
-            launch(node)
-            try:
-                return await self._manager.wait_for(first, hedge_after * 1000)
-            except errors.KafkaTimeoutError:
-                continue
-        launch(nodes[-1])
-        return await self._manager.wait_for(first, self._timeout_ms)
-
-    def _send(self, node: Any, request: Any) -> Any:
-        try:
-            return self._manager.send(request, node_id=node, request_timeout_ms=self._timeout_ms)
-        except errors.KafkaError as error:
-            return Future().failure(error)
-
-    def _ask_each(self, work: Mapping[int, Iterable[Any]]) -> Answers:
-        """Send every broker its own requests, brokers side by side, two requests of one broker in flight.
-
-        Returns the answers per broker, in order. A broker that fails once is not asked further; `unreachable` says why.
-        """
-        return self._net.run(self._lanes, work)
-
-    async def _lanes(self, work: Mapping[int, Iterable[Any]]) -> Answers:
-        lanes = {node: self._net.call_soon_with_future(self._lane, node, iter(requests)) for node, requests in work.items()}
-        return {node: await lane for node, lane in lanes.items()}
-
-    async def _lane(self, node: int, requests: Iterator[Any]) -> list[Any]:
-        answers = []
-        flying: deque[Any] = deque()
-        try:
-            for request in requests:
-                flying.append(self._send(node, request))
-                if len(flying) == 2:
-                    answers.append(await flying.popleft())
-            while flying:
-                answers.append(await flying.popleft())
-            self.unreachable.pop(node, None)
-        except errors.KafkaError as error:
-            self.unreachable[node] = _words(error)
-        return answers
+            raise ClusterError(f"no broker answered {make().name} within {limit:g} s: {words(error)}") from error
 
     def unreachable_rows(self) -> list[dict[str, Any]]:
         """What modules return as `unreachable_brokers`: `broker_id` and `reason`, sorted by id."""
@@ -353,7 +254,3 @@ def _merged(parts: Iterable[dict[Any, Any]]) -> dict[Any, Any]:
 
 def _came_empty(fetched: messages.FetchedBatch | None) -> bool:
     return fetched is not None and fetched.error is None and fetched.batch is None
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__

@@ -22,6 +22,7 @@ def _option(name: str, **spec: Any) -> dict[str, Any]:
 
 CONNECTION_ARGUMENTS: dict[str, Any] = {
     "bootstrap_servers": _option("bootstrap_servers", type="list", elements="str", required=True),
+    "controller_bootstrap_servers": _option("controller_bootstrap_servers", type="list", elements="str", default=[]),
     "security_protocol": _option(
         "security_protocol", type="str", default="PLAINTEXT", choices=["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
     ),
@@ -51,6 +52,7 @@ class Connection:
     """The connection options of one cluster. `request_timeout` is in seconds and holds for every broker by itself."""
 
     bootstrap_servers: tuple[str, ...]
+    controller_bootstrap_servers: tuple[str, ...] = ()
     security_protocol: str = "PLAINTEXT"
     sasl_mechanism: str | None = None
     sasl_username: str | None = None
@@ -66,7 +68,8 @@ class Connection:
     def from_params(cls, params: Mapping[str, Any]) -> Connection:
         """Build from module parameters. Raises ConnectionOptionError naming the option that cannot be used."""
         options = {name: params[name] for name in CONNECTION_ARGUMENTS}
-        options["bootstrap_servers"] = tuple(server.strip() for server in options["bootstrap_servers"] if server.strip())
+        for option in ("bootstrap_servers", "controller_bootstrap_servers"):
+            options[option] = tuple(server.strip() for server in options[option] if server.strip())
         connection = cls(**options)
         connection._check()
         return connection
@@ -74,10 +77,11 @@ class Connection:
     def _check(self) -> None:
         if not self.bootstrap_servers:
             raise ConnectionOptionError("bootstrap_servers is empty: name at least one broker as host:port")
-        for server in self.bootstrap_servers:
-            host, _, port = server.rpartition(":")
-            if not host or not port.isdigit() or not 0 < int(port) < 65536:
-                raise ConnectionOptionError(f"bootstrap_servers: {server!r} is not host:port")
+        for option in ("bootstrap_servers", "controller_bootstrap_servers"):
+            for server in getattr(self, option):
+                host, _, port = server.rpartition(":")
+                if not host or not port.isdigit() or not 0 < int(port) < 65536:
+                    raise ConnectionOptionError(f"{option}: {server!r} is not host:port")
         if self.request_timeout <= 0:
             raise ConnectionOptionError("request_timeout must be more than 0 seconds")
         for option in ("ca_cert", "client_cert", "client_key"):

@@ -12,10 +12,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import (
-    CLIENT_IMPORT_ERROR,
-    Cluster,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
     CONNECTION_ARGUMENTS,
     CONNECTION_REQUIRED_IF,

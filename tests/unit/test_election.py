@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.messages import FetchedBatch, LogEnd

@@ -1,0 +1,143 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Asking: requests to Kafka nodes, side by side, each within its own time limit. What is asked is not this file's business.
+
+A node that does not answer is data (`unreachable`), never an exception and never a hang.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
+CLIENT_IMPORT_ERROR: tuple[str, str] | None = None
+try:
+    from kafka import errors
+    from kafka.future import Future
+    from kafka.net.manager import KafkaConnectionManager
+    from kafka.net.selector import NetworkSelector
+except ImportError:
+    CLIENT_IMPORT_ERROR = ("kafka-python (kafka-python>=3.0.12,<3.1)", traceback.format_exc())
+
+logging.getLogger("kafka").addHandler(logging.NullHandler())
+logging.getLogger("kafka").propagate = False
+
+Answers = dict[Any, list[Any]]
+
+
+class ClusterError(SpokenError):
+    """The cluster as a whole cannot be asked or told; the text names the address or permission and the remedy."""
+
+
+class Asking:
+    """Connections to the nodes behind `servers` (each host:port), opened as a context manager. May be used from several threads.
+
+    `unreachable`: node id → why it did not answer the last time that it was asked.
+    """
+
+    def __init__(self, connection: Connection, servers: Sequence[str]) -> None:
+        self._connection = connection
+        self._timeout_ms = int(connection.request_timeout * 1000)
+        self._net = NetworkSelector()
+        self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
+        self._home: Any = None
+        self.unreachable: dict[Any, str] = {}
+
+    def __enter__(self) -> Self:
+        self._net.start()
+        try:
+            self._opened()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _opened(self) -> None:
+        """What has to be known before the first question."""
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._manager.call_soon(self._manager.close)
+        self._net.stop(timeout_ms=self._timeout_ms)
+
+    def _named(self) -> dict[Any, str]:
+        """The nodes that were named, not discovered: node id → host:port."""
+        return {node.node_id: f"{node.host}:{node.port}" for node in self._manager.cluster.bootstrap_brokers()}
+
+    def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float) -> Any:
+        """Ask the first of `nodes`, the next one too when it takes longer than `hedge_after` seconds, and so on; return the first answer."""
+        return self._net.run(self._first_answer, make, nodes, hedge_after)
+
+    async def _first_answer(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float) -> Any:
+        first = Future()
+        failures: list[Exception] = []
+
+        def launch(node: Any) -> None:
+            def succeeded(answer: Any) -> None:
+                if not first.is_done:
+                    self._home = node
+                    first.success(answer)
+
+            def failed(error: Exception) -> None:
+                failures.append(error)
+                if len(failures) == len(nodes) and not first.is_done:
+                    first.failure(error)
+
+            self._send(node, make()).add_callback(succeeded).add_errback(failed)
+
+        for node in nodes[:-1]:
+            launch(node)
+            try:
+                return await self._manager.wait_for(first, hedge_after * 1000)
+            except errors.KafkaTimeoutError:
+                continue
+        launch(nodes[-1])
+        return await self._manager.wait_for(first, self._timeout_ms)
+
+    def _send(self, node: Any, request: Any) -> Any:
+        try:
+            return self._manager.send(request, node_id=node, request_timeout_ms=self._timeout_ms)
+        except errors.KafkaError as error:
+            return Future().failure(error)
+
+    def _ask_each(self, work: Mapping[Any, Iterable[Any]]) -> Answers:
+        """Send every node its own requests, nodes side by side, two requests of one node in flight.
+
+        Returns the answers per node, in order. A node that fails once is not asked further; `unreachable` says why.
+        """
+        return self._net.run(self._lanes, work)
+
+    async def _lanes(self, work: Mapping[Any, Iterable[Any]]) -> Answers:
+        lanes = {node: self._net.call_soon_with_future(self._lane, node, iter(requests)) for node, requests in work.items()}
+        return {node: await lane for node, lane in lanes.items()}
+
+    async def _lane(self, node: Any, requests: Iterator[Any]) -> list[Any]:
+        answers = []
+        flying: deque[Any] = deque()
+        try:
+            for request in requests:
+                flying.append(self._send(node, request))
+                if len(flying) == 2:
+                    answers.append(await flying.popleft())
+            while flying:
+                answers.append(await flying.popleft())
+            self.unreachable.pop(node, None)
+        except errors.KafkaError as error:
+            self.unreachable[node] = words(error)
+        return answers
+
+
+def words(error: Exception) -> str:
+    """What an error says, or at least its kind."""
+    return str(error) or type(error).__name__
