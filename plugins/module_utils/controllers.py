@@ -1,0 +1,48 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Controllers: what the metadata quorum's own nodes tell, each asked by itself on the controllers' listener.
+
+Controllers answer neither Metadata nor a request that is meant for another one of them, so they are known by the addresses that were
+given and nothing else. Which of them is active is found by asking them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, Asking, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+
+if CLIENT_IMPORT_ERROR is None:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+
+
+class Controllers(Asking):
+    """The controllers behind `controller_bootstrap_servers`, opened as a context manager. `unreachable`: node → why it did not answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection, connection.controller_bootstrap_servers)
+
+    def active(self) -> tuple[Any, Any]:
+        """Return the active controller's node and its DescribeQuorum answer. ClusterError where none of the addresses is the active one."""
+        nodes = self._named()
+        answers = self._ask_each({node: [messages.describe_quorum()] for node in nodes})
+        told = {node: answer for node, found in answers.items() for answer in found}
+        refusals = {}
+        for node, answer in told.items():
+            refused = messages.error_name(answer.error_code) or messages.error_name(answer.topics[0].partitions[0].error_code)
+            if refused is None:
+                return node, answer
+            refusals[nodes[node]] = refused
+        refusals |= {nodes[node]: reason for node, reason in self.unreachable.items()}
+        said = "; ".join(f"{server}: {reason}" for server, reason in sorted(refusals.items()))
+        raise ClusterError(f"controller_bootstrap_servers: none of them is the active controller ({said}); name all controllers")
+
+    def ask(self, node: Any, make: Callable[[], Any]) -> Any:
+        """Ask one controller. ClusterError where it does not answer."""
+        answers = self._ask_each({node: [make()]})[node]
+        if not answers:
+            raise ClusterError(f"controller_bootstrap_servers: {self._named()[node]} does not answer: {self.unreachable[node]}")
+        return answers[0]
