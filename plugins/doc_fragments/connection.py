@@ -33,12 +33,26 @@ options:
   sasl_mechanism:
     description: SASL mechanism, needed with the two SASL protocols.
     type: str
-    choices: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512]
+    choices: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER]
   sasl_username:
-    description: SASL user.
+    description: SASL user, needed with PLAIN and SCRAM.
     type: str
   sasl_password:
-    description: SASL password.
+    description: SASL password, needed with PLAIN and SCRAM.
+    type: str
+  sasl_oauth_token_endpoint:
+    description:
+      - Address (C(https://)) where OAUTHBEARER's token is had for the client's credentials (KIP-768).
+      - Its certificate is checked like the brokers', with O(ca_cert) and O(validate_certs).
+    type: str
+  sasl_oauth_client_id:
+    description: Id of the client that asks for the token, needed with OAUTHBEARER.
+    type: str
+  sasl_oauth_client_secret:
+    description: Secret of that client, needed with OAUTHBEARER.
+    type: str
+  sasl_oauth_scope:
+    description: Scope to ask for, where the endpoint wants one.
     type: str
   ca_cert:
     description: File with the CA certificates (PEM) that may have signed the brokers' certificates. Default is the system's.

@@ -8,12 +8,17 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import env_fallback
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.oauth import TokenSource
+
+OAUTHBEARER = "OAUTHBEARER"
 
 
 def _option(name: str, **spec: Any) -> dict[str, Any]:
@@ -26,9 +31,13 @@ CONNECTION_ARGUMENTS: dict[str, Any] = {
     "security_protocol": _option(
         "security_protocol", type="str", default="PLAINTEXT", choices=["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
     ),
-    "sasl_mechanism": _option("sasl_mechanism", type="str", choices=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]),
+    "sasl_mechanism": _option("sasl_mechanism", type="str", choices=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER]),
     "sasl_username": _option("sasl_username", type="str"),
     "sasl_password": _option("sasl_password", type="str", no_log=True),
+    "sasl_oauth_token_endpoint": _option("sasl_oauth_token_endpoint", type="str", no_log=False),
+    "sasl_oauth_client_id": _option("sasl_oauth_client_id", type="str"),
+    "sasl_oauth_client_secret": _option("sasl_oauth_client_secret", type="str", no_log=True),
+    "sasl_oauth_scope": _option("sasl_oauth_scope", type="str"),
     "ca_cert": _option("ca_cert", type="path"),
     "client_cert": _option("client_cert", type="path"),
     "client_key": _option("client_key", type="path", no_log=False),
@@ -37,8 +46,10 @@ CONNECTION_ARGUMENTS: dict[str, Any] = {
     "request_timeout": _option("request_timeout", type="float", default=10.0),
 }
 CONNECTION_REQUIRED_IF = [
-    ("security_protocol", "SASL_PLAINTEXT", ("sasl_mechanism", "sasl_username", "sasl_password")),
-    ("security_protocol", "SASL_SSL", ("sasl_mechanism", "sasl_username", "sasl_password")),
+    ("security_protocol", "SASL_PLAINTEXT", ("sasl_mechanism",)),
+    ("security_protocol", "SASL_SSL", ("sasl_mechanism",)),
+    *(("sasl_mechanism", mechanism, ("sasl_username", "sasl_password")) for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")),
+    ("sasl_mechanism", OAUTHBEARER, ("sasl_oauth_token_endpoint", "sasl_oauth_client_id", "sasl_oauth_client_secret")),
 ]
 CONNECTION_REQUIRED_TOGETHER = [("client_cert", "client_key")]
 
@@ -57,6 +68,10 @@ class Connection:
     sasl_mechanism: str | None = None
     sasl_username: str | None = None
     sasl_password: str | None = field(default=None, repr=False)
+    sasl_oauth_token_endpoint: str | None = None
+    sasl_oauth_client_id: str | None = None
+    sasl_oauth_client_secret: str | None = field(default=None, repr=False)
+    sasl_oauth_scope: str | None = None
     ca_cert: str | None = None
     client_cert: str | None = None
     client_key: str | None = None
@@ -88,14 +103,43 @@ class Connection:
             path = getattr(self, option)
             if path and not Path(path).is_file():
                 raise ConnectionOptionError(f"{option}: there is no file {path}")
+        endpoint = self.sasl_oauth_token_endpoint
+        if endpoint and not endpoint.startswith(("https://", "http://")):
+            raise ConnectionOptionError(f"sasl_oauth_token_endpoint: {endpoint!r} is no https:// address")
 
     @property
     def encrypted(self) -> bool:
         """Whether the security protocol is one over TLS."""
         return self.security_protocol.endswith("SSL")
 
+    @property
+    def sasl(self) -> bool:
+        """Whether the security protocol is one with a login."""
+        return self.security_protocol.startswith("SASL_")
+
+    @cached_property
+    def _tokens(self) -> TokenSource | None:
+        """Where OAUTHBEARER's tokens come from: one for both clients, so that they show the same token."""
+        if not (self.sasl and self.sasl_mechanism == OAUTHBEARER):
+            return None
+        source = TokenSource(
+            self.sasl_oauth_token_endpoint or "",
+            self.sasl_oauth_client_id or "",
+            self.sasl_oauth_client_secret or "",
+            self.sasl_oauth_scope,
+            self.ca_cert,
+            self.validate_certs,
+            self.request_timeout,
+        )
+        source.token()  # here its error can still be told; inside the clients it would be a connection that fails
+        return source
+
     def for_kafka_python(self) -> dict[str, Any]:
-        """Configuration of kafka-python's connection manager."""
+        """Configuration of kafka-python's connection manager. Raises CertificateError and TokenError."""
+        if self._tokens is not None:
+            from kafka.net.sasl.oauth import AbstractTokenProvider
+
+            AbstractTokenProvider.register(TokenSource)
         return {
             "bootstrap_servers": list(self.bootstrap_servers),
             "client_id": "streamops-kafka-recovery",
@@ -106,10 +150,11 @@ class Connection:
             "receive_message_max_bytes": 100_000_000,
             "max_in_flight_requests_per_connection": 100,
             "security_protocol": self.security_protocol,
-            "ssl_context": self._ssl_context() if self.encrypted else None,
+            "ssl_context": self.ssl_context() if self.encrypted else None,
             "sasl_mechanism": self.sasl_mechanism,
             "sasl_plain_username": self.sasl_username,
             "sasl_plain_password": self.sasl_password,
+            "sasl_oauth_token_provider": self._tokens,
         }
 
     def for_librdkafka(self) -> dict[str, Any]:
@@ -121,6 +166,7 @@ class Connection:
             "sasl.mechanism": self.sasl_mechanism,
             "sasl.username": self.sasl_username,
             "sasl.password": self.sasl_password,
+            "oauth_cb": self._tokens.with_expiry if self._tokens else None,
             "ssl.ca.location": self.ca_cert,
             "ssl.certificate.location": self.client_cert,
             "ssl.key.location": self.client_key,
@@ -133,18 +179,7 @@ class Connection:
         }
         return {name: value for name, value in options.items() if value is not None}
 
-    def _ssl_context(self) -> ssl.SSLContext:
-        try:
-            context = ssl.create_default_context(cafile=self.ca_cert)
-        except (ssl.SSLError, OSError) as error:
-            raise ConnectionOptionError(f"ca_cert: {self.ca_cert} holds no certificate in PEM form: {error}") from error
-        if not self.validate_certs:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if self.client_cert:
-            try:
-                # The empty string keeps OpenSSL from asking for the password on a terminal.
-                context.load_cert_chain(self.client_cert, self.client_key, self.client_key_password or "")
-            except (ssl.SSLError, OSError) as error:
-                raise ConnectionOptionError(f"client_cert, client_key or client_key_password cannot be used together: {error}") from error
-        return context
+    def ssl_context(self) -> ssl.SSLContext:
+        """TLS as these options want it. Raises CertificateError."""
+        client = (self.client_cert, self.client_key or "", self.client_key_password) if self.client_cert else None
+        return certificates.context(self.ca_cert, client, self.validate_certs)

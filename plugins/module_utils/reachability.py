@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
+from collections.abc import Iterable
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.handshake import Refused, try_out
 
 KNOCK_SECONDS = 1.0
+HANDSHAKE_SECONDS = 5.0
 
 
 def port_answers(host: str, port: int) -> bool:
@@ -24,31 +28,53 @@ def port_answers(host: str, port: int) -> bool:
 
 def explain(connection: Connection, error: Exception) -> str:
     """Return what is wrong with the bootstrap servers, address by address, and what to do about it."""
-    reasons = [f"{server}: {_why(server, connection)}" for server in connection.bootstrap_servers]
-    said = str(error) or type(error).__name__
-    return (
-        f"no bootstrap server answered (request_timeout {connection.request_timeout:g} s): {'; '.join(reasons)} (the client said: {said})"
-    )
+    why = reasons(connection, connection.bootstrap_servers, error)
+    return f"no bootstrap server answered (request_timeout {connection.request_timeout:g} s): {why}"
 
 
-def _why(server: str, connection: Connection) -> str:
+def reasons(connection: Connection, servers: Iterable[str], error: Exception) -> str:
+    """What is wrong with these addresses, as far as it can be told within another `request_timeout`; at least of the first one.
+
+    A login that one broker refuses is not tried on the next one: accounts get locked.
+    """
+    deadline = time.monotonic() + connection.request_timeout
+    found: list[str] = []
+    for server in servers:
+        if found and time.monotonic() > deadline:
+            found.append("the others were not looked at")
+            break
+        try:
+            found.append(f"{server}: {_why(server, connection, error)}")
+        except Refused as refused:
+            found.append(f"{server}: {refused}")
+            if refused.credentials:
+                break
+    return "; ".join(found)
+
+
+def _why(server: str, connection: Connection, error: Exception) -> str:
     host, _, port = server.rpartition(":")
     host = host.strip("[]")
     try:
         with socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS):
             pass
-    except socket.gaierror as error:
-        return f"the name {host} cannot be resolved ({error.strerror}); correct bootstrap_servers"
+    except socket.gaierror as problem:
+        return f"the name {host} cannot be resolved ({problem.strerror}); correct bootstrap_servers, or the brokers' advertised.listeners"
     except TimeoutError:
         return "no connection within the time limit; is the address right, and is a firewall in between?"
-    except OSError as error:
-        return f"{error.strerror or error}; is a broker running there, and is it this port?"
+    except OSError as problem:
+        return f"{problem.strerror or problem}; is a broker running there, and is it this port?"
     tls = _speaks_tls(host, int(port))
     if tls and not connection.encrypted:
         return f"the port speaks TLS but security_protocol is {connection.security_protocol}; set SSL or SASL_SSL"
     if connection.encrypted and not tls:
         return f"the port does not speak TLS but security_protocol is {connection.security_protocol}; set PLAINTEXT or SASL_PLAINTEXT"
-    return "the port accepts connections but gives no Kafka answer; check security_protocol, the SASL options and whether the broker hangs"
+    said = str(error) or type(error).__name__
+    try:
+        try_out(connection, host, int(port), min(connection.request_timeout, HANDSHAKE_SECONDS))
+    except OSError:
+        return f"the port accepts connections but gives no Kafka answer ({said}); check security_protocol, and whether the broker hangs"
+    return f"connecting works, but the answer did not come ({said}); is the broker overloaded?"
 
 
 def _speaks_tls(host: str, port: int) -> bool:

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.certificates import CertificateError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
     CONNECTION_ARGUMENTS,
     Connection,
     ConnectionOptionError,
 )
+from rig.tokens import Issuer
 
 
 def params(**given: Any) -> dict[str, Any]:
@@ -50,6 +52,20 @@ def test_certificates_are_checked_unless_told_otherwise() -> None:
     assert loose.for_librdkafka()["enable.ssl.certificate.verification"] is False
 
 
+def test_both_clients_show_the_same_token(tmp_path: Path) -> None:
+    with Issuer(tmp_path).endpoint({"recovery": "hush"}) as endpoint:
+        login = {"sasl_oauth_token_endpoint": endpoint, "sasl_oauth_client_id": "recovery", "sasl_oauth_client_secret": "hush"}
+        connection = Connection.from_params(params(security_protocol="SASL_PLAINTEXT", sasl_mechanism="OAUTHBEARER", **login))
+        python, librdkafka = connection.for_kafka_python(), connection.for_librdkafka()
+        assert python["sasl_oauth_token_provider"].token() == librdkafka["oauth_cb"](None)[0]
+    assert "sasl.username" not in librdkafka
+
+
+def test_without_a_login_no_token_is_fetched() -> None:
+    login = {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_endpoint": "http://127.0.0.1:1/token", "sasl_oauth_client_id": "recovery"}
+    assert Connection.from_params(params(security_protocol="SSL", **login)).for_kafka_python()["sasl_oauth_token_provider"] is None
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -58,6 +74,7 @@ def test_certificates_are_checked_unless_told_otherwise() -> None:
         ({"bootstrap_servers": ["kafka1:0"]}, "'kafka1:0' is not host:port"),
         ({"bootstrap_servers": ["kafka1:http"]}, "'kafka1:http' is not host:port"),
         ({"request_timeout": 0.0}, "request_timeout"),
+        ({"sasl_oauth_token_endpoint": "issuer.example.com/token"}, "sasl_oauth_token_endpoint: 'issuer.example.com/token' is no https"),
         ({"ca_cert": "/nowhere/ca.pem"}, "ca_cert: there is no file /nowhere/ca.pem"),
         ({"client_cert": "/nowhere/c.pem", "client_key": "/nowhere/k.pem"}, "client_cert: there is no file"),
     ],
@@ -70,11 +87,11 @@ def test_the_option_is_named(given: dict[str, Any], words: str) -> None:
 def test_a_file_that_holds_no_certificate_is_named(tmp_path: Path) -> None:
     path = tmp_path / "ca.pem"
     path.write_text("hello")
-    with pytest.raises(ConnectionOptionError, match="ca_cert"):
+    with pytest.raises(CertificateError, match="ca_cert"):
         Connection.from_params(params(security_protocol="SSL", ca_cert=str(path))).for_kafka_python()
 
 
 def test_secrets_are_kept_out_of_logs_and_reprs() -> None:
-    secrets = {"sasl_password": "hush", "client_key_password": "hush"}
+    secrets = {"sasl_password": "hush", "client_key_password": "hush", "sasl_oauth_client_secret": "hush"}
     assert {name for name, spec in CONNECTION_ARGUMENTS.items() if spec.get("no_log")} == set(secrets)
     assert "hush" not in repr(Connection.from_params(params(**secrets)))

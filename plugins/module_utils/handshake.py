@@ -1,0 +1,96 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Handshake: one connection made step by step, TLS and then SASL, so that the step that fails can be named.
+
+The client library knows less: a broker sends the reason of a failed login and closes the connection in one go, and what is
+read together with the end of a connection is lost there.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+
+CHUNK = 1 << 16
+UNSUPPORTED_MECHANISM, ILLEGAL_SASL_STATE = 33, 34
+
+
+class Refused(Exception):
+    """The step that failed, in words. `credentials`: whether it was the login, which other brokers will not take either."""
+
+    def __init__(self, text: str, credentials: bool = False) -> None:
+        super().__init__(text)
+        self.credentials = credentials
+
+
+def try_out(connection: Connection, host: str, port: int, seconds: float) -> None:
+    """Connect as the options say. Each step may take `seconds`. Raises Refused, or OSError where nobody answers."""
+    with socket.create_connection((host, port), timeout=seconds) as raw:
+        if not connection.encrypted:
+            _speak(raw, connection, host)
+            return
+        try:
+            with connection.ssl_context().wrap_socket(raw, server_hostname=host) as stream:
+                _speak(stream, connection, host)
+        except ssl.SSLCertVerificationError as error:
+            raise Refused(certificates.refused(error, "the broker's", connection.ca_cert)) from error
+        except ssl.SSLError as error:
+            # With TLS 1.3 a client's certificate is judged after the client's own part of the handshake is over.
+            if "ALERT" in str(error.reason).upper() and "CERTIFICATE" in str(error.reason).upper():
+                raise Refused(certificates.client_refused(connection.client_cert)) from error
+            raise Refused(f"the TLS handshake failed ({error.reason or error}); do both sides share a TLS version?") from error
+
+
+def _speak(stream: socket.socket, connection: Connection, host: str) -> None:
+    from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+    from kafka.protocol.parser import KafkaProtocol
+
+    protocol = KafkaProtocol(client_id="streamops-kafka-recovery")
+    _ask(stream, protocol, ApiVersionsRequest[0]())
+    if connection.sasl:
+        _log_in(stream, protocol, connection, host)
+    _ask(stream, protocol, MetadataRequest[4](topics=[], allow_auto_topic_creation=False))
+
+
+def _log_in(stream: socket.socket, protocol: Any, connection: Connection, host: str) -> None:
+    from kafka.net.sasl import get_sasl_mechanism
+    from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+
+    answer = _ask(stream, protocol, SaslHandshakeRequest[1](mechanism=connection.sasl_mechanism))
+    if answer.error_code == ILLEGAL_SASL_STATE:
+        raise Refused(f"this listener takes no login; set security_protocol to {'SSL' if connection.encrypted else 'PLAINTEXT'}")
+    if answer.error_code == UNSUPPORTED_MECHANISM:
+        raise Refused(
+            f"this listener takes no {connection.sasl_mechanism}; set sasl_mechanism to one of {', '.join(answer.mechanisms)}", True
+        )
+    mechanism = get_sasl_mechanism(connection.sasl_mechanism)(host=host, **connection.for_kafka_python())
+    while not mechanism.is_done():
+        answer = _ask(stream, protocol, SaslAuthenticateRequest[1](auth_bytes=mechanism.auth_bytes()))
+        if answer.error_code:
+            raise Refused(f"the login was refused; check {_login_options(connection)} (the broker said: {answer.error_message})", True)
+        try:
+            mechanism.receive(answer.auth_bytes)
+        except ValueError as error:  # SCRAM proves that the broker knows the password, too
+            raise Refused(f"the broker cannot prove that it knows the password of sasl_username: {error}", True) from error
+
+
+def _login_options(connection: Connection) -> str:
+    if connection.sasl_mechanism == "OAUTHBEARER":
+        return "sasl_oauth_client_id, sasl_oauth_scope and whether the brokers trust the tokens of sasl_oauth_token_endpoint"
+    return "sasl_username, sasl_password and sasl_mechanism"
+
+
+def _ask(stream: socket.socket, protocol: Any, request: Any) -> Any:
+    protocol.send_request(request)
+    stream.sendall(protocol.send_bytes())
+    while True:
+        received = stream.recv(CHUNK)
+        if not received:
+            raise Refused("the broker hangs up; check security_protocol, and whether its listener wants a login (SASL)")
+        for _correlation_id, answer in protocol.receive_bytes(received):
+            return answer

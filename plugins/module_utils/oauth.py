@@ -1,0 +1,127 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""OAUTHBEARER: a token for the client's credentials (KIP-768; RFC 6749, section 4.4), fetched once and shown by both Kafka clients."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.parse
+from typing import Any
+
+from ansible.module_utils.urls import ConnectionError as UnreachableError
+from ansible.module_utils.urls import open_url
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
+FRESH = 0.8  # the part of a token's lifetime for which it is shown again; KIP-255's clients renew at the same point
+DEFAULT_LIFETIME = 300.0  # seconds, where the endpoint does not say
+MOST_BYTES = 1 << 20
+
+
+class TokenError(SpokenError):
+    """No token can be had; the text names the option and says why."""
+
+
+class TokenSource:
+    """Tokens from one endpoint. May be used from several threads."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        client_id: str,
+        client_secret: str,
+        scope: str | None,
+        ca_cert: str | None,
+        validate_certs: bool,
+        timeout: float,
+    ) -> None:
+        self._endpoint = endpoint
+        self._client = (client_id, client_secret)
+        self._scope = scope
+        self._ca_cert = ca_cert
+        self._validate_certs = validate_certs
+        self._timeout = timeout
+        self._guard = threading.Lock()
+        self._token = ""
+        self._fresh_until = self._expires = 0.0  # seconds since 1970, on this machine's clock
+
+    def token(self) -> str:
+        """The token, a new one where the last one grows old. Raises TokenError."""
+        with self._guard:
+            if time.time() >= self._fresh_until:
+                self._renew()
+            return self._token
+
+    def extensions(self) -> dict[str, str]:
+        """SASL extensions (KIP-342): none."""
+        return {}
+
+    def with_expiry(self, _config: str | None) -> tuple[str, float]:
+        """What librdkafka's `oauth_cb` returns: the token, and when it expires in seconds since 1970."""
+        return self.token(), self._expires
+
+    def _renew(self) -> None:
+        asked = time.time()
+        answer = self._ask()
+        token, lifetime = answer.get("access_token"), answer.get("expires_in", DEFAULT_LIFETIME)
+        if not isinstance(token, str) or not token:
+            raise TokenError(f"{self._named()} gave no access_token; is it the token endpoint of an OAuth 2 server?")
+        try:
+            seconds = float(lifetime)
+        except (TypeError, ValueError):
+            seconds = DEFAULT_LIFETIME
+        self._token, self._fresh_until, self._expires = token, asked + FRESH * seconds, asked + seconds
+
+    def _ask(self) -> dict[str, Any]:
+        form = {"grant_type": "client_credentials", **({"scope": self._scope} if self._scope else {})}
+        # RFC 6749, section 2.3.1: encoded as in a form first, so that a secret may hold any character.
+        user, password = (urllib.parse.quote_plus(part) for part in self._client)
+        try:
+            response = open_url(
+                self._endpoint,
+                method="POST",
+                data=urllib.parse.urlencode(form),
+                headers={"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"},
+                url_username=user,
+                url_password=password,
+                force_basic_auth=True,
+                timeout=self._timeout,
+                follow_redirects="none",  # a redirect would carry the secret to somewhere else
+                use_netrc=False,
+                ca_path=self._ca_cert,
+                validate_certs=self._validate_certs,
+            )
+            answer = json.loads(response.read(MOST_BYTES))
+        except urllib.error.HTTPError as error:
+            raise TokenError(f"{self._named()} {_refusal(error)}") from error
+        except (UnreachableError, OSError) as error:
+            reason = getattr(error, "reason", None) or error
+            if isinstance(reason, ssl.SSLCertVerificationError):
+                raise TokenError(f"{self._named()}: {certificates.refused(reason, 'its', self._ca_cert)}") from error
+            raise TokenError(f"{self._named()} does not answer within {self._timeout:g} s ({reason}); is the address right?") from error
+        except ValueError as error:
+            raise TokenError(f"{self._named()} gave no JSON; is it the token endpoint of an OAuth 2 server?") from error
+        return answer if isinstance(answer, dict) else {}
+
+    def _named(self) -> str:
+        return f"sasl_oauth_token_endpoint {self._endpoint}"
+
+
+def _refusal(error: urllib.error.HTTPError) -> str:
+    """What an endpoint says when it refuses. Only the standard's own fields are quoted: a body may repeat what it was sent."""
+    try:
+        body = json.loads(error.read(MOST_BYTES))
+    except ValueError:
+        body = None
+    code = body.get("error") if isinstance(body, dict) else None
+    if code == "invalid_client" or (code is None and error.code in (401, 403)):
+        return f"refused (HTTP {error.code}): check sasl_oauth_client_id and sasl_oauth_client_secret"
+    if code == "invalid_scope":
+        return f"refused (HTTP {error.code}, invalid_scope): check sasl_oauth_scope"
+    return f"answered HTTP {error.code}{f' ({code})' if isinstance(code, str) else ''}; check the address and what the client may do there"
