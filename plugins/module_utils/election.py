@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
@@ -22,13 +23,23 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
     CLEAN_LEADER,
     ELECTED,
     FAILED,
+    HELD,
+    OTHER_ORDER,
+    STALE,
     Entry,
     Live,
     Result,
     needs_reorder,
     refusal,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import (
+    ChangedOrder,
+    Journal,
+    Left,
+    foreign,
+    to_restore,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
@@ -58,20 +69,23 @@ class Electing(Asked, Protocol):
 Elect = Callable[[Electing, Journal, Sequence[Entry], Live, float], list[Result]]
 
 
-def repair(cluster: Electing, journal: Journal, check_mode: bool = False) -> list[TopicPartition]:
+def repair(cluster: Electing, journal: Journal) -> list[TopicPartition]:
     """Restore the replica orders that killed runs left changed. Returns the partitions concerned."""
     left = journal.left_behind()
-    orders = to_restore(left, cluster.partitions(set(left)))
-    if check_mode:
-        return sorted(orders)
-    if not _restore(cluster, orders):
-        journal.close_all()
+    states = cluster.partitions(set(left))
+    orders = to_restore(left, states)
+    unsettled = {key: left[key] for key in [*_restore(cluster, orders), *foreign(left, states)]}
+    journal.settle(unsettled)
     return sorted(orders)
 
 
-def look(cluster: Electing, entries: Sequence[Entry]) -> Live:
-    """Read again everything that the guards of `entries` stand on."""
+def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
+    """Read again everything that the guards of `entries` stand on.
+
+    `known`: orders that this workdir's runs have changed. Those that still stand are seen as they will be when they are put back.
+    """
     states = cluster.partitions({entry.key for entry in entries})
+    states |= {key: replace(states[key], replicas=order) for key, order in to_restore(known, states).items()}
     mentioned = {broker for entry in entries for broker in entry.replicas}
     broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
     # Also replicas that are alive but no survivors of the plan: are they still as silent as they were, or has somebody to look at them?
@@ -82,30 +96,52 @@ def look(cluster: Electing, entries: Sequence[Entry]) -> Live:
         for broker in states[entry.key].replicas
         if broker_states.get(broker) == UNFENCED
     ]
-    return Live(states, broker_states, read_logs(cluster, wanted, duration=0.0), cluster.reassigning())
+    ours = {key: {order.changed for order in orders} for key, orders in known.items()}
+    return Live(states, broker_states, read_logs(cluster, wanted, duration=0.0), cluster.reassigning(), ours)
 
 
-def run(cluster: Electing, journal: Journal, entries: Sequence[Entry], duration: float, attempts: int, elect: Elect) -> list[Result]:
-    """Elect all `entries`, trying those that failed again, at most `attempts` times and not beyond `duration` seconds."""
+def run(
+    cluster: Electing,
+    journal: Journal,
+    entries: Sequence[Entry],
+    duration: float,
+    attempts: int,
+    elect: Elect,
+    asked_to_stop: Callable[[], str | None] = lambda: None,
+) -> list[Result]:
+    """Elect all `entries`, trying those that failed again, at most `attempts` times and not beyond `duration` seconds.
+
+    No batch is begun once `asked_to_stop` returns something (the name of a signal); those under way are finished.
+    """
     deadline = time.monotonic() + duration
     results: dict[TopicPartition, Result] = {}
     left = sorted(entries, key=lambda entry: in_recovery_order(entry.key))
     for attempt in range(attempts):
         with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
-            for done in pool.map(lambda batch: _batch(cluster, journal, batch, elect, deadline), chunks(left, BATCH)):
+            batches = pool.map(
+                lambda batch: [] if asked_to_stop() else _batch(cluster, journal, batch, elect, deadline), chunks(left, BATCH)
+            )
+            for done in batches:
                 results |= {(result.topic, result.partition): result for result in done}
-        left = [entry for entry in left if results[entry.key].outcome == FAILED]
-        if not left or attempt + 1 == attempts or time.monotonic() + RETRY_SECONDS > deadline:
+        left = [entry for entry in left if entry.key in results and _worth_another_attempt(results[entry.key])]
+        if not left or attempt + 1 == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
             break
         time.sleep(RETRY_SECONDS)
-    return [results[key] for key in sorted(results, key=in_recovery_order)]
+    untouched = f"{INTERRUPTED}: {asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
+    found = {entry.key: results.get(entry.key) or Result.of(entry, HELD, untouched) for entry in entries}
+    return [found[key] for key in sorted(found, key=in_recovery_order)]
 
 
-def predict(cluster: Electing, entries: Sequence[Entry]) -> list[Result]:
+def _worth_another_attempt(result: Result) -> bool:
+    """What failed, and what another run may have under way: in a moment it is done with it."""
+    return result.outcome == FAILED or (result.outcome == STALE and (result.reason or "").startswith(OTHER_ORDER))
+
+
+def predict(cluster: Electing, entries: Sequence[Entry], known: Left) -> list[Result]:
     """What `run` would do, by the same guards, without writing anything."""
     results = []
     for batch in chunks(entries, BATCH):
-        live = look(cluster, batch)
+        live = look(cluster, batch, known)
         results += [refusal(entry, live) or Result.of(entry, ELECTED, None, entry.designated_leader) for entry in batch]
     return results
 
@@ -113,7 +149,7 @@ def predict(cluster: Electing, entries: Sequence[Entry]) -> list[Result]:
 def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: Elect, deadline: float) -> list[Result]:
     results: dict[TopicPartition, Result] = {}
     try:
-        live = look(cluster, batch)
+        live = look(cluster, batch, journal.known())
         results = {entry.key: result for entry in batch if (result := refusal(entry, live)) is not None}
         ready = [entry for entry in batch if entry.key not in results]
         elected = elect(cluster, journal, ready, live, deadline) if ready else []
@@ -140,21 +176,42 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         errors = cluster.elect_unclean([entry.key for entry in ready]) if ready else {}
     finally:
         # At once: the order has done its work when the controller has answered, and the shorter it stands the better.
-        unrestored = _restore(cluster, {order.key: order.original for order in changed if order.key not in refused})
-        if identifier is not None and not unrestored:
+        states = cluster.partitions({entry.key for entry in batch})
+        unsettled = _put_back(cluster, changed, refused, states)
+        if identifier is not None and not unsettled:
             journal.close(identifier)
-    states = _wait_for_leaders(cluster, ready, errors, deadline)
+    states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     not_reordered = [
         Result.of(entry, FAILED, f"its replica order was not accepted: {refused[entry.key]}") for entry in batch if entry.key in refused
     ]
     return not_reordered + [_judge(entry, states.get(entry.key), errors.get(entry.key)) for entry in ready]
 
 
+def _put_back(
+    cluster: Electing,
+    changed: Sequence[ChangedOrder],
+    refused: Mapping[TopicPartition, str | None],
+    states: Mapping[TopicPartition, PartitionState],
+) -> list[TopicPartition]:
+    """Restore what was changed, but no order that somebody else has set meanwhile. Returns the partitions that the journal has to keep.
+
+    Whoever changed an order last restores what it found, and the one before that what stood first. `states` may lag behind the
+    controller: where they still show the original, it is restored all the same; where they show a change that was refused (a time
+    limit, perhaps), too.
+    """
+    others = foreign({order.key: (order,) for order in changed}, states)
+    orders = {
+        order.key: order.original
+        for order in changed
+        if order.key not in others and (order.key not in refused or (order.key in states and states[order.key].replicas == order.changed))
+    }
+    return [*others, *_restore(cluster, orders)]
+
+
 def _wait_for_leaders(
-    cluster: Electing, entries: Sequence[Entry], errors: Mapping[TopicPartition, str | None], deadline: float
+    cluster: Electing, states: dict[TopicPartition, PartitionState], errors: Mapping[TopicPartition, str | None], deadline: float
 ) -> dict[TopicPartition, PartitionState]:
-    """Look until every elected partition shows a leader, at longer and longer intervals."""
-    states = cluster.partitions({entry.key for entry in entries})
+    """Look until every elected partition shows a leader, at longer and longer intervals. `states`: the first look."""
     pause = FIRST_LOOK
     while waiting := {
         key for key, state in states.items() if key in errors and errors[key] in (None, "ELECTION_NOT_NEEDED") and state.leader < 0
@@ -183,6 +240,9 @@ def _judge(entry: Entry, state: PartitionState | None, error: str | None) -> Res
     if state.leader == entry.designated_leader:
         return Result.of(entry, ELECTED, None, state.leader)
     if state.leader in entry.survivors:
-        reason = f"broker {entry.designated_leader} died before the election, the next best survivor {state.leader} leads"
+        reason = (
+            f"the survivor {state.leader} leads: broker {entry.designated_leader} died before the election and it was the next best, "
+            "or another run has elected it"
+        )
         return Result.of(entry, ELECTED, reason, state.leader)
     return Result.of(entry, CLEAN_LEADER, f"broker {state.leader} came back from the ISR or ELR and was elected without loss", state.leader)

@@ -6,5 +6,16 @@
 from __future__ import annotations
 
 
+def printable(text: str) -> str:
+    """One line that a terminal takes as text: control characters and what is no character at all as escapes (\\n, \\x1b, \\ud800)."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
 class SpokenError(Exception):
-    """Its text is shown as it is, without a traceback: it names the option, file, broker or partition, and the remedy."""
+    """Its text is shown as it is, without a traceback: it names the option, file, broker or partition, and the remedy.
+
+    Whatever it quotes, from names and files that may be hostile, it is one line without control characters.
+    """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +17,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import unbroken
 
+# What a write can meet although the file could be opened.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,199}")
 
 
@@ -54,25 +60,82 @@ def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None,
     return folder / name
 
 
+def read_regular(path: Path, follow: bool = True) -> bytes:
+    """Return the content of a file. OSError where there is none, also for pipes and devices, which could keep the reader for ever.
+
+    `follow`: whether `path` may be a symbolic link.
+    """
+    with opened_regular(path, follow) as stream:
+        return stream.read()
+
+
+def opened_regular(path: Path, follow: bool = True) -> BinaryIO:
+    """As `read_regular`, but return the open file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "no name that a file can have") from error
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "neither a file nor a link to one")
+    return os.fdopen(handle, "rb")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file (mode 0600) beside `path` and rename it over `path` after an fsync; on any error `path` stays as it was."""
+    """Open a new file (mode 0600) beside `path` and rename it over `path` after an fsync; on any error `path` stays as it was.
+
+    What a killed run left beside `path` is taken over. Two who write the same file at once: the second one gets a FileError.
+    """
     if path.is_symlink():
         raise FileError(f"{path} is a symbolic link: remove it, files of the workdir are never written through links")
+    beside = path.with_name(f".{path.name}.new")
+    stream: BinaryIO | None = None
     try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror}") from error
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(beside).replace(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            Path(beside).unlink()
+        with unbroken():
+            stream = _opened(beside)
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
+        with unbroken():
+            beside.replace(path)
+            beside = path
+    except BaseException as error:
+        if stream is not None and beside != path:
+            with suppress(FileNotFoundError):
+                beside.unlink()
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise FileError(f"cannot write {path}: {error.strerror}") from error
         raise
+    finally:
+        if stream is not None:
+            stream.close()
+
+
+def _opened(beside: Path) -> BinaryIO:
+    """Open an empty file that nobody else writes, locked until it is closed (the kernel unlocks it when a process is killed)."""
+    while True:
+        try:
+            stream = os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb")
+        except OSError as error:
+            raise FileError(f"cannot write {beside}: {error.strerror}") from error
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever had it locked may have renamed it between the two calls: then it is their finished file.
+            if os.path.samestat(os.lstat(beside), os.fstat(stream.fileno())):
+                os.fchmod(stream.fileno(), 0o600)
+                stream.truncate(0)
+                return stream
+        except FileNotFoundError:
+            pass
+        except BlockingIOError as error:
+            stream.close()
+            raise FileError(f"another run is writing {beside}: wait until it has ended, or use another run_id") from error
+        except OSError as error:
+            stream.close()
+            raise FileError(f"cannot write {beside}: {error.strerror}") from error
+        stream.close()
 
 
 def write_private(path: Path, content: bytes) -> None:

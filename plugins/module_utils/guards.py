@@ -18,6 +18,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 )
 
 ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED = "elected", "already_online", "clean_leader", "held", "stale", "failed"
+# The word that the reason of a stale entry begins with where its order of replicas is not the one that was gathered.
+OTHER_ORDER = "other_order"
 OUTCOMES = (ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED)
 
 
@@ -84,12 +86,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Live:
-    """The cluster as it is now, as far as a batch needs it. `logs` by (partition, broker)."""
+    """The cluster as it is now, as far as a batch needs it. `logs` by (partition, broker).
+
+    `ours`: replica orders that this workdir's runs set for an election, by partition. A plan may have been gathered while one stood.
+    """
 
     states: Mapping[TopicPartition, PartitionState]
     broker_states: Mapping[int, str]
     logs: Mapping[tuple[TopicPartition, int], ReplicaLog]
     reassigning: Collection[TopicPartition]
+    ours: Mapping[TopicPartition, Collection[tuple[int, ...]]] = field(default_factory=dict)
 
     @property
     def unfenced(self) -> set[int]:
@@ -116,6 +122,13 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     moved = _moved(entry, live, state)
     if moved is not None:
         return Result.of(entry, STALE, f"{moved}; gather the evidence again")
+    if state.replicas != entry.replicas and entry.replicas not in live.ours.get(entry.key, ()):
+        # Whoever set it will put back what it found, and so would we: two such runs must not take each other's order for the original.
+        reason = (
+            f"its replicas stand in the order {list(state.replicas)}, not {list(entry.replicas)} as they did: another run is electing it, "
+            "or was killed while it did (then run that one again, in its own workdir), or somebody gave it a new order; gather the evidence again"
+        )
+        return Result.of(entry, STALE, f"{OTHER_ORDER}: {reason}")
     clean = [
         broker
         for broker in {*state.isr, *state.eligible_leader_replicas, *state.last_known_elr}
@@ -131,7 +144,6 @@ def refusal(entry: Entry, live: Live) -> Result | None:
 def _moved(entry: Entry, live: Live, state: PartitionState) -> str | None:
     if state.leader_epoch != entry.leader_epoch:
         return f"its leader epoch went from {entry.leader_epoch} to {state.leader_epoch}: it had a leader in between"
-    # Their order is no matter: it may be one that a killed run left, and is put back as it is found.
     if sorted(state.replicas) != sorted(entry.replicas):
         return f"its replicas are {list(state.replicas)}, no longer {list(entry.replicas)}"
     if live.broker_states.get(entry.designated_leader) != UNFENCED:

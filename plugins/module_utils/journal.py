@@ -5,7 +5,7 @@
 
 `journal/<cluster>.jsonl` holds an `intent` line (original and changed order), on disk before an order is changed, and a `done`
 line after it was restored. An intent without its done belongs to a run that was killed in between. Whoever has the journal
-open holds its lock; the kernel releases it when the process ends, however it ends.
+open holds its lock, and has said so in a `run` line; the kernel releases it when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -13,16 +13,24 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import socket
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    PartitionState,
+    TopicPartition,
+    can_be_partition,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER, ContentError, Name
 
 
 class JournalError(SpokenError):
@@ -45,30 +53,63 @@ class ChangedOrder:
         return self.topic, self.partition
 
 
-class Journal:
-    """The journal of one cluster, opened and locked as a context manager. May be used from several threads."""
+_ORDER = {"topic": Name(), "partition": int, "topic_id": Name(), "original": [BROKER], "changed": [BROKER]}
+_SHAPES = {
+    "run": {"run_id": Name(), "host": Name(), "pid": int, "begun": Name()},
+    "intent": {"id": Name(), "cluster_id": Name(), "orders": [_ORDER]},
+    "done": {"id": Name()},
+}
 
-    def __init__(self, path: Path, cluster_id: str) -> None:
+
+def _entry(line: bytes) -> dict[str, Any]:
+    """Read one line. ContentError for what no run has written: an order that is put back must be one of the same replicas."""
+    entry = strictjson.parse(line)
+    strictjson.check(entry, {"kind": Name()})
+    if entry["kind"] not in _SHAPES:
+        raise ContentError(f"kind {strictjson.shortened(entry['kind'])} is unknown")
+    strictjson.check(entry, _SHAPES[entry["kind"]])
+    for index, row in enumerate(entry.get("orders", ())):
+        original = row["original"]
+        if not can_be_partition(row["topic"], row["partition"]):
+            raise ContentError(f"orders[{index}]: {row['topic']} partition {row['partition']} cannot be a partition of Kafka")
+        if len({*original}) != len(original) or sorted(original) != sorted(row["changed"]):
+            raise ContentError(f"orders[{index}]: original and changed are not the same replicas, each once")
+    checked: dict[str, Any] = entry
+    return checked
+
+
+# Changes of an order that were announced, oldest first: the first one's `original` is what has to stand again.
+Left = Mapping[TopicPartition, tuple[ChangedOrder, ...]]
+
+
+class Journal:
+    """The journal of one cluster, opened and locked as a context manager. May be used from several threads.
+
+    With a `run_id` it notes who works on the cluster, for those who find it locked.
+    """
+
+    def __init__(self, path: Path, cluster_id: str, run_id: str | None = None) -> None:
         self._path = path
         self._cluster_id = cluster_id
+        self._run_id = run_id
         self._guard = threading.Lock()
         self._stream: IO[bytes]
         self._open: dict[str, list[ChangedOrder]] = {}
+        self._known: list[ChangedOrder] = []
 
     def __enter__(self) -> Journal:
         if self._path.is_symlink():
             raise FileError(f"{self._path} is a symbolic link: remove it, files of the workdir are never written through links")
         try:
-            self._stream = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b")
-        except OSError as error:
-            raise FileError(f"cannot write {self._path}: {error.strerror}") from error
+            self._stream = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600), "r+b")
+        except (OSError, ValueError) as error:
+            # ValueError: a pipe, which cannot be read and written at one place.
+            raise FileError(f"cannot write {self._path}: {getattr(error, 'strerror', error)}") from error
         try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self._stream.close()
-            raise JournalError(f"another run works on this cluster with the journal {self._path}; wait until it has ended") from error
-        try:
+            self._lock()
             self._read()
+            if self._run_id is not None:
+                self._append({"kind": "run", "run_id": self._run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": _now()})
         except BaseException:
             self._stream.close()
             raise
@@ -76,6 +117,27 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self._stream.close()
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise JournalError(
+                f"another run works on this cluster with the journal {self._path}{self._holder()}; wait until it has ended"
+            ) from error
+        except OSError as error:
+            raise FileError(f"cannot lock {self._path}: {error.strerror}; choose a workdir on a file system that has locks") from error
+
+    def _holder(self) -> str:
+        """Who noted itself last, in words."""
+        for line in reversed(self._stream.readlines()):
+            try:
+                entry = _entry(line)
+            except ValueError:
+                continue
+            if entry["kind"] == "run":
+                return f": run {entry['run_id']}, process {entry['pid']} on {entry['host']}, since {entry['begun']}"
+        return ""
 
     def _read(self) -> None:
         good = 0
@@ -86,35 +148,39 @@ class Journal:
                 break
             good += len(line)
             try:
-                entry = json.loads(line)
-                if entry["kind"] == "intent":
-                    clusters[entry["id"]] = entry["cluster_id"]
-                    self._open[entry["id"]] = [
-                        ChangedOrder(row["topic"], row["partition"], row["topic_id"], tuple(row["original"]), tuple(row["changed"]))
-                        for row in entry["orders"]
-                    ]
-                else:
-                    self._open.pop(entry["id"], None)
-            except (ValueError, KeyError, TypeError) as error:
+                entry = _entry(line)
+            except ValueError as error:
                 raise JournalError(
-                    f"{self._path}, line {number}: not an entry of a journal; compare the replica orders of the cluster by hand, then remove the file"
+                    f"{self._path}, line {number}: not an entry of a journal ({error}); compare the replica orders of the cluster by hand, "
+                    "then remove the file"
                 ) from error
+            if entry["kind"] == "intent":
+                clusters[entry["id"]] = entry["cluster_id"]
+                self._open[entry["id"]] = [
+                    ChangedOrder(row["topic"], row["partition"], row["topic_id"], tuple(row["original"]), tuple(row["changed"]))
+                    for row in entry["orders"]
+                ]
+            elif entry["kind"] == "done":
+                self._open.pop(entry["id"], None)
         # What another cluster of this name left behind cannot be put back here; what it finished is history.
         for foreign in {clusters[identifier] for identifier in self._open} - {self._cluster_id}:
             raise JournalError(
                 f"{self._path} has unfinished work on cluster {foreign}, but this is {self._cluster_id}; "
                 "use another workdir or inventory name for this cluster"
             )
+        self._known = [order for orders in self._open.values() for order in orders]
         self._stream.truncate(good)
         self._stream.seek(good)
 
-    def left_behind(self) -> dict[TopicPartition, tuple[ChangedOrder, ...]]:
-        """Orders that killed runs changed and did not restore, oldest first: the first one's `original` is what has to stand again."""
-        left: dict[TopicPartition, tuple[ChangedOrder, ...]] = {}
-        for orders in self._open.values():
-            for order in orders:
-                left[order.key] = (*left.get(order.key, ()), order)
-        return left
+    def left_behind(self) -> Left:
+        """Orders that were changed and not restored, by killed runs or by this one."""
+        with self._guard:
+            return _by_partition(order for orders in self._open.values() for order in orders)
+
+    def known(self) -> Left:
+        """Orders that killed runs had changed when the journal was opened, and those that were changed since, restored or not."""
+        with self._guard:
+            return _by_partition(self._known)
 
     def intend(self, orders: Sequence[ChangedOrder]) -> str:
         """Announce changes, on disk before this returns. Returns the id to close them with."""
@@ -132,6 +198,7 @@ class Journal:
         with self._guard:
             self._append({"kind": "intent", "id": identifier, "cluster_id": self._cluster_id, "orders": rows})
             self._open[identifier] = list(orders)
+            self._known += orders
         return identifier
 
     def close(self, identifier: str) -> None:
@@ -140,9 +207,15 @@ class Journal:
             self._append({"kind": "done", "id": identifier})
             self._open.pop(identifier, None)
 
-    def close_all(self) -> None:
-        """Note that nothing is left behind any more."""
-        for identifier in list(self._open):
+    def settle(self, unsettled: Mapping[TopicPartition, Sequence[ChangedOrder]]) -> None:
+        """Note that nothing is left behind any more but what is `unsettled`."""
+        before = list(self._open)
+        rest = [order for orders in unsettled.values() for order in orders]
+        if rest == [order for orders in self._open.values() for order in orders]:
+            return
+        if rest:
+            self.intend(rest)
+        for identifier in before:
             self.close(identifier)
 
     def _append(self, entry: Mapping[str, Any]) -> None:
@@ -151,9 +224,14 @@ class Journal:
         os.fsync(self._stream.fileno())
 
 
-def to_restore(
-    left: Mapping[TopicPartition, Sequence[ChangedOrder]], states: Mapping[TopicPartition, PartitionState]
-) -> dict[TopicPartition, tuple[int, ...]]:
+def _by_partition(orders: Iterable[ChangedOrder]) -> Left:
+    left: dict[TopicPartition, tuple[ChangedOrder, ...]] = {}
+    for order in orders:
+        left[order.key] = (*left.get(order.key, ()), order)
+    return left
+
+
+def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, tuple[int, ...]]:
     """Return the orders that have to be put back: only where the order is one that we set, on the same topic, nobody else having changed it."""
     orders = {}
     for key, changes in left.items():
@@ -163,3 +241,22 @@ def to_restore(
         if state is not None and state.replicas in ours and state.replicas != original:
             orders[key] = original
     return orders
+
+
+def foreign(left: Left, states: Mapping[TopicPartition, PartitionState]) -> Left:
+    """Return what stands neither as it did before nor as we set it, the replicas being the same.
+
+    Another run that works from another workdir, or was killed there, puts back the order that it found: maybe one of ours.
+    """
+    return {
+        key: changes
+        for key, changes in left.items()
+        if (state := states.get(key)) is not None
+        and state.topic_id == changes[0].topic_id
+        and sorted(state.replicas) == sorted(changes[0].original)
+        and state.replicas not in {changes[0].original, *(change.changed for change in changes)}
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

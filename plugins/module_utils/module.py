@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
@@ -53,9 +54,12 @@ class KafkaModule:
         # The process ends with its one task: collecting garbage among a hundred thousand rows would only cost the operator's time.
         gc.disable()
         try:
+            interruption.listen()
             with Cluster(Connection.from_params(self.params)) as cluster:
                 result = work(self, cluster)
+            interruption.only_note()
         except SpokenError as error:
+            interruption.only_note()
             self.ansible.fail_json(msg=str(error))
         if result.pop("failed", False):
             self.ansible.fail_json(**result)

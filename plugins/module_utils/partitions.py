@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import read_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER
 
 T = TypeVar("T")
 TopicPartition = tuple[str, int]
+TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 class PartitionError(SpokenError):
@@ -118,15 +122,18 @@ def requested(partitions: Iterable[Mapping[str, Any]] | None, partitions_file: s
     return sorted(found, key=in_recovery_order)
 
 
+def can_be_partition(topic: str, partition: int) -> bool:
+    """Whether Kafka could have such a partition."""
+    return TOPIC_NAME.fullmatch(topic) is not None and topic not in (".", "..") and 0 <= partition <= BROKER.high
+
+
 def _from_file(path: Path) -> list[TopicPartition]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = strictjson.parse(read_regular(path))
     except OSError as error:
         raise PartitionError(f"partitions_file {path} cannot be read: {error.strerror}") from error
-    except json.JSONDecodeError as error:
-        raise PartitionError(f"partitions_file {path} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise PartitionError(f"partitions_file {path} is not JSON text: {error}") from error
+    except strictjson.ContentError as error:
+        raise PartitionError(f"partitions_file {path}: {error}") from error
     entries = document.get("partitions") if isinstance(document, dict) else None
     if not isinstance(entries, list) or not entries:
         raise PartitionError(f'partitions_file {path}: expected {{"partitions": [{{"topic": "foo", "partitions": [0, 3]}}, …]}}')
@@ -145,8 +152,16 @@ def _from_file(path: Path) -> list[TopicPartition]:
 def _one(entry: Any, where: str) -> TopicPartition:
     topic = entry.get("topic") if isinstance(entry, Mapping) else None
     partition = entry.get("partition") if isinstance(entry, Mapping) else None
-    if not isinstance(topic, str) or not topic or not isinstance(partition, int) or isinstance(partition, bool) or partition < 0:
-        raise PartitionError(f"{where}: each entry needs a topic and a partition number that is not negative, got {entry!r}")
+    if (
+        not isinstance(topic, str)
+        or not isinstance(partition, int)
+        or isinstance(partition, bool)
+        or not can_be_partition(topic, partition)
+    ):
+        raise PartitionError(
+            f"{where}: each entry needs a topic (letters, digits, dots, dashes, underscores) and a partition number that is not negative, "
+            f"got {strictjson.shortened(entry)}"
+        )
     return topic, partition
 
 

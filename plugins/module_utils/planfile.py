@@ -11,15 +11,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import replacing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import read_regular, replacing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import can_be_partition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import (
+    BROKER,
+    EPOCH,
+    OFFSET,
+    ContentError,
+    Name,
+    Optional,
+)
 
 VERSION = 1
 SECTIONS = ("brokers", "partitions", "held", "online")
@@ -104,37 +113,29 @@ def writing(path: Path, header: Mapping[str, Any]) -> Iterator[PlanWriter]:
         writer.finish()
 
 
-class _Optional:
-    """A value that may be null."""
-
-    def __init__(self, of: Any) -> None:
-        self.of = of
-
-
-_BROKER = int
-_SURVIVORS = [{"broker_id": _BROKER, "last_written_epoch": _Optional(int), "log_end_offset": int}]
-_LOSS = {"lower_bound": _Optional(int), "lower_bound_from": str, "upper_bound": str}
-_TRUNCATED = [{"broker_id": _BROKER, "offset": _Optional(int), "records": _Optional(int)}]
-_BARE = {"partitions": [{"topic": str, "partition": int, "designatedLeader": _BROKER}]}
+_SURVIVORS = [{"broker_id": BROKER, "last_written_epoch": Optional(EPOCH), "log_end_offset": OFFSET}]
+_LOSS = {"lower_bound": Optional(OFFSET), "lower_bound_from": str, "upper_bound": str}
+_TRUNCATED = [{"broker_id": BROKER, "offset": Optional(OFFSET), "records": Optional(OFFSET)}]
+_BARE = {"partitions": [{"topic": str, "partition": int, "designatedLeader": BROKER}]}
 _PLAN = {
     "version": int,
-    "plan_id": str,
-    "cluster": str,
-    "cluster_id": str,
-    "run_id": str,
-    "created_at": str,
-    "strategy": str,
-    "ranking": str,
-    "brokers": [{"broker_id": _BROKER, "broker_state": str, "silent_seconds": _Optional(float)}],
+    "plan_id": Name(),
+    "cluster": Name(),
+    "cluster_id": Name(),
+    "run_id": Name(),
+    "created_at": Name(),
+    "strategy": Name(),
+    "ranking": Name(),
+    "brokers": [{"broker_id": BROKER, "broker_state": Name(), "silent_seconds": Optional(float)}],
     "partitions": [
         {
             "topic": str,
             "partition": int,
-            "designatedLeader": _BROKER,
-            "replicas_best_first": [_BROKER],
-            "evidence": str,
+            "designatedLeader": BROKER,
+            "replicas_best_first": [BROKER],
+            "evidence": Name(),
             "explanation": str,
-            "guards": {"topic_id": str, "leader_epoch": int, "replicas": [_BROKER], "survivors": _SURVIVORS},
+            "guards": {"topic_id": Name(), "leader_epoch": EPOCH, "replicas": [BROKER], "survivors": _SURVIVORS},
             "loss": _LOSS,
             "truncated": _TRUNCATED,
         }
@@ -143,124 +144,85 @@ _PLAN = {
         {
             "topic": str,
             "partition": int,
-            "reason": str,
-            "evidence": str,
-            "candidate": _Optional(_BROKER),
+            "reason": Name(),
+            "evidence": Name(),
+            "candidate": Optional(BROKER),
             "explanation": str,
             "loss": _LOSS,
             "truncated": _TRUNCATED,
             "survivors": _SURVIVORS,
         }
     ],
-    "online": [{"topic": str, "partition": int, "leader": _BROKER}],
+    "online": [{"topic": str, "partition": int, "leader": BROKER}],
     "sha256": str,
 }
-_NAMES = {
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    list: "a list",
-    dict: "an object",
-    bool: "true or false",
-    type(None): "null",
-}
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def load(path: str | Path) -> dict[str, Any]:
     """Read and check a plan file. A bare KIP-1275 file comes back with its `partitions` alone (no `plan_id`).
 
-    Raises PlanError for everything else: unreadable, no JSON (with line and column), a value of a wrong type, another version,
-    content that does not fit its sha256, a partition named twice, a designated leader outside the replicas.
+    Raises PlanError for everything else: unreadable, no JSON (with line and column), a value of a wrong type or out of range, another
+    version, content that does not fit its sha256, a partition named twice, a designated leader outside the replicas.
     """
-    plan = _read(Path(path))
+    try:
+        return _checked(strictjson.parse(read_regular(Path(path))))
+    except OSError as error:
+        raise PlanError(f"{path}: cannot be read: {error.strerror}") from error
+    except ContentError as error:
+        raise PlanError(f"{path}: {error}") from error
+    except RecursionError as error:
+        raise PlanError(f"{path}: is nested too deeply for a plan") from error
+
+
+def _checked(plan: Any) -> dict[str, Any]:
     if not isinstance(plan, dict):
-        raise PlanError(f"{path}: expected an object with partitions, found {_found(plan)}")
+        raise ContentError(f"expected an object with partitions, found {strictjson.found(plan)}")
     if "version" not in plan and "plan_id" not in plan and "sha256" not in plan:
-        _check(plan, _BARE, str(path), "")
-        _check_partitions(plan["partitions"], path)
+        strictjson.check(plan, _BARE)
+        _check_partitions(plan, ("partitions",))
         return plan
-    if plan.get("version") != VERSION or isinstance(plan.get("version"), bool):
-        raise PlanError(
-            f"{path}: version {plan.get('version')!r:.50} of the plan file is not {VERSION}: make the plan with this version of the collection"
+    version = plan.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise ContentError(
+            f"version {strictjson.shortened(version)} of the plan file is not {VERSION}: make the plan with this version of the collection"
         )
-    _check(plan, _PLAN, str(path), "")
+    strictjson.check(plan, _PLAN)
     if plan["sha256"] != sha256(plan):
-        raise PlanError(
-            f"{path}: the content does not fit its sha256, so it was edited by hand; make the plan anew, or give a bare KIP-1275 file "
+        raise ContentError(
+            "the content does not fit its sha256, so it was edited by hand; make the plan anew, or give a bare KIP-1275 file "
             "(topic, partition, designatedLeader) whose evidence is then collected live"
         )
-    _check_partitions([*plan["partitions"], *plan["held"], *plan["online"]], path)
-    for row in plan["partitions"]:
-        _check_entry(row, path)
+    _check_partitions(plan, ("partitions", "held", "online"))
+    for index, row in enumerate(plan["partitions"]):
+        _check_entry(row, f"partitions[{index}]: {row['topic']} partition {row['partition']}")
     return plan
 
 
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_bytes().decode(), object_pairs_hook=_no_pair_twice, parse_constant=_no_constant)
-    except OSError as error:
-        raise PlanError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise PlanError(f"{path}: is no text: byte {error.start} is not UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise PlanError(f"{path}: is no JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
-    except RecursionError as error:
-        raise PlanError(f"{path}: is nested too deeply for a plan") from error
-    except ValueError as error:
-        raise PlanError(f"{path}: {error}") from error
-
-
-def _no_pair_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        twice = next(key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place]))
-        raise ValueError(f"{twice!r:.50} stands twice in one object")
-    return found
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number that a plan may hold")
-
-
-def _found(value: Any) -> str:
-    return _NAMES[type(value)]
-
-
-def _check(value: Any, shape: Any, path: str, place: str) -> None:
-    """Compare a JSON value with a shape: a type, [shape of each], {key: shape}, or optional. Keys that the shape lacks are let through."""
-    if isinstance(shape, _Optional):
-        if value is not None:
-            _check(value, shape.of, path, place)
-        return
-    wanted: tuple[type, ...] = (int, float) if shape is float else (shape,) if isinstance(shape, type) else (type(shape),)
-    if type(value) not in wanted:
-        raise PlanError(f"{path}: {place or 'the file'}: expected {_NAMES[wanted[-1]]}, found {_found(value)}")
-    if isinstance(shape, list):
-        for index, element in enumerate(value):
-            _check(element, shape[0], path, f"{place}[{index}]")
-    elif isinstance(shape, dict):
-        for key, part in shape.items():
-            if key not in value:
-                raise PlanError(f"{path}: {place or 'the file'}: {key} is missing")
-            _check(value[key], part, path, f"{place}.{key}" if place else key)
-
-
-def _check_partitions(rows: list[dict[str, Any]], path: str | Path) -> None:
+def _check_partitions(plan: Mapping[str, Any], sections: Sequence[str]) -> None:
     seen = set()
-    for row in rows:
-        key = row["topic"], row["partition"]
-        if not _TOPIC.fullmatch(row["topic"]) or row["partition"] < 0:
-            raise PlanError(f"{path}: {row['topic']!r:.60} partition {row['partition']} cannot be a partition of Kafka")
-        if key in seen:
-            raise PlanError(f"{path}: {row['topic']} partition {row['partition']} is named twice")
-        seen.add(key)
+    for section in sections:
+        for index, row in enumerate(plan[section]):
+            key = row["topic"], row["partition"]
+            if not can_be_partition(*key):
+                raise ContentError(
+                    f"{section}[{index}]: {strictjson.shortened(key[0])} partition {strictjson.shortened(key[1])} cannot be a partition of Kafka"
+                )
+            if key in seen:
+                raise ContentError(f"{section}[{index}]: {key[0]} partition {key[1]} is named twice")
+            seen.add(key)
 
 
-def _check_entry(row: Mapping[str, Any], path: str | Path) -> None:
+def _check_entry(row: Mapping[str, Any], where: str) -> None:
     replicas, order = row["guards"]["replicas"], row["replicas_best_first"]
-    where = f"{path}: {row['topic']} partition {row['partition']}"
+    survivors = [survivor["broker_id"] for survivor in row["guards"]["survivors"]]
     if row["designatedLeader"] not in replicas:
-        raise PlanError(f"{where}: designatedLeader {row['designatedLeader']} is not one of its replicas {replicas}")
-    if sorted(order) != sorted(replicas) or order[0] != row["designatedLeader"]:
-        raise PlanError(f"{where}: replicas_best_first {order} is not the designated leader followed by the other replicas {replicas}")
+        raise ContentError(
+            f"{where}: designatedLeader {row['designatedLeader']} is not one of its replicas {strictjson.shortened(replicas)}"
+        )
+    if sorted(order) != sorted(set(replicas)) or order[0] != row["designatedLeader"]:
+        raise ContentError(
+            f"{where}: replicas_best_first {strictjson.shortened(order)} is not the designated leader followed by the other replicas "
+            f"of {strictjson.shortened(replicas)}, each once"
+        )
+    if len(survivors) != len({*survivors} & {*replicas}) or len(replicas) != len(order):
+        raise ContentError(f"{where}: survivors {strictjson.shortened(survivors)} are not some of its replicas, each once")

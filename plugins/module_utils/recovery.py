@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
@@ -27,8 +27,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
     Entry,
     Result,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left, foreign, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, in_recovery_order
 
 NOT_ALLOWED = "data_loss_not_allowed"
 # What an operator wants to see first.
@@ -92,32 +93,48 @@ class Recovery:
         """Elect nothing, because data loss is not allowed."""
         reason = f"{NOT_ALLOWED}: set allow_data_loss (playbooks: -e kafka_recovery_allow_data_loss=true) to elect it"
         self._results += [Result.of(entry, HELD, reason) for entry in self._entries]
-        self._tell_left_behind()
+        self._tell(self._left_behind())
 
     def predict(self) -> None:
         """Say what `elect` would do."""
-        self._results += election.predict(self._cluster, self._entries)
-        self._tell_left_behind()
+        left = self._left_behind()
+        self._results += election.predict(self._cluster, self._entries, left)
+        self._tell(left)
 
     def elect(self) -> None:
-        """Repair what a killed run left, then elect all entries."""
-        with Journal(self._journal_path, self._cluster.cluster_id) as journal:
+        """Repair what a killed run left, then elect all entries, or as many as there is time for until somebody asks to stop."""
+        with Journal(self._journal_path, self._cluster.cluster_id, self._header["run_id"]) as journal:
             self._repaired = [f"{topic}-{partition}" for topic, partition in election.repair(self._cluster, journal)]
-            self._results += election.run(self._cluster, journal, self._entries, self._duration, self._attempts, election.elect_by_order)
-            if journal.left_behind():
-                election.repair(self._cluster, journal)
-        self._tell_left_behind()
+            self._results += election.run(
+                self._cluster, journal, self._entries, self._duration, self._attempts, election.elect_by_order, interruption.noted
+            )
+            try:
+                if journal.left_behind():
+                    election.repair(self._cluster, journal)
+                self._tell(journal.left_behind())
+            except SpokenError as error:
+                self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
 
-    def _tell_left_behind(self) -> None:
+    def _left_behind(self) -> Left:
         if not self._journal_path.exists():
-            return
+            return {}
         with Journal(self._journal_path, self._cluster.cluster_id) as journal:
-            left = sorted(election.repair(self._cluster, journal, check_mode=True))
-        if left:
-            names = ", ".join(f"{topic}-{partition}" for topic, partition in left[:5])
+            return journal.left_behind()
+
+    def _tell(self, left: Left) -> None:
+        """Warn of replica orders that do not stand as they did."""
+        states = self._cluster.partitions(set(left))
+        changed, others = sorted(to_restore(left, states)), sorted(foreign(left, states))
+        if changed:
             self.warnings.append(
-                f"{len(left)} partitions still have the replica order of an election ({names}{', …' if len(left) > 5 else ''}); "
+                f"{len(changed)} partitions still have the replica order of an election ({_some(changed)}); "
                 "run again with allow_data_loss to put their order back"
+            )
+        if others:
+            self.warnings.append(
+                f"{len(others)} partitions stand neither in the replica order from before an election nor in that of the election "
+                f"({_some(others)}): another run, with another workdir, is electing them; run again when it has ended "
+                f"(should somebody have meant that order: the one from before stands in {self._journal_path})"
             )
 
     def write_results(self) -> str:
@@ -147,7 +164,15 @@ class Recovery:
             "repaired": self._repaired,
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
-        if summary[FAILED]:
+        stopped = sum(1 for result in self._results if (result.reason or "").startswith(f"{INTERRUPTED}:"))
+        if stopped:
+            online = sum(summary[outcome] for outcome in (ELECTED, ALREADY_ONLINE, CLEAN_LEADER))
+            report["failed"] = True
+            report["msg"] = (
+                f"{INTERRUPTED} by {interruption.noted()}: {online} of {len(self._results)} partitions have a leader ({summary[ELECTED]} elected), "
+                f"{stopped} were not reached; replica orders are put back, run again to go on"
+            )
+        elif summary[FAILED]:
             first = worst[0]
             report["failed"] = True
             report["msg"] = (
@@ -168,6 +193,10 @@ class Recovery:
                 before.append(f"{name}, no leader\n")
                 after.append(f"{name}, leader {result.leader}{cuts}\n")
         return {"before": "".join(before), "after": "".join(after)}
+
+
+def _some(keys: Sequence[TopicPartition]) -> str:
+    return ", ".join(f"{topic}-{partition}" for topic, partition in keys[:5]) + (", …" if len(keys) > 5 else "")
 
 
 def _from(cut: Mapping[str, Any]) -> str:

@@ -15,11 +15,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import replacing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import opened_regular, replacing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError, Name
 
 SCHEMA = 1
-HEADER_FIELDS = ("schema", "cluster", "cluster_id", "run_id", "collected_at", "backend")
+HEADER_FIELDS = ("cluster", "cluster_id", "run_id", "collected_at", "backend")
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -50,7 +52,7 @@ def check(path: Path) -> dict[str, Any]:
     first = last = b""
     lines = 0
     try:
-        with path.open("rb") as stream:
+        with opened_regular(path, follow=False) as stream:
             for line in stream:
                 if lines:
                     digest.update(last)
@@ -62,27 +64,38 @@ def check(path: Path) -> dict[str, Any]:
         raise SnapshotError("there is no landing file") from None
     except OSError as error:
         raise SnapshotError(f"cannot be read: {error.strerror}") from error
-    header = _object(first, "header")
-    seal = _object(last, "seal") if last.endswith(b"\n") and lines > 1 else {}
-    if header.get("schema") != SCHEMA:
-        raise SnapshotError(f"schema {header.get('schema')!r} is not {SCHEMA}: written by another version of the collection")
-    missing = [field for field in HEADER_FIELDS if not isinstance(header.get(field), str if field != "schema" else int)]
-    if missing:
-        raise SnapshotError(f"the header lacks {', '.join(missing)}")
-    if not seal:
+    header = _header(first)
+    seal = _seal(last) if lines > 1 else None
+    if seal is None:
         raise SnapshotError("no seal at its end: the file was cut off while it was written or copied")
-    if seal.get("rows") != lines - 1 or seal.get("sha256") != digest.hexdigest():
+    if seal != {"kind": "seal", "rows": lines - 1, "sha256": digest.hexdigest()}:
         raise SnapshotError("the seal does not fit the content: the file was changed after it was written")
     return header
 
 
-def _object(line: bytes, kind: str) -> dict[str, Any]:
+def _header(line: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(line)
-    except ValueError:
-        value = None
-    if isinstance(value, dict) and value.get("kind") == kind:
-        return value
-    if kind == "header":
+        header = strictjson.parse(line)
+    except ContentError as error:
+        raise SnapshotError(f"it does not begin with the header of a landing file: {error}") from error
+    if not isinstance(header, dict) or header.get("kind") != "header":
         raise SnapshotError("it does not begin with the header of a landing file")
-    return {}
+    schema = header.get("schema")
+    if schema != SCHEMA or isinstance(schema, bool):
+        raise SnapshotError(f"schema {strictjson.shortened(schema)} is not {SCHEMA}: written by another version of the collection")
+    missing = [field for field in HEADER_FIELDS if field not in header]
+    if missing:
+        raise SnapshotError(f"the header lacks {', '.join(missing)}")
+    try:
+        strictjson.check(header, dict.fromkeys(HEADER_FIELDS, Name()))
+    except ContentError as error:
+        raise SnapshotError(f"the header, {error}") from error
+    return header
+
+
+def _seal(line: bytes) -> dict[str, Any] | None:
+    try:
+        seal = strictjson.parse(line)
+    except ContentError:
+        return None
+    return seal if line.endswith(b"\n") and isinstance(seal, dict) and seal.get("kind") == "seal" else None

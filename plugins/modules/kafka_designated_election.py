@@ -138,7 +138,7 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
@@ -159,6 +159,8 @@ def designated_election(module: KafkaModule, cluster: Cluster) -> dict[str, Any]
         recovery.take_plan(planfile.load(params["plan"]), params["plan"])
     else:
         recovery.take_designations(params["partitions"], "option partitions")
+    # From here on a signal does not break anything off: what is under way is finished, and the results tell how far it went.
+    interruption.only_note()
     if not params["allow_data_loss"]:
         recovery.hold_all()
     elif module.check_mode:

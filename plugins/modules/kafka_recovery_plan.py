@@ -141,6 +141,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 PYSPARK_IMPORT_ERROR = None
@@ -164,6 +165,7 @@ def recovery_plan(module: AnsibleModule) -> None:
     conf = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in params["spark_conf"].items()}
     with session(params["spark_master"], params["spark_remote"], conf, found.bytes) as spark:
         result = plans.write_plans(spark, found, workdir, params["strategy"], params["ranking"])
+    interruption.only_note()
     for row in result["quarantine"]:
         module.warn(f"not planned: {row['path']}: {row['reason']}")
     module.exit_json(changed=False, **result)
@@ -188,9 +190,14 @@ def main() -> None:
     if PYSPARK_IMPORT_ERROR is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=PYSPARK_IMPORT_ERROR)
     try:
+        interruption.listen()
         recovery_plan(module)
-    except SpokenError as error:
-        module.fail_json(msg=str(error))
+    except (SpokenError, KeyboardInterrupt) as error:
+        interruption.only_note()
+        # Spark takes Ctrl-C for itself, and what was asked of it then fails in words of its own.
+        stopped = interruption.noted() or ("SIGINT" if isinstance(error, KeyboardInterrupt) else None)
+        whole = f"{interruption.INTERRUPTED} by {stopped}: plans that were not finished stand as before; run again"
+        module.fail_json(msg=whole if stopped else str(error))
 
 
 if __name__ == "__main__":

@@ -131,12 +131,47 @@ def test_the_designated_replicas_lead_and_the_orders_stand_as_before(tmp_path: P
     assert controller.written == 3, "reorder, elect, restore: and nothing for the partition that needs no reorder"
 
 
-def test_an_order_that_somebody_else_has_set_since_the_plan_is_the_one_that_is_put_back(tmp_path: Path) -> None:
+def test_an_order_that_somebody_else_has_set_since_the_plan_is_left_alone(tmp_path: Path) -> None:
     controller = Controller()
     controller.states["t", 0] = replace(controller.states["t", 0], replicas=(3, 1, 2))
-    assert recover(controller, tmp_path / "j")["t", 0] == "elected"
+    assert recover(controller, tmp_path / "j")["t", 0] == "stale"
     assert controller.states["t", 0].replicas == (3, 1, 2)
-    assert controller.states["t", 0].leader == 2
+    assert controller.states["t", 0].leader == -1
+
+
+def test_an_order_that_somebody_else_sets_during_the_election_is_not_overwritten_and_its_original_not_forgotten(tmp_path: Path) -> None:
+    class Overtaken(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+            self.states["t", 0] = replace(self.states["t", 0], replicas=(3, 2, 1))
+            return super().elect_unclean(keys)
+
+    controller = Overtaken()
+    recover(controller, tmp_path / "j")
+    assert controller.states["t", 0].replicas == (3, 2, 1)
+    assert controller.states["t", 1].replicas == (1, 2, 3)
+    # The other one puts back what it found: our order.
+    controller.states["t", 0] = replace(controller.states["t", 0], replicas=(2, 3, 1))
+    recover(controller, tmp_path / "j")
+    assert controller.states["t", 0].replicas == (1, 3, 2)
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+def test_asked_to_stop_it_finishes_the_batch_under_way_and_holds_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(election, "BATCH", 1)
+    monkeypatch.setattr(election, "SIDE_BY_SIDE", 1)
+    controller = Controller()
+    with Journal(tmp_path / "j", "abc") as journal:
+        results = election.run(
+            controller, journal, ENTRIES, 0.0, 1, election.elect_by_order, lambda: "SIGTERM" if controller.written else None
+        )
+        assert journal.left_behind() == {}
+    assert [result.outcome for result in results] == ["elected", "held", "held"]
+    assert (results[1].reason or "").startswith("interrupted: SIGTERM came before its turn")
+    assert {key: state.replicas for key, state in controller.states.items()} == {
+        key: state.replicas for key, state in Controller().states.items()
+    }
+    assert [state.leader for state in controller.states.values()] == [2, -1, 3]
 
 
 def test_a_second_run_sends_no_writing_request(tmp_path: Path) -> None:
@@ -183,4 +218,4 @@ def test_a_plan_whose_guards_do_not_stand_writes_nothing(tmp_path: Path) -> None
         controller.states[key] = replace(state, leader_epoch=9)
     assert recover(controller, tmp_path / "j") == {("t", 0): "stale", ("t", 1): "stale", ("t", 2): "already_online"}
     assert controller.written == 0
-    assert election.predict(controller, ENTRIES)[0].outcome == "stale"
+    assert election.predict(controller, ENTRIES, {})[0].outcome == "stale"

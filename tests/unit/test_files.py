@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import (
     FileError,
+    read_regular,
     replacing,
     work_file,
     write_private,
@@ -59,3 +62,44 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path: Path) -> None:
         raise KeyboardInterrupt
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_run_left_beside_a_file_is_taken_over(tmp_path: Path) -> None:
+    left = tmp_path / ".east.json.new"
+    left.write_bytes(b"left by a killed run, and longer than what comes")
+    write_private(tmp_path / "east.json", b"new")
+    assert (tmp_path / "east.json").read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [tmp_path / "east.json"]
+
+
+def test_the_second_of_two_who_write_one_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "east.json"
+    with replacing(path) as stream:
+        stream.write(b"first")
+        with pytest.raises(FileError, match=r"another run is writing .*east\.json"):
+            write_private(path, b"second")
+    assert path.read_bytes() == b"first"
+    write_private(path, b"third")
+    assert path.read_bytes() == b"third"
+
+
+def test_a_full_disk_is_told_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "east.json"
+    with pytest.raises(FileError, match=rf"cannot write {path}: No space left on device"), replacing(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(OSError, match="neither a file"):
+            read_regular(tmp_path / name)
+    with pytest.raises(OSError, match="no name that a file can have"):
+        read_regular(tmp_path / "a\0b")
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "alias").symlink_to("file")
+    assert read_regular(tmp_path / "alias") == b"content"
+    with pytest.raises(OSError, match="symbolic link"):
+        read_regular(tmp_path / "alias", follow=False)

@@ -46,8 +46,17 @@ def test_nothing_moved_nothing_refused() -> None:
     assert refusal(ENTRY, LIVE) is None
 
 
-def test_another_order_of_the_same_replicas_is_no_matter() -> None:
-    assert refusal(ENTRY, with_state(replicas=(2, 3, 1))) is None
+def test_another_order_of_the_same_replicas_is_somebody_else_at_work() -> None:
+    result = refusal(ENTRY, with_state(replicas=(2, 3, 1)))
+    assert result is not None and result.outcome == "stale"
+    assert (result.reason or "").startswith("other_order: its replicas stand in the order [2, 3, 1], not [1, 2, 3] as they did")
+
+
+def test_an_order_that_was_gathered_while_an_own_killed_run_had_it_changed_is_none() -> None:
+    gathered = replace(ENTRY, replicas=(2, 3, 1))
+    assert refusal(gathered, replace(LIVE, ours={KEY: {(2, 3, 1)}})) is None
+    result = refusal(gathered, replace(LIVE, ours={KEY: {(3, 2, 1)}}))
+    assert result is not None and result.outcome == "stale"
 
 
 @pytest.mark.parametrize(

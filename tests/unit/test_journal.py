@@ -5,12 +5,21 @@
 
 from __future__ import annotations
 
+import os
+import re
+import socket
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal, JournalError, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import (
+    ChangedOrder,
+    Journal,
+    JournalError,
+    foreign,
+    to_restore,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 
 ORDER = ChangedOrder("orders", 0, "id", (1, 2, 3), (3, 1, 2))
@@ -31,7 +40,7 @@ def test_an_intent_without_its_end_is_found_by_the_next_run(path: Path) -> None:
         journal.intend([ORDER])
     with Journal(path, "abc") as journal:
         assert journal.left_behind() == {("orders", 0): (ORDER,)}
-        journal.close_all()
+        journal.settle({})
     with Journal(path, "abc") as journal:
         assert journal.left_behind() == {}
 
@@ -54,14 +63,15 @@ def test_a_journal_cut_off_at_any_byte_is_read_up_to_there(path: Path) -> None:
         path.write_bytes(whole[:length])
         with Journal(path, "abc") as journal:
             left = journal.left_behind()
-            journal.close_all()
+            journal.settle({})
         lines = sum(1 for end in ends if end <= length)
         assert left == [{}, {("orders", 0): (ORDER,)}, {}, {("orders", 0): (LATER,)}][lines]
 
 
 def test_a_second_run_is_locked_out_while_the_first_one_works(path: Path) -> None:
-    with Journal(path, "abc"), pytest.raises(JournalError, match=r"another run .*east\.jsonl"), Journal(path, "abc"):
+    with Journal(path, "abc", "run-1"), pytest.raises(JournalError) as error, Journal(path, "abc", "run-2"):
         pass
+    assert re.search(rf"another run .*east\.jsonl: run run-1, process {os.getpid()} on {socket.gethostname()}, since 20", str(error.value))
     with Journal(path, "abc"):
         pass
 
@@ -72,7 +82,7 @@ def test_a_journal_of_another_cluster_is_refused(path: Path) -> None:
     with pytest.raises(JournalError, match="unfinished work on cluster abc, but this is xyz"), Journal(path, "xyz"):
         pass
     with Journal(path, "abc") as journal:
-        journal.close_all()
+        journal.settle({})
     with Journal(path, "xyz") as journal:
         assert journal.left_behind() == {}, "a finished journal of a former cluster is no obstacle"
 
@@ -82,7 +92,7 @@ def test_a_foreign_line_is_refused_with_its_number(path: Path, line: str) -> Non
     with Journal(path, "abc") as journal:
         journal.intend([ORDER])
     path.write_text(path.read_text() + line)
-    with pytest.raises(JournalError, match="line 2"), Journal(path, "abc"):
+    with pytest.raises(JournalError, match=r"line 2: not an entry of a journal \("), Journal(path, "abc"):
         pass
 
 
@@ -106,3 +116,21 @@ def test_two_killed_runs_in_a_row_lead_back_to_the_first_order() -> None:
     left = {("orders", 0): (ORDER, LATER)}
     assert to_restore(left, {("orders", 0): state((2, 3, 1))}) == {("orders", 0): (1, 2, 3)}
     assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
+
+
+def test_an_order_that_somebody_else_has_set_is_kept_in_mind(path: Path) -> None:
+    other = ChangedOrder("payments", 0, "id", (1, 2), (2, 1))
+    with Journal(path, "abc") as journal:
+        journal.intend([ORDER, other])
+        left = journal.left_behind()
+        assert foreign(left, {("orders", 0): state((2, 3, 1))}) == {("orders", 0): (ORDER,)}
+        for settled in (state((1, 2, 3)), state((3, 1, 2)), state((3, 1, 4)), state((2, 3, 1), "new")):
+            assert foreign(left, {("orders", 0): settled}) == {}
+        journal.settle({("orders", 0): (ORDER,)})
+        assert journal.left_behind() == {("orders", 0): (ORDER,)}
+        size = path.stat().st_size
+        journal.settle({("orders", 0): (ORDER,)})
+        assert path.stat().st_size == size, "nothing new, nothing written"
+    with Journal(path, "abc") as journal:
+        assert journal.left_behind() == {("orders", 0): (ORDER,)}
+        assert journal.known() == {("orders", 0): (ORDER,)}

@@ -13,6 +13,7 @@ import yaml
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.words import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import NOT_ALLOWED
 
@@ -64,7 +65,7 @@ def test_plays_on_clusters_run_here_and_know_the_connection(playbook: Path) -> N
 
 def test_every_reason_to_hold_a_partition_has_a_next_step() -> None:
     steps = load(ROOT / "roles/verify/vars/main.yml")["kafka_recovery_next"]
-    assert set(steps) == {*REASONS, NOT_ALLOWED, STALE, FAILED}
+    assert set(steps) == {*REASONS, NOT_ALLOWED, INTERRUPTED, STALE, FAILED}
 
 
 @pytest.mark.parametrize("tasks", sorted((ROOT / "roles").glob("*/tasks/*.yml")), ids=lambda path: f"{path.parts[-3]}-{path.stem}")

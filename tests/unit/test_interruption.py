@@ -1,0 +1,69 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Interruption: the first signal stops the work where that may be, and no signal does where it may not."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import replacing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import Interrupted
+
+
+@pytest.fixture(autouse=True)
+def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(interruption, "_state", interruption._State())
+    before = {number: signal.getsignal(number) for number in interruption.SIGNALS}
+    interruption.listen()
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", interruption.SIGNALS)
+def test_the_first_signal_stops_the_work_and_is_named(number: signal.Signals) -> None:
+    with pytest.raises(Interrupted, match=f"interrupted by {number.name}"):
+        os.kill(os.getpid(), number)
+    assert interruption.noted() == number.name
+
+
+def test_a_second_signal_does_not_interrupt_the_cleaning_up() -> None:
+    cleaned = False
+    with pytest.raises(Interrupted):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            cleaned = True
+    assert cleaned
+    assert interruption.noted() == "SIGINT"
+
+
+def test_what_only_notes_is_never_broken_off() -> None:
+    interruption.only_note()
+    os.kill(os.getpid(), signal.SIGTERM)
+    with interruption.unbroken():
+        os.kill(os.getpid(), signal.SIGINT)
+    assert interruption.noted() == "SIGTERM"
+
+
+def test_a_signal_among_steps_that_belong_together_comes_after_them() -> None:
+    steps = []
+    with pytest.raises(Interrupted), interruption.unbroken():
+        os.kill(os.getpid(), signal.SIGTERM)
+        steps.append("last")
+    assert steps == ["last"]
+
+
+def test_a_file_that_was_not_finished_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted), replacing(tmp_path / "east.json") as stream:
+        stream.write(b"half")
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert list(tmp_path.iterdir()) == []
