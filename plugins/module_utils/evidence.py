@@ -72,16 +72,27 @@ class Asked(Protocol):
 
 @dataclass
 class Evidence:
-    """What was gathered: broker rows, replica logs by (partition, broker), pair rows and proof rows (see `rows`)."""
+    """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `rows`), and history rows of `isr_history`."""
 
     states: Sequence[PartitionState]
     brokers: list[dict[str, Any]]
     replicas: Replicas = field(default_factory=dict)
     pairs: list[dict[str, Any]] = field(default_factory=list)
     proofs: list[dict[str, Any]] = field(default_factory=list)
+    histories: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def offline(self) -> list[PartitionState]:
+        """The partitions without a live leader."""
+        return [state for state in self.states if state.leader < 0]
+
+    @property
+    def alive(self) -> set[int]:
+        """The brokers whose replicas may be elected."""
+        return {row["broker_id"] for row in self.brokers if row["broker_state"] == UNFENCED}
 
     def rows(self, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a landing file: brokers, partitions, every replica of each (measured or not), pairs, proofs."""
+        """Yield the rows of a landing file: brokers, partitions, every replica of each (measured or not), pairs, proofs, histories."""
         broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
         yield from ({"kind": "broker", **row} for row in self.brokers)
         for state in self.states:
@@ -92,6 +103,7 @@ class Evidence:
                 yield {"kind": "replica", **replica_row(state.key, broker_id, log), "broker_state": broker_states[broker_id]}
         yield from ({"kind": "pair", **row} for row in self.pairs)
         yield from ({"kind": "proof", **row} for row in self.proofs)
+        yield from ({"kind": "history", **row} for row in self.histories)
 
 
 def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import opened_regular, replacing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError, Name
 
-SCHEMA = 1
+# Schema 2 has rows of kind history; whoever wrote schema 1 knew none.
+SCHEMA, READABLE = 2, (1, 2)
 HEADER_FIELDS = ("cluster", "cluster_id", "run_id", "collected_at", "backend")
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -81,8 +82,8 @@ def _header(line: bytes) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("kind") != "header":
         raise SnapshotError("it does not begin with the header of a landing file")
     schema = header.get("schema")
-    if schema != SCHEMA or isinstance(schema, bool):
-        raise SnapshotError(f"schema {strictjson.shortened(schema)} is not {SCHEMA}: written by another version of the collection")
+    if schema not in READABLE or isinstance(schema, bool):
+        raise SnapshotError(f"schema {strictjson.shortened(schema)} is none of {READABLE}: written by another version of the collection")
     missing = [field for field in HEADER_FIELDS if field not in header]
     if missing:
         raise SnapshotError(f"the header lacks {', '.join(missing)}")

@@ -15,6 +15,10 @@ description:
   - Asks every unfenced broker that hosts a replica of an offline partition for its log start, log end offset, high watermark, partition leader
     epoch, and for its last batch with the epoch in which it was written.
   - For each pair of survivors finds out whether one log is a prefix of the other, or at which offset they fork. So the evidence holds for any winner.
+  - Where O(controller_bootstrap_servers) is given and a partition is offline, reads the metadata log of the active controller too (its snapshot, where the
+    log's beginning is gone): who led, who was in the ISR, and what C(min.insync.replicas) was, change by change, back to the last moment at which
+    all survivors were in the ISR. It stops after 256 MiB or O(duration) seconds, and then says that the history is not complete; nothing fails for that.
+    It asks for CLUSTER_ACTION on the cluster where there is an authorizer.
   - Writes everything to a sealed landing file, C(<workdir>/landing/<run_id>/<cluster>.jsonl), which M(streamops.kafka_recovery.kafka_recovery_plan) reads.
   - Reads from the cluster only. The landing file is written in check mode too, because a dry run needs it.
 options:
@@ -71,6 +75,12 @@ counts:
   returned: success
   type: dict
   sample: {partitions: 120, offline: 118, replicas_answered: 236, replicas_silent: 0, same: 100, prefix: 17, forked: 1, unknown: 0}
+history:
+  description: What reading the metadata log cost (RV(history.bytes), RV(history.seconds)), whether it began with a snapshot, and why it could not be
+    read to its end (V(null) if it could).
+  returned: when O(controller_bootstrap_servers) is given and a partition is offline
+  type: dict
+  sample: {bytes: 8544, seconds: 0.033, from_snapshot: false, doubt: null}
 preview:
   description: The replicas of the first partitions.
   returned: success
@@ -111,7 +121,9 @@ from typing import Any
 from ansible.module_utils.basic import missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import (
     KafkaModule,
@@ -119,6 +131,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module im
     workdir_arguments,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order, only_known, requested
+
+if CLIENT_IMPORT_ERROR is None:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import isr_history
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
 
 PRETTYTABLE_IMPORT_ERROR = None
 try:
@@ -143,6 +159,7 @@ def replica_log_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     else:
         states = only_known(wanted, known)
     found = evidence.gather(cluster, states, params["duration"])
+    history = read_history(module, found)
     header = {
         "cluster": params["cluster"],
         "cluster_id": cluster.cluster_id,
@@ -159,10 +176,21 @@ def replica_log_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
         "changed": False,
         "path": str(path),
         "counts": counts(found),
+        **history,
         "preview": preview,
         "table": table(preview),
         "unreachable_brokers": cluster.unreachable_rows(),
     }
+
+
+def read_history(module: KafkaModule, found: evidence.Evidence) -> dict[str, Any]:
+    """Add the histories of offline partitions to what was found, where controllers are named; return `history`, or nothing."""
+    connection = Connection.from_params(module.params)
+    if not connection.controller_bootstrap_servers or not found.offline:
+        return {}
+    with Controllers(connection) as controllers:
+        found.histories, cost = isr_history.gather(controllers, found.offline, found.alive, module.params["duration"])
+    return {"history": cost}
 
 
 def counts(found: evidence.Evidence) -> dict[str, int]:

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 BROKER_STATES = ("unfenced", "fenced", "coming_back")
-PARTITION_KINDS = ("partition", "replica", "pair", "proof")
+PARTITION_KINDS = ("partition", "replica", "pair", "proof", "history")
 TOPIC_NAME = r"^[a-zA-Z0-9._-]{1,249}$"
 
 STATE = (
@@ -29,8 +29,16 @@ REPLICA = (
 )
 PAIR = "broker_a int, broker_b int, relation string, shorter int, common_offset bigint, reason string"
 PROOF = "source string, name string, offset bigint, held boolean"
+CHANGE = (
+    "offset bigint, timestamp bigint, leader int, leader_epoch int, isr array<int>, eligible_leader_replicas array<int>, "
+    "unclean boolean, reassigned boolean"
+)
+HISTORY = (
+    "doubt string, offline_since bigint, last_isr array<int>, metadata_version int, min_insync_replicas int, "
+    f"changes array<struct<{CHANGE.replace(', ', ',').replace(' ', ':')}>>"
+)
 # Rows of all kinds are flat objects, read in one pass; fields that decide nothing are left in the file.
-SCHEMA = f"kind string, topic string, partition int, {STATE}, {REPLICA}, silent_seconds double, {PAIR}, {PROOF}, damaged string"
+SCHEMA = f"kind string, topic string, partition int, {STATE}, {REPLICA}, silent_seconds double, {PAIR}, {PROOF}, {HISTORY}, damaged string"
 
 
 def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
@@ -82,6 +90,7 @@ def partition_records(records: DataFrame) -> DataFrame:
         _rows("replica", REPLICA).alias("replica_rows"),
         _rows("pair", PAIR).alias("pairs"),
         _rows("proof", f"{PROOF}, broker_id int").alias("proofs"),
+        _rows("history", HISTORY).alias("histories"),
         F.count("damaged").alias("damaged_rows"),
     )
 

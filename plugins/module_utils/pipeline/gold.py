@@ -16,20 +16,23 @@ ELECT, HELD, ONLINE = "elect", "held", "online"
 # What each strategy elects on. Nobody elects without a survivor; `none` elects nothing.
 ACCEPTED = {
     "none": (),
-    "balanced": ("prefix",),
-    "aggressive": ("prefix", "forked_proven", "forked", "incomplete", "weak", "below_high_watermark"),
+    "balanced": ("prefix", "forked_resolved"),
+    "aggressive": ("prefix", "forked_resolved", "forked_proven", "forked", "incomplete", "weak", "contradicted", "below_high_watermark"),
 }
 TRANSACTION_STATE = "__transaction_state"
+# Evidence that committed records are going to be lost, or that Kafka did not do what the rules stand on.
+ALARMING = ("contradicted", "below_high_watermark")
 CLUSTER_METADATA = "__cluster_metadata"
 
 
 def candidates(partitions: DataFrame, ranking: str) -> DataFrame:
-    """Add `points`, `proven_offset`, `ranked` and `winner` to the partitions of silver.
+    """Add `points`, `proven_offset`, `ranked` and `winner` to the partitions of silver (with what `history.histories` adds).
 
     `points`: (holder, offset, source, name): below `offset` the holder's log is known to be committed.
-    `ranked`: the survivors best-first, each with `proven`: how far it holds what is known to be committed. `winner`: the first.
+    `ranked`: the survivors best-first, each with `proven`: how far it holds what is known to be committed, and `resolved`: whether it holds
+    all that one of the history's `holders` holds. `winner`: the first.
 
-    Rank is (proven, last_written_epoch, log_end_offset). Where every survivor's log is a prefix of one, that one is also the
+    Rank is (proven, resolved, last_written_epoch, log_end_offset). Where every survivor's log is a prefix of one, that one is also the
     plain maximum of (last_written_epoch, log_end_offset), because it holds whatever another proves; where logs fork, proof of
     commitment is worth more than a later epoch. `kip1275` ranks by (partition_leader_epoch, log_end_offset) alone, as
     that KIP does. Ties go to the original assignment order.
@@ -41,10 +44,15 @@ def candidates(partitions: DataFrame, ranking: str) -> DataFrame:
         "survivors",
         lambda log: log.withField(
             "proven", F.coalesce(F.array_max(F.transform("points", lambda point: _held_of(log, point))), F.lit(0)).cast("bigint")
-        ),
+        ).withField("resolved", any_of("holders", lambda holder: _follows(log, holder))),
     )
     keys = {
-        "last_written_epoch": lambda log: (-log["proven"], -F.coalesce(log["last_written_epoch"], F.lit(-2)), -log["log_end_offset"]),
+        "last_written_epoch": lambda log: (
+            -log["proven"],
+            ~log["resolved"],
+            -F.coalesce(log["last_written_epoch"], F.lit(-2)),
+            -log["log_end_offset"],
+        ),
         "kip1275": lambda log: (-F.coalesce(log["partition_leader_epoch"], F.lit(-1)), -log["log_end_offset"]),
     }[ranking]
     order = F.sort_array(F.transform("survivors", lambda log: F.struct(*keys(log), log["position"], log.alias("log"))))
@@ -52,6 +60,14 @@ def candidates(partitions: DataFrame, ranking: str) -> DataFrame:
         proven.withColumn("survivors", with_proof)
         .withColumn("ranked", F.transform(order, lambda row: row["log"]))
         .withColumn("winner", first("ranked"))
+    )
+
+
+def _follows(log: Column, holder: Column) -> Column:
+    """Whether `log` is, equals or continues the log of the broker `holder`."""
+    relation = first(F.filter(log["relations"], lambda row: row["other"] == holder))
+    return (log["broker_id"] == holder) | present(
+        (relation["relation"] == "same") | ((relation["relation"] == "prefix") & (relation["shorter"] == holder))
     )
 
 
@@ -118,17 +134,33 @@ def evidence(candidates: DataFrame) -> DataFrame:
             ),
         }
     )
-    return found.withColumn("singled_out", _singled_out()).withColumn(
+    return found.withColumns({"singled_out": _singled_out(), "resolved": _resolved(), "contradicted": _contradicted()}).withColumn(
         "evidence",
         F.when(F.size("defects") > 0, F.lit("incomplete"))
         .when(winner.isNull(), F.lit("no_survivor"))
         .when(F.size("beyond") > 0, F.lit("below_high_watermark"))
         .when(F.size("unwritten") > 0, F.lit("weak"))
         .when((F.size("unanswered") > 0) | (F.size("uncompared") > 0), F.lit("incomplete"))
+        .when(F.size("tails") == 0, F.lit("prefix"))
+        .when(F.col("contradicted"), F.lit("contradicted"))
+        .when(F.col("resolved"), F.lit("forked_resolved"))
         .when(F.col("singled_out"), F.lit("forked_proven"))
-        .when(F.size("tails") > 0, F.lit("forked"))
-        .otherwise(F.lit("prefix")),
+        .otherwise(F.lit("forked")),
     )
+
+
+def _holds_all_points(log: Column) -> Column:
+    return ~any_of("points", lambda point: _held_of(log, point) < point["offset"])
+
+
+def _resolved() -> Column:
+    """Whether the ISR history says that the winner holds every committed record, and no proof of commitment says otherwise."""
+    return present(F.col("winner")["resolved"] & _holds_all_points(F.col("winner")))
+
+
+def _contradicted() -> Column:
+    """Whether every log that holds all committed records, as the ISR history says, lacks some that are proven committed."""
+    return any_of("survivors", lambda log: log["resolved"]) & ~any_of("survivors", lambda log: log["resolved"] & _holds_all_points(log))
 
 
 def _singled_out() -> Column:
@@ -146,8 +178,7 @@ def _singled_out() -> Column:
     others = F.filter("survivors", lambda log: log["broker_id"] != winner["broker_id"])
     left_out = any_of(others, lambda log: (log["proven"] < greatest) & (relation_to(log)["relation"] == "forked"))
     rival = any_of(others, lambda log: (log["proven"] >= greatest) & ~present(follows(log)))
-    contradicted = any_of("points", lambda point: _held_of(winner, point) < point["offset"])
-    return present((greatest > 0) & (winner["proven"] >= greatest) & left_out & ~rival & ~contradicted)
+    return present((greatest > 0) & (winner["proven"] >= greatest) & left_out & ~rival & _holds_all_points(winner))
 
 
 def decisions(evidence: DataFrame, strategy: str) -> DataFrame:
@@ -170,7 +201,7 @@ def _reason(strategy: str) -> Column:
     """Why the partition is held, null where nothing holds it. The first that applies, from what no strategy overrides downwards."""
     topic, found = F.col("topic"), F.col("evidence")
     waits = F.lit(strategy != "aggressive") & (F.size("waiting_for") > 0)
-    must_be_named = ((topic == TRANSACTION_STATE) | (found == "below_high_watermark")) & ~present(F.col("named"))
+    must_be_named = ((topic == TRANSACTION_STATE) | found.isin(*ALARMING)) & ~present(F.col("named"))
     return (
         F.when(topic == CLUSTER_METADATA, F.lit("cluster_metadata"))
         .when(F.lit(strategy == "none"), F.lit("strategy_none"))

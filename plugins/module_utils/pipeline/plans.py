@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, safe_name, work_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, entries, gold, silver, spread
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, entries, gold, history, silver, spread
 
 # Entries by (section, evidence or reason).
 Counts = Counter[tuple[str, str | None]]
@@ -92,7 +92,7 @@ def tables(spark: SparkSession, files: Sequence[str], strategy: str, ranking: st
     """Build the plan entries (see `entries.plan_entries`) of all `files`; decisions are kept in memory while they are used."""
     records = bronze.records(spark, files)
     brokers = bronze.brokers(records)
-    partitions = silver.partitions(bronze.partition_records(records), brokers)
+    partitions = history.histories(silver.partitions(bronze.partition_records(records), brokers))
     decisions = gold.decisions(gold.evidence(gold.candidates(partitions, ranking)), strategy).persist()
     try:
         yield entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(records))

@@ -23,7 +23,8 @@ def partitions(partition_records: DataFrame, brokers: DataFrame) -> DataFrame:
     `unanswered`: (broker_id, error) of replicas on unfenced brokers which did not;
     `lost`: (broker_id, broker_state, silent_seconds) of replicas on brokers that are not unfenced;
     `defects`: why its rows cannot be trusted (then there are no survivors: nothing may be concluded from their measurements);
-    `proofs`: the committed offsets, per survivor.
+    `proofs`: the committed offsets, per survivor;
+    `history`: what the metadata log says of it (see `isr_history.rows`), null where it was not read.
     """
     state = first("states")
     checked = partition_records.withColumn("defects", _defects(state)).withColumn(
@@ -52,6 +53,7 @@ def partitions(partition_records: DataFrame, brokers: DataFrame) -> DataFrame:
         ).alias("lost"),
         "defects",
         "proofs",
+        first("histories").alias("history"),
     )
 
 
@@ -144,6 +146,8 @@ def _defects(state: Column) -> Column:
             _defect(
                 any_of("proofs", lambda proof: ~present(_sound_proof(proof, answered))), "a proof row with missing or impossible values"
             ),
+            _defect(F.size("histories") > 1, "more than one history row"),
+            _defect(any_of("histories", lambda row: ~present(_sound_history(row))), "a history row with missing or impossible values"),
         )
     )
 
@@ -211,4 +215,23 @@ def _sound_proof(proof: Column, answered: Column) -> Column:
         & (proof["offset"] > 0)
         & F.array_contains(answered, held_by)
         & (~present(proof["held"]) | (proof["offset"] <= _log(held_by)["log_end_offset"]))
+    )
+
+
+def _sound_history(row: Column) -> Column:
+    """Changes in the order of the log, each with all that it says."""
+    changes = row["changes"]
+    needed = ("offset", "leader", "leader_epoch", "isr", "eligible_leader_replicas", "unclean", "reassigned")
+
+    def whole(change: Column) -> Column:
+        complete = change[needed[0]] >= 0
+        for name in needed[1:]:
+            complete = complete & change[name].isNotNull()
+        return complete & ~any_of(change["isr"], lambda broker: F.coalesce(broker, F.lit(-1)) < 0)
+
+    offsets = F.transform(changes, lambda change: change["offset"])
+    return (
+        ~any_of(changes, lambda change: ~present(whole(change)))
+        & (offsets == F.array_sort(offsets))
+        & (F.coalesce(row["min_insync_replicas"], F.lit(1)) >= 1)
     )

@@ -14,6 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first, listed, plural, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import instant
 
 REASONS = {
     "cluster_metadata": "held: the metadata log elects its own leader, this tool never touches it",
@@ -24,6 +25,7 @@ REASONS = {
     "reassignment_in_progress": "held: a reassignment is under way and a new replica order would replace it; let it complete or cancel it",
     "forked": "held: strategy aggressive would give those offsets up",
     "forked_proven": "held: strategy aggressive would elect the proven branch and give the other up",
+    "contradicted": "held: believe neither before you know why; strategy aggressive would elect it where partitions or partitions_file names it",
     "incomplete": "held: gather the evidence again once everything answers",
     "weak": "held: strategy aggressive would go by length",
     "below_high_watermark": "held: strategy aggressive would elect it where partitions or partitions_file names it",
@@ -32,7 +34,21 @@ REASONS = {
 
 def explanation(leader: Column) -> Column:
     """One text about a partition of gold; `leader` is the broker that it designates (or would), null where there is none."""
-    told = (_defects(), _best(leader), _identical(), _prefixes(), _tails(), _proof(), _beyond(), *_gaps(), _lost(), _waiting(), _held())
+    told = (
+        _defects(),
+        _best(leader),
+        _identical(),
+        _prefixes(),
+        _tails(),
+        _history(),
+        _proof(),
+        _beyond(),
+        *_gaps(),
+        _end(),
+        _lost(),
+        _waiting(),
+        _held(),
+    )
     return F.array_join(F.array_compact(F.array(*told)), "; ")
 
 
@@ -110,6 +126,47 @@ def _proof() -> Column:
     )
 
 
+def _history() -> Column:
+    """What the ISR history says where logs fork."""
+    holders, forked = _brokers("holders"), F.size("tails") > 0
+    resolved = F.format_string(
+        "the ISR history resolves it: since %s left the ISR it has always been smaller than min.insync.replicas (%d), so nothing was committed any "
+        "more, and every committed record is on this branch",
+        holders,
+        F.col("history")["min_insync_replicas"],
+    )
+    contradicted = F.format_string(
+        "the ISR history says that %s would hold every committed record, but what is proven committed is not there", holders
+    )
+    return (
+        F.when(F.col("evidence") == "forked_resolved", resolved)
+        .when(forked & F.col("contradicted"), contradicted)
+        .when(forked & F.col("history_gap").isNotNull(), F.concat(F.lit("the ISR history does not resolve it: "), F.col("history_gap")))
+    )
+
+
+def _end() -> Column:
+    """Since when it is offline, and who was in the ISR last."""
+    past = F.col("history")
+    offline = _told(
+        past["offline_since"].isNotNull(),
+        "it has had no leader since %s, when the ISR was [%s]",
+        instant(past["offline_since"]),
+        listed(past["last_isr"]),
+    )
+    left = F.when(
+        F.size("survivors") > 1,
+        F.format_string(
+            "%s left the ISR last of the survivors, at %s", _brokers_of(F.transform("left_last", lambda row: row["broker_id"])), _left_at()
+        ),
+    )
+    return F.nullif(F.concat_ws(", ", offline, F.when(_left_at().isNotNull(), left)), F.lit(""))
+
+
+def _left_at() -> Column:
+    return instant(first("left_last")["timestamp"])
+
+
 def _beyond() -> Column:
     return _each(
         "beyond",
@@ -147,7 +204,11 @@ def _gaps() -> tuple[Column, ...]:
 
 
 def _brokers(column: str) -> Column:
-    return F.concat(plural(F.size(column), "broker ", "brokers "), listed(F.col(column)))
+    return _brokers_of(F.col(column))
+
+
+def _brokers_of(ids: Column) -> Column:
+    return F.concat(plural(F.size(ids), "broker ", "brokers "), listed(ids))
 
 
 def _lost() -> Column:

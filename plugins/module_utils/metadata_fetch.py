@@ -1,0 +1,172 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The two messages by which the active controller gives its metadata log away: Fetch, and FetchSnapshot for a log whose beginning is gone.
+
+Built from plain data, read back into plain data, like `messages.py`. kafka-python knows no FetchSnapshot, and modules ship no JSON files, so its
+schema stands here (Apache Kafka's FetchSnapshotRequest.json and FetchSnapshotResponse.json).
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, NamedTuple
+
+from kafka.protocol.api_message import ApiMessage, ApiMessageData
+from kafka.protocol.consumer.fetch import FetchRequest
+from kafka.protocol.schemas import StructField
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.messages import error_name
+
+TOPIC, TOPIC_ID, PARTITION = "__cluster_metadata", uuid.UUID(int=1), 0
+# Controllers refuse v12, which names topics; v18 is of no use here.
+FETCH_VERSIONS = (13, 17)
+CONSUMER = -1
+
+
+class _Schema(ApiMessageData):
+    """Makes a message class from the schema given, instead of a JSON file of kafka-python's."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], schema: Any = None, **options: Any) -> Any:
+        if schema is not None:
+            attributes = {**attributes, "_json": schema, "_struct": StructField(schema)}
+        return super().__new__(cls, name, bases, attributes, init=False)
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], schema: Any = None, **options: Any) -> None:
+        super().__init__(name, bases, attributes, **options)
+
+
+def _field(name: str, kind: str, versions: str = "0+", **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, "versions": versions, **more}
+
+
+def _message(kind: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
+    name = f"FetchSnapshot{kind.title()}"
+    return {"apiKey": 59, "type": kind, "name": name, "validVersions": "0-1", "flexibleVersions": "0+", "fields": fields}
+
+
+def _topics(partition_fields: list[dict[str, Any]]) -> dict[str, Any]:
+    partitions = _field("Partitions", "[]PartitionSnapshot", fields=partition_fields)
+    return _field("Topics", "[]TopicSnapshot", fields=[_field("Name", "string"), partitions])
+
+
+_SNAPSHOT_ID = _field("SnapshotId", "SnapshotId", fields=[_field("EndOffset", "int64"), _field("Epoch", "int32")])
+
+
+class FetchSnapshotRequest(
+    ApiMessage,
+    metaclass=_Schema,
+    schema=_message(
+        "request",
+        [
+            _field("ReplicaId", "int32", default="-1"),
+            _field("MaxBytes", "int32", default="0x7fffffff"),
+            _topics([_field("Partition", "int32"), _field("CurrentLeaderEpoch", "int32"), _SNAPSHOT_ID, _field("Position", "int64")]),
+        ],
+    ),
+):
+    """FetchSnapshot, without the fields that only members of the quorum fill in."""
+
+
+class FetchSnapshotResponse(
+    ApiMessage,
+    metaclass=_Schema,
+    schema=_message(
+        "response",
+        [
+            _field("ThrottleTimeMs", "int32"),
+            _field("ErrorCode", "int16"),
+            _topics(
+                [
+                    _field("Index", "int32"),
+                    _field("ErrorCode", "int16"),
+                    _SNAPSHOT_ID,
+                    _field("Size", "int64"),
+                    _field("Position", "int64"),
+                    _field("UnalignedRecords", "records"),
+                ]
+            ),
+        ],
+    ),
+):
+    """The answer; tagged fields that are not listed are skipped."""
+
+
+class Snapshot(NamedTuple):
+    """Which snapshot stands for the beginning of the log: all of it below `end_offset`, whose last record has this leader epoch."""
+
+    end_offset: int
+    epoch: int
+
+
+class Piece(NamedTuple):
+    """Bytes of the log or of a snapshot. `error`: Kafka's name. `end`: the log's high watermark, or the snapshot's size in bytes.
+
+    `snapshot`: in place of a beginning that the log no longer has.
+    """
+
+    error: str | None
+    end: int
+    records: bytes
+    snapshot: Snapshot | None = None
+
+
+def fetch(offset: int, last_epoch: int, leader_epoch: int, max_bytes: int) -> FetchRequest:
+    """The log from `offset` on; `last_epoch` is that of the record before it, `leader_epoch` the quorum's. -1 is refused in all of these fields."""
+    kind = FetchRequest.FetchTopic
+    partition = kind.FetchPartition(
+        partition=PARTITION,
+        current_leader_epoch=leader_epoch,
+        fetch_offset=offset,
+        last_fetched_epoch=last_epoch,
+        log_start_offset=0,
+        partition_max_bytes=max_bytes,
+    )
+    lowest, highest = FETCH_VERSIONS
+    return FetchRequest(
+        replica_id=CONSUMER,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=max_bytes,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        topics=[kind(topic_id=TOPIC_ID, partitions=[partition])],
+        forgotten_topics_data=[],
+        rack_id="",
+        min_version=lowest,
+        max_version=highest,
+    )
+
+
+def read_fetched(answer: Any) -> Piece:
+    """What came of `fetch`. A log that does not contain the asked offset with the asked epoch answers DIVERGING_EPOCH."""
+    if answer.error_code or not answer.responses:
+        return Piece(error_name(answer.error_code) or "NO_ANSWER", -1, b"")
+    row = answer.responses[0].partitions[0]
+    diverging, snapshot = row.diverging_epoch, row.snapshot_id
+    known = None if snapshot is None or snapshot.end_offset < 0 else Snapshot(snapshot.end_offset, snapshot.epoch)
+    error = error_name(row.error_code)
+    if error is None and known is None and diverging is not None and diverging.epoch >= 0:
+        error = "DIVERGING_EPOCH"
+    return Piece(error, row.high_watermark, bytes(row.records or b""), known)
+
+
+def fetch_snapshot(snapshot: Snapshot, position: int, leader_epoch: int, max_bytes: int) -> FetchSnapshotRequest:
+    """The snapshot's bytes from `position` on."""
+    kind = FetchSnapshotRequest.TopicSnapshot
+    partition = kind.PartitionSnapshot(
+        partition=PARTITION,
+        current_leader_epoch=leader_epoch,
+        snapshot_id=kind.PartitionSnapshot.SnapshotId(end_offset=snapshot.end_offset, epoch=snapshot.epoch),
+        position=position,
+    )
+    return FetchSnapshotRequest(replica_id=CONSUMER, max_bytes=max_bytes, topics=[kind(name=TOPIC, partitions=[partition])])
+
+
+def read_snapshot(answer: Any) -> Piece:
+    """What came of `fetch_snapshot`."""
+    if answer.error_code or not answer.topics:
+        return Piece(error_name(answer.error_code) or "NO_ANSWER", -1, b"")
+    row = answer.topics[0].partitions[0]
+    return Piece(error_name(row.error_code), row.size, bytes(row.unaligned_records or b""))

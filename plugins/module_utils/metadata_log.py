@@ -1,0 +1,136 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The metadata log of the active controller, read from its beginning to its high watermark, within limits of bytes and time.
+
+A log whose beginning was deleted begins with a snapshot: what every partition was at that point, and no longer how it came to that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+from kafka.errors import KafkaError
+from kafka.record import MemoryRecords
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_fetch
+
+# Controllers keep 100 MB of log (metadata.max.retention.bytes) and one snapshot, unless they are told otherwise.
+LIMIT_BYTES = 256 << 20
+REQUEST_BYTES = 8 << 20
+
+
+class Controllers(Protocol):
+    """What is needed of `controllers.Controllers`."""
+
+    def active(self) -> tuple[Any, Any]: ...
+    def ask(self, node: Any, make: Callable[[], Any]) -> Any: ...
+
+
+class Entry(NamedTuple):
+    """One record: where it stands in the log, when it was written (milliseconds since 1970, None: before the snapshot was taken), its bytes."""
+
+    offset: int
+    timestamp: int | None
+    value: bytes
+
+
+class MetadataLog:
+    """Iterate over it once; afterwards `cut` says why it could not be read to its end (None: it was), `bytes` and `seconds` what it cost.
+
+    `snapshot`: whether it begins with one.
+    """
+
+    def __init__(self, controllers: Controllers, limit_seconds: float, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._controllers = controllers
+        self._limit_seconds, self._limit_bytes = limit_seconds, limit_bytes
+        self._began = time.monotonic()
+        self.cut: str | None = None
+        self.bytes = 0
+        self.snapshot = False
+
+    @property
+    def seconds(self) -> float:
+        """Since reading began."""
+        return time.monotonic() - self._began
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield what was committed. ClusterError where no active controller answers."""
+        node, quorum = self._controllers.active()
+        epoch = quorum.topics[0].partitions[0].leader_epoch
+        offset = last_epoch = 0
+        piece = self._fetch(node, offset, last_epoch, epoch)
+        if piece.snapshot is not None:
+            self.snapshot = True
+            yield from self._snapshot(node, piece.snapshot, epoch)
+            offset, last_epoch = piece.snapshot
+            piece = self._fetch(node, offset, last_epoch, epoch)
+        end = piece.end
+        while self.cut is None:
+            if piece.error or piece.snapshot is not None:
+                self.cut = f"the active controller answers {piece.error or 'that the beginning was deleted meanwhile'} at offset {offset}"
+                return
+            before = offset
+            for batch in self._batches(piece.records):
+                if offset < end:
+                    yield from self._entries(batch)
+                    offset, last_epoch = batch.next_offset, batch.leader_epoch
+            if offset >= end:
+                return
+            if self.cut is None and offset == before:
+                self.cut = f"the active controller gives nothing at offset {offset} of {end}"
+            if self._within_limits(f"offset {offset} of {end}"):
+                piece = self._fetch(node, offset, last_epoch, epoch)
+
+    def _fetch(self, node: Any, offset: int, last_epoch: int, epoch: int) -> metadata_fetch.Piece:
+        return self._ask(node, metadata_fetch.read_fetched, lambda: metadata_fetch.fetch(offset, last_epoch, epoch, REQUEST_BYTES))
+
+    def _ask(self, node: Any, read: Callable[[Any], metadata_fetch.Piece], make: Callable[[], Any]) -> metadata_fetch.Piece:
+        piece = read(self._controllers.ask(node, make))
+        self.bytes += len(piece.records)
+        return piece
+
+    def _snapshot(self, node: Any, snapshot: metadata_fetch.Snapshot, epoch: int) -> Iterator[Entry]:
+        data, size = bytearray(), 1
+        while len(data) < size and self._within_limits(f"byte {len(data)} of the snapshot"):
+            place = len(data)
+            piece = self._ask(
+                node,
+                metadata_fetch.read_snapshot,
+                lambda: metadata_fetch.fetch_snapshot(snapshot, place, epoch, REQUEST_BYTES),  # noqa: B023
+            )
+            if piece.error or not piece.records:
+                self.cut = f"the active controller answers {piece.error or 'nothing'} at byte {place} of its snapshot"
+                return
+            data += piece.records
+            size = piece.end
+        for batch in self._batches(bytes(data)):
+            for entry in self._entries(batch):
+                yield Entry(snapshot.end_offset - 1, None, entry.value)
+
+    def _batches(self, data: bytes) -> Iterator[Any]:
+        """The whole batches in `data`: the last one may be cut off by the size of the answer."""
+        batches = MemoryRecords(data)
+        try:
+            while batches.has_next():
+                yield batches.next_batch()
+        except (KafkaError, ValueError, IndexError) as error:
+            self.cut = f"a batch cannot be read: {error or type(error).__name__}"
+
+    def _entries(self, batch: Any) -> Iterator[Entry]:
+        if batch.is_control_batch:
+            return
+        try:
+            for record in batch:
+                yield Entry(record.offset, record.timestamp, bytes(record.value or b""))
+        except (KafkaError, ValueError, IndexError, RuntimeError) as error:
+            self.cut = f"the batch at offset {batch.base_offset} cannot be read: {error or type(error).__name__}"
+
+    def _within_limits(self, place: str) -> bool:
+        if self.cut is None and self.bytes >= self._limit_bytes:
+            self.cut = f"the limit of {self._limit_bytes >> 20} MiB was reached at {place}"
+        if self.cut is None and self.seconds >= self._limit_seconds:
+            self.cut = f"the limit of {self._limit_seconds:g} s was reached at {place}"
+        return self.cut is None
