@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, reachability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, brokers, reachability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, Asking, ClusterError, words
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages, permissions
 
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
 HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
@@ -80,7 +80,13 @@ class Cluster(Asking):
             raise
         except errors.KafkaError as error:
             limit = self._connection.request_timeout
-            raise ClusterError(f"no broker answered {make().name} within {limit:g} s: {words(error)}") from error
+            raise ClusterError(f"no broker answered {make().name} within {limit:g} s: {self._why(error)}") from error
+
+    def _why(self, error: Exception) -> str:
+        """A broker that hangs has taken its time already. One that refuses is looked at: it may have been advertised by a wrong name."""
+        if isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError)):
+            return words(error)
+        return reachability.reasons(self._connection, [f"{node.host}:{node.port}" for node in self._nodes if not node.fenced], error)
 
     def unreachable_rows(self) -> list[dict[str, Any]]:
         """What modules return as `unreachable_brokers`: `broker_id` and `reason`, sorted by id."""
@@ -142,6 +148,10 @@ class Cluster(Asking):
             # Nothing from that partition on: one row of the topic tells a missing partition from a missing topic.
             found += messages.read_topic_partitions(self._ask(lambda: messages.describe_topic_partitions([min(keys)[0]], None, 1)))
         return found
+
+    def permissions(self, topics: Collection[str] | None) -> acls.Held:
+        """What this client may do here; see `permissions.probe`."""
+        return permissions.probe(self._ask, topics)
 
     def reassigning(self) -> set[TopicPartition]:
         """The partitions that have a reassignment under way."""

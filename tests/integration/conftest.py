@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from integration import damaged
+from integration import damaged, secured
 from integration.breaking import delete_topics
 from integration.spark import connect_server
 from integration.support import Operator
@@ -64,3 +64,10 @@ def west(small: KafkaCluster, spark_remote: str, tmp_path: Path) -> Operator:
     small.heal()
     delete_topics(small, {state.topic for state in small.describe()})
     return Operator(small, tmp_path, spark_remote)
+
+
+@pytest.fixture(scope="session")
+def fortress(tmp_path_factory: pytest.TempPathFactory) -> Iterator[secured.Fortress]:
+    """The cluster fortress: TLS, every login, ACLs. Broker 1 is lost, and with it the leaders of `secured.TOPICS`."""
+    with secured.fortress(tmp_path_factory.mktemp("fortress")) as running:
+        yield running

@@ -99,18 +99,27 @@ class Operator:
     """Somebody who works on one cluster through the modules, with one workdir. Every method fails the test when its module fails.
 
     `name`: what the inventory calls the cluster. Files go by that name, so one cluster under several names is planned as several.
+    `login`: connection options of every module, where they are not those of the rig's own plaintext listener.
     """
 
-    def __init__(self, cluster: KafkaCluster, workdir: Path, spark_remote: str | None = None, name: str | None = None) -> None:
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        workdir: Path,
+        spark_remote: str | None = None,
+        name: str | None = None,
+        login: Mapping[str, Any] | None = None,
+    ) -> None:
         self.cluster = cluster
         self.workdir = workdir
         self.spark_remote = spark_remote
         self.name = name or cluster.name
+        self._login = login
 
     @property
     def connection(self) -> dict[str, Any]:
         """Connection options of every module."""
-        return {"bootstrap_servers": self.cluster.bootstrap_servers.split(",")}
+        return dict(self._login or {"bootstrap_servers": self.cluster.bootstrap_servers.split(",")})
 
     def files(self, run_id: str) -> dict[str, Any]:
         """The options that name this cluster's files."""
@@ -171,7 +180,8 @@ class Operator:
     def inventory(self, **others: Mapping[str, str]) -> Path:
         """An inventory of this cluster, and of `others` (host variables by name)."""
         path = self.workdir / "inventory.yml"
-        write_inventory(path, inventory({self.name: host_vars(self.cluster), **others}))
+        own = {f"kafka_{option}": value for option, value in self._login.items()} if self._login else host_vars(self.cluster)
+        write_inventory(path, inventory({self.name: own, **others}))
         return path
 
     def play(self, playbook: str, run_id: str, *options: str, inventory_file: Path | None = None, **variables: Any) -> Played:

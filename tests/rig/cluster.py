@@ -45,6 +45,10 @@ class KafkaCluster(Nodes):
         """Controller listeners, comma-separated."""
         return ",".join(node.address for node in self.controllers.values())
 
+    def servers(self, listener: str) -> str:
+        """An additional listener of all brokers, or of all controllers, comma-separated."""
+        return ",".join(f"{config.HOST}:{node.more_ports[listener]}" for node in self.nodes.values() if listener in node.more_ports)
+
     def start(self) -> Self:
         """Start all nodes and wait until every broker is unfenced."""
         began = time.monotonic()

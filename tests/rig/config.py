@@ -1,10 +1,10 @@
 """server.properties of the nodes of a cluster, made for many clusters and many small partitions on one machine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from rig.listeners import ListenerSecurity
+from rig.listeners import BrokerListener, ListenerSecurity
 
 HOST = "127.0.0.1"
 CLIENT, REPLICATION, CONTROLLER = "CLIENT", "REPLICATION", "CONTROLLER"
@@ -45,6 +45,7 @@ class Node:
     port: int  # client listener of a broker, controller listener of a controller
     replication_port: int | None = None
     rack: str | None = None
+    more_ports: Mapping[str, int] = field(default_factory=dict)  # of additional listeners, by name
 
     @property
     def name(self) -> str:
@@ -80,6 +81,7 @@ def broker_properties(
     brokers: int,
     session_timeout: float,
     security: ListenerSecurity,
+    more: Mapping[str, BrokerListener],
     overrides: Mapping[str, object],
 ) -> dict[str, object]:
     replication_factor = min(3, brokers)
@@ -88,28 +90,49 @@ def broker_properties(
         **BROKER,
         **_identity(node, controllers, session_timeout),
         "process.roles": "broker",
-        "listeners": f"{CLIENT}://{node.address},{REPLICATION}://{HOST}:{node.replication_port}",
+        "listeners": _listeners(node, node.address),
         "inter.broker.listener.name": REPLICATION,
-        "listener.security.protocol.map": f"{CLIENT}:{security.protocol},{REPLICATION}:PLAINTEXT,{CONTROLLER}:PLAINTEXT",
+        "listener.security.protocol.map": ",".join(
+            [f"{CLIENT}:{security.protocol}", f"{REPLICATION}:PLAINTEXT", f"{CONTROLLER}:PLAINTEXT", *_protocols(more)]
+        ),
         "offsets.topic.replication.factor": replication_factor,
         "transaction.state.log.replication.factor": replication_factor,
         **security.broker_properties(CLIENT),
+        **_properties(more),
         **overrides,
     }
     return properties if node.rack is None else {**properties, "broker.rack": node.rack}
 
 
 def controller_properties(
-    node: Node, controllers: list[Node], session_timeout: float, overrides: Mapping[str, object]
+    node: Node, controllers: list[Node], session_timeout: float, more: Mapping[str, BrokerListener], overrides: Mapping[str, object]
 ) -> dict[str, object]:
     return {
         **COMMON,
         **_identity(node, controllers, session_timeout),
         "process.roles": "controller",
-        "listeners": f"{CONTROLLER}://{node.address}",
-        "listener.security.protocol.map": f"{CONTROLLER}:PLAINTEXT",
+        "listeners": ",".join([f"{CONTROLLER}://{node.address}", *_addresses(node)]),
+        "controller.listener.names": ",".join([CONTROLLER, *more]),
+        "listener.security.protocol.map": ",".join([f"{CONTROLLER}:PLAINTEXT", *_protocols(more)]),
+        **_properties(more),
         **overrides,
     }
+
+
+def _listeners(node: Node, client_address: str) -> str:
+    return ",".join([f"{CLIENT}://{client_address}", f"{REPLICATION}://{HOST}:{node.replication_port}", *_addresses(node)])
+
+
+def _addresses(node: Node) -> list[str]:
+    return [f"{name}://{HOST}:{port}" for name, port in node.more_ports.items()]
+
+
+def _protocols(listeners: Mapping[str, BrokerListener]) -> list[str]:
+    return [f"{name}:{listener.protocol}" for name, listener in listeners.items()]
+
+
+def _properties(listeners: Mapping[str, BrokerListener]) -> dict[str, str]:
+    return {key: value for name, listener in listeners.items() for key, value in listener.broker_properties(name).items()}
 
 
 def _identity(node: Node, controllers: list[Node], session_timeout: float) -> dict[str, object]:

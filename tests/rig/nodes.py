@@ -12,7 +12,7 @@ from rig import class_archive, config, jars, java, storage
 from rig.config import Node
 from rig.errors import RigError
 from rig.hold import Hold
-from rig.listeners import ListenerSecurity, Plaintext
+from rig.listeners import BrokerListener, ListenerSecurity, Plaintext
 from rig.ports import PortBlock
 from rig.process import Processes
 
@@ -33,6 +33,9 @@ class Settings:
     session_timeout  seconds until a silent broker is fenced
     elr              eligible leader replicas on or off; None is the release's default
     racks            one per broker
+    listeners        more listeners of every broker, by name (see rig.secured); controller_listeners of every controller, by other names
+    scram            passwords by user, for SASL's SCRAM mechanisms
+    jvm_options      of every node
     request_log      the controllers' server.log has every request that they answer, in JSON
     keep             leave the cluster's directory (see rig.storage.base_directory) behind
     """
@@ -47,6 +50,10 @@ class Settings:
     elr: bool | None = None
     racks: Sequence[str] | None = None
     security: ListenerSecurity = dataclasses.field(default_factory=Plaintext)
+    listeners: Mapping[str, BrokerListener] = dataclasses.field(default_factory=dict)
+    controller_listeners: Mapping[str, BrokerListener] = dataclasses.field(default_factory=dict)
+    scram: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    jvm_options: Sequence[str] = ()
     request_log: bool = False
     keep: bool = False
 
@@ -67,7 +74,13 @@ class Nodes:
         self.held: dict[int, Hold] = {}
         self.brokers = {node_id: self._broker(node_id) for node_id in range(1, settings.brokers + 1)}
         self.controllers = {
-            node_id: Node(node_id, "controller", self.directory / f"controller-{node_id}", self._ports.take())
+            node_id: Node(
+                node_id,
+                "controller",
+                self.directory / f"controller-{node_id}",
+                self._ports.take(),
+                more_ports={name: self._ports.take() for name in settings.controller_listeners},
+            )
             for node_id in range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + settings.controllers)
         }
         self.nodes = self.controllers | self.brokers
@@ -92,7 +105,7 @@ class Nodes:
             self._write_properties(node)
         elr = self.settings.elr
         features = [] if elr is None else [f"eligible.leader.replicas.version={int(elr)}"]
-        storage.format_nodes(self.libs, self.cluster_id, list(self.nodes.values()), features)
+        storage.format_nodes(self.libs, self.cluster_id, list(self.nodes.values()), features, self.settings.scram)
         self._processes = Processes(keep_open=[self._ports.lock_fd], remove=[] if self.settings.keep else [self.directory])
         self.say(f"starting Kafka {self.settings.version}: {len(self.controllers)} controllers, {len(self.brokers)} brokers")
         self.start_node(*self.nodes)
@@ -134,7 +147,7 @@ class Nodes:
 
     def start_node(self, *node_ids: int) -> None:
         """Start brokers or controllers with the storage they have. Does not wait until they are of use."""
-        jvm_options = [f"-Xms{self.settings.heap}", f"-Xmx{self.settings.heap}", *JVM_OPTIONS]
+        jvm_options = [f"-Xms{self.settings.heap}", f"-Xmx{self.settings.heap}", *JVM_OPTIONS, *self.settings.jvm_options]
         for node_id in node_ids:
             node = self.nodes[node_id]
             loggers = {"kafka.request.logger": "debug"} if self.settings.request_log and node.role == "controller" else {}
@@ -197,12 +210,15 @@ class Nodes:
         racks = self.settings.racks
         directory = self.directory / f"broker-{node_id}"
         rack = racks[node_id - 1] if racks else None
-        return Node(node_id, "broker", directory, port=self._ports.take(), replication_port=self._ports.take(), rack=rack)
+        more_ports = {name: self._ports.take() for name in self.settings.listeners}
+        return Node(node_id, "broker", directory, self._ports.take(), self._ports.take(), rack, more_ports)
 
     def _write_properties(self, node: Node) -> None:
         controllers, settings = list(self.controllers.values()), self.settings
         if node.role == "controller":
-            properties = config.controller_properties(node, controllers, self.session_timeout, settings.properties)
+            properties = config.controller_properties(
+                node, controllers, self.session_timeout, settings.controller_listeners, settings.properties
+            )
         else:
             properties = config.broker_properties(
                 node,
@@ -210,6 +226,7 @@ class Nodes:
                 brokers=len(self.brokers),
                 session_timeout=self.session_timeout,
                 security=settings.security,
+                more=settings.listeners,
                 overrides=settings.properties,
             )
         config.write(node.properties_file, properties)

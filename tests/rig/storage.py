@@ -7,12 +7,13 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rig import java
 from rig.config import Node
 from rig.errors import RigError
+from rig.secured import SCRAM_MECHANISMS
 
 FORMAT_SECONDS = 60
 MEMORY = Path("/dev/shm")
@@ -37,14 +38,17 @@ def random_id() -> str:
     return text
 
 
-def format_nodes(libs: Path, cluster_id: str, nodes: Sequence[Node], features: Sequence[str]) -> None:
-    """Format the storage of all nodes; `features` are "name=level" overrides of the release's defaults.
+def format_nodes(libs: Path, cluster_id: str, nodes: Sequence[Node], features: Sequence[str], scram: Mapping[str, str]) -> None:
+    """Format the storage of all nodes; `features` are "name=level" overrides of the release's defaults, `scram` passwords by user.
 
     Kafka's StorageTool formats the first node. The others get a copy, which differs in nothing but node id and directory id:
     one JVM instead of one for each node.
     """
     first, *others = nodes
     options = [word for feature in features for word in ("--feature", feature)]
+    for user, password in scram.items():
+        for mechanism in SCRAM_MECHANISMS:
+            options += ["--add-scram", f"{mechanism}=[name={user},password={password}]"]
     with tempfile.TemporaryDirectory() as scratch:
         jvm_options = [
             "-XX:TieredStopAtLevel=1",

@@ -1,0 +1,118 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which permissions (ACLs) a recovery would miss on a cluster."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_permission_info
+short_description: Find the permissions that a recovery would miss
+version_added: 0.2.0
+author: StreamOps (@streamops)
+description:
+  - Asks a cluster what this client may do there, and names each ACL that a recovery needs and the client lacks, before anything is tried.
+  - Reads the authorized operations that brokers report (KIP-430). Changes nothing, and creates nothing.
+  - Names as few ACLs as possible. READ and ALTER, for example, include DESCRIBE on the same resource.
+  - A cluster without an authorizer misses nothing.
+options:
+  elect:
+    description: Whether the recovery is to elect leaders, which needs more than looking.
+    type: bool
+    default: false
+extends_documentation_fragment:
+  - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.partitions
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Look for missing permissions before a recovery
+  streamops.kafka_recovery.kafka_permission_info:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    elect: true
+  register: permissions
+
+- name: Show how to grant them
+  ansible.builtin.debug:
+    msg: "{{ permissions.missing | map(attribute='remedy') }}"
+"""
+
+RETURN = r"""
+missing:
+  description:
+    - The ACLs to add, those that are needed first. Without the others the recovery works and knows less.
+    - RV(missing[].name) is C(*) where it has to hold for all topics or groups, because what is hidden may have lost its leader, too.
+    - RV(missing[].remedy) is the command that adds it. It says C(PRINCIPAL) where only the brokers know what they call this client.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - operation: READ
+      resource_type: TOPIC
+      name: "*"
+      stage: gather
+      required: true
+      purpose: the last batches of survivors' logs
+      remedy: kafka-acls.sh --bootstrap-server broker-1.example.com:9093 --command-config ADMIN.properties --add
+        --allow-principal User:recovery --operation Read --topic '*'
+unknown:
+  description: Operations that were to be checked, and of which the cluster does not say whether they are granted.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+"""
+
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
+
+
+def permission_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params = module.params
+    wanted = requested(params["partitions"], params["partitions_file"])
+    stages = [acls.GATHER]
+    if params["controller_bootstrap_servers"]:
+        stages.append(acls.ISR_HISTORY)
+    if params["elect"]:
+        stages.append(acls.ELECT)
+    held = cluster.permissions(None if wanted is None else {topic for topic, _ in wanted})
+    return {
+        "changed": False,
+        "missing": [_row(row, params) for row in sorted(acls.missing(held, stages), key=lambda row: not row.need.required)],
+        "unknown": [need._asdict() for need in acls.unknown(held, stages)],
+    }
+
+
+def _row(row: acls.Missing, params: dict[str, Any]) -> dict[str, Any]:
+    secured = params["security_protocol"] != "PLAINTEXT"
+    # Whom a certificate or a token stands for is decided by the brokers' own rules.
+    principal = params["sasl_username"] if params["sasl_mechanism"] in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512") else None
+    return {**row.need._asdict(), "name": row.name, "remedy": acls.remedy(row, principal, params["bootstrap_servers"][0], secured)}
+
+
+def main() -> None:
+    """Run the module."""
+    module = KafkaModule(
+        {**partition_arguments(), "elect": {"type": "bool", "default": False}},
+        mutually_exclusive=[("partitions", "partitions_file")],
+    )
+    module.run(permission_info)
+
+
+if __name__ == "__main__":
+    main()

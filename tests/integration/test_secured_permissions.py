@@ -1,0 +1,153 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The least ACLs: with exactly these a recovery works from end to end, and without any of them it is named before anything happens."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import TopicPartition as Committed
+from confluent_kafka.admin import AdminClient
+from integration.requestlog import RequestLog
+from integration.secured import ALTER, DESCRIBE, GROUPS, READ, SURVIVORS, TO_PLAN, TO_RECOVER, Fortress
+from integration.support import Operator, by_partition, failure, run_module
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS, Connection
+from rig import java
+from rig.acls import CLUSTER, Acl
+
+ORDERS = [{"topic": "orders", "partition": 0}]
+LOGIN = "SCRAM-SHA-512"
+
+
+@pytest.fixture
+def operator(fortress: Fortress, spark_remote: str, tmp_path: Path) -> Operator:
+    """Somebody who logs in."""
+    return Operator(fortress.cluster, tmp_path, spark_remote, login=fortress.login(LOGIN))
+
+
+def missing(operator: Operator, **params: Any) -> list[Acl]:
+    rows = operator.ask("kafka_permission_info", **params)["missing"]
+    return [Acl(row["operation"], row["resource_type"], row["name"]) for row in rows]
+
+
+@pytest.mark.parametrize("left_out", TO_RECOVER, ids=lambda acl: f"{acl.operation}-{acl.resource_type}")
+@pytest.mark.parametrize("partitions", [None, ORDERS], ids=["all", "named"])
+def test_the_one_that_is_left_out_is_named(fortress: Fortress, operator: Operator, left_out: Acl, partitions: Any) -> None:
+    fortress.grant(acl for acl in TO_RECOVER if acl != left_out)
+    named = Acl("READ", "TOPIC", "orders") if partitions and left_out == READ else left_out
+    assert missing(operator, elect=True, partitions=partitions) == [named]
+
+
+def test_nothing_is_missing_where_all_are_granted(fortress: Fortress, operator: Operator) -> None:
+    fortress.grant(TO_RECOVER)
+    assert operator.ask("kafka_permission_info", elect=True, partitions=None)["missing"] == []
+    fortress.grant(TO_PLAN)
+    assert missing(operator) == []
+    assert missing(operator, elect=True) == [ALTER]
+    assert missing(Operator(fortress.cluster, operator.workdir), elect=True) == [], "who may do everything"
+
+
+def test_topics_that_are_hidden_count_unless_others_are_named(fortress: Fortress, operator: Operator) -> None:
+    fortress.grant([DESCRIBE, GROUPS, Acl("READ", "TOPIC", "orders")])
+    assert missing(operator) == [Acl("DESCRIBE", "TOPIC", "*")]
+    assert missing(operator, partitions=ORDERS) == []
+    assert missing(operator, partitions=[*ORDERS, {"topic": "payments", "partition": 0}]) == [Acl("READ", "TOPIC", "payments")]
+    fortress.grant([DESCRIBE, GROUPS, Acl("DESCRIBE", "TOPIC", "*"), Acl("READ", "TOPIC", "orders")])
+    assert missing(operator) == [Acl("READ", "TOPIC", "invoices"), Acl("READ", "TOPIC", "payments")]
+
+
+def test_the_metadata_log_takes_one_more(fortress: Fortress, operator: Operator) -> None:
+    controllers = fortress.cluster.servers("CONTROLLER_SASL").split(",")
+    fortress.grant(TO_PLAN)
+    assert missing(operator, controller_bootstrap_servers=controllers) == [Acl("CLUSTER_ACTION", "CLUSTER", CLUSTER)]
+    fortress.grant([*TO_PLAN, Acl("CLUSTER_ACTION", "CLUSTER", CLUSTER)])
+    assert missing(operator, controller_bootstrap_servers=controllers) == []
+
+
+def test_the_remedy_works_as_it_is_printed(fortress: Fortress, operator: Operator, tmp_path: Path) -> None:
+    fortress.grant([])
+    rows = operator.ask("kafka_permission_info", elect=True)["missing"]
+    assert [row["required"] for row in rows] == [True, True, False]
+    admin = tmp_path / "ADMIN.properties"
+    admin.write_text("".join(f"{key}={value}\n" for key, value in fortress.cluster.settings.security.java().items()))
+    for row in rows:
+        script, *words = shlex.split(row["remedy"])
+        assert script == "kafka-acls.sh"
+        words[words.index("--bootstrap-server") + 1] = fortress.cluster.brokers[2].address  # where an administrator gets in here
+        argv = java.command(fortress.cluster.libs, "org.apache.kafka.tools.AclCommand", *words, jvm_options=["-XX:TieredStopAtLevel=1"])
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done
+    operator.cluster.wait_until(lambda: str(missing(operator, elect=True) or ""), "still missing", 30)
+
+
+def test_what_goes_wrong_without_each(fortress: Fortress, operator: Operator) -> None:
+    fortress.grant([READ, GROUPS])
+    assert "grant DESCRIBE on the cluster" in failure("kafka_partition_info", operator.connection)
+
+    fortress.grant([DESCRIBE, Acl("DESCRIBE", "TOPIC", "*")])
+    operator.snapshot("1", ["orders"], duration=1)
+    rows = [json.loads(line) for line in operator.path("landing", "1").read_text().splitlines()]
+    replicas = {row["broker_id"]: row["error"] for row in rows if row["kind"] == "replica"}
+    assert {replicas[broker] for broker in SURVIVORS} == {"TOPIC_AUTHORIZATION_FAILED"}
+
+    fortress.grant(TO_PLAN)
+    plan = operator.snapshot_and_plan("2", ["orders"])
+    before = operator.states("orders")
+    assert [row["designatedLeader"] for row in plan["partitions"]] == [2]
+    params = {
+        **operator.connection,
+        **operator.files("2"),
+        "plan": str(operator.path("plans", "2")),
+        "allow_data_loss": True,
+        "duration": 1,
+    }
+    answer = run_module("kafka_designated_election", params)
+    assert "CLUSTER_AUTHORIZATION_FAILED" in answer.msg
+    assert operator.states("orders") == before
+
+
+def test_committed_offsets_are_seen_with_describe_on_groups(fortress: Fortress) -> None:
+    admin = AdminClient({"bootstrap.servers": fortress.cluster.bootstrap_servers, "log_level": 2})
+    request = ConsumerGroupTopicPartitions("billing", [Committed("orders", 0, 20, leader_epoch=0)])
+    for future in admin.alter_consumer_group_offsets([request]).values():
+        future.result()
+    options = {name: spec.get("default") for name, spec in CONNECTION_ARGUMENTS.items()} | fortress.login(LOGIN)
+    for acls, found in (
+        (TO_PLAN, [("billing", ("orders", 0), 20, 0)]),
+        ((DESCRIBE, READ), []),
+        ((ALTER, READ, GROUPS), [("billing", ("orders", 0), 20, 0)]),
+    ):
+        fortress.grant(acls)
+        with Cluster(Connection.from_params(options)) as cluster:
+            assert cluster.committed_offsets({("orders", 0)}) == found
+
+
+def test_before_anything_happens_the_playbook_names_what_is_missing(fortress: Fortress, operator: Operator) -> None:
+    fortress.grant(TO_PLAN)
+    log = RequestLog(fortress.cluster)
+    played = operator.play("recover", "1", allow_data_loss=True)
+    assert played.returncode != 0, played
+    assert "--add --allow-principal User:recovery --operation Alter --cluster" in played.stdout
+    assert not (operator.workdir / "landing").exists()
+    assert log.written() == {}
+
+
+def test_with_exactly_these_it_works_from_end_to_end(fortress: Fortress, operator: Operator) -> None:
+    fortress.grant(TO_RECOVER)
+    before = operator.states("orders")
+    results = operator.recover("1", ["orders"])
+    assert {(row["outcome"], row["leader"]) for row in results.values()} == {("elected", 2)}
+    after = operator.states("orders")
+    assert {key: state.replicas for key, state in after.items()} == {key: state.replicas for key, state in before.items()}
+    found = operator.ask("kafka_partition_info", partitions_file=str(operator.path("results", "1")))
+    assert found["count"] == 0
+    assert by_partition(operator.read("results", "1")["partitions"])["orders", 0]["outcome"] == "elected"

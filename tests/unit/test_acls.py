@@ -1,0 +1,113 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ACLs: as few as possible are named, none that is not needed, and each with a command that a shell reads back as it was meant."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls import (
+    ELECT,
+    GATHER,
+    IMPLY_DESCRIBE,
+    ISR_HISTORY,
+    NEEDS,
+    Held,
+    Missing,
+    missing,
+    remedy,
+    unknown,
+)
+
+READS = frozenset({"READ", "DESCRIBE"})
+SEES = frozenset({"DESCRIBE"})
+NOTHING: frozenset[str] = frozenset()
+EVERYTHING = frozenset({"READ", "DESCRIBE", "ALTER", "CLUSTER_ACTION"})
+
+
+def named(held: Held, *stages: str) -> list[tuple[str, str, str]]:
+    return [(row.need.operation, row.need.resource_type, row.name) for row in missing(held, stages)]
+
+
+def held(**changes: Any) -> Held:
+    whole: dict[str, Any] = {
+        "cluster": EVERYTHING,
+        "topics": {"a": READS, "b": READS},
+        "reading": {"a"},
+        "any_topic": True,
+        "any_group": True,
+    }
+    return Held(**{**whole, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, []),
+        ({"cluster": NOTHING}, [("CLUSTER_ACTION", "CLUSTER", "kafka-cluster"), ("ALTER", "CLUSTER", "kafka-cluster")]),
+        ({"cluster": frozenset({"DESCRIBE", "CLUSTER_ACTION"})}, [("ALTER", "CLUSTER", "kafka-cluster")]),
+        ({"topics": {"a": SEES, "b": SEES}}, [("READ", "TOPIC", "a")]),
+        ({"topics": {"a": NOTHING, "b": READS}, "any_topic": None}, [("READ", "TOPIC", "a")]),
+        ({"topics": {"c": NOTHING}, "reading": set(), "any_topic": None}, [("READ", "TOPIC", "c")]),
+        ({"topics": {"a": READS}, "any_topic": False}, [("DESCRIBE", "TOPIC", "*")]),
+        ({"topics": {}, "reading": set(), "any_topic": False}, [("READ", "TOPIC", "*")]),
+        ({"topics": {}, "reading": set()}, []),
+        ({"any_group": False}, [("DESCRIBE", "GROUP", "*")]),
+        ({"cluster": None, "topics": {"a": None}}, []),
+    ],
+)
+def test_what_is_missing(changes: dict[str, Any], expected: list[tuple[str, str, str]]) -> None:
+    assert named(held(**changes), GATHER, ISR_HISTORY, ELECT) == expected
+
+
+def test_looking_takes_less_than_electing() -> None:
+    assert named(held(cluster=NOTHING), GATHER) == [("DESCRIBE", "CLUSTER", "kafka-cluster")]
+    assert named(held(cluster=SEES), GATHER) == []
+
+
+def test_what_brokers_do_not_tell_is_not_called_missing_but_unknown() -> None:
+    rows = unknown(held(cluster=None, topics={"a": None, "b": READS}), [GATHER])
+    assert [(row.operation, row.resource_type) for row in rows] == [("DESCRIBE", "CLUSTER"), ("DESCRIBE", "TOPIC"), ("READ", "TOPIC")]
+    assert unknown(held(), [GATHER, ELECT]) == []
+
+
+OPERATIONS = st.frozensets(st.sampled_from(sorted(EVERYTHING))).map(lambda found: found | SEES if found & set(IMPLY_DESCRIBE) else found)
+TOPICS = st.dictionaries(st.sampled_from(["a", "b", "c"]), OPERATIONS)
+
+
+@given(
+    cluster=OPERATIONS,
+    topics=TOPICS,
+    reading=st.sets(st.sampled_from(["a", "b", "c"])),
+    any_topic=st.sampled_from([True, False, None]),
+    any_group=st.booleans(),
+)
+def test_nothing_is_named_twice_that_another_one_implies(
+    cluster: frozenset[str], topics: dict[str, frozenset[str]], reading: set[str], any_topic: bool | None, any_group: bool
+) -> None:
+    rows = named(Held(cluster, topics, reading & set(topics), any_topic, any_group), GATHER, ISR_HISTORY, ELECT)
+    assert len(rows) == len(set(rows))
+    for operation, resource_type, name in rows:
+        if operation == "DESCRIBE":
+            assert not any((other, resource_type, name) in rows for other in IMPLY_DESCRIBE)
+
+
+@given(name=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), principal=st.text("aü'\" $`;\\", min_size=1))
+def test_a_remedy_is_one_command_whatever_the_names(name: str, principal: str) -> None:
+    row = Missing(next(need for need in NEEDS if need.operation == "READ"), name)
+    words = shlex.split(remedy(row, principal, "b:9092", secured=True))
+    assert words[words.index("--allow-principal") + 1] == f"User:{principal}"
+    assert words[-4:] == ["--operation", "Read", "--topic", name]
+    assert words[words.index("--command-config") + 1] == "ADMIN.properties"
+
+
+def test_who_the_principal_is_is_left_to_the_operator_where_only_brokers_know() -> None:
+    row = Missing(next(need for need in NEEDS if need.operation == "CLUSTER_ACTION"), "kafka-cluster")
+    expected = "kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal User:PRINCIPAL --operation ClusterAction --cluster"
+    assert remedy(row, None, "b:9092", secured=False) == expected
