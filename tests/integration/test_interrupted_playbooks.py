@@ -1,0 +1,165 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ctrl-C and SIGTERM in the middle of an election: what is under way is finished, orders are put back, the results tell how far it went.
+
+Ansible itself ends at once and leaves its modules to the same signal (its workers pass it on), with nobody reading what they print.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.held import wait_until
+from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, outcomes, run_module
+
+# Python reads this at every start. The module is held where it is about to send ElectLeaders: replica orders are changed then.
+SITECUSTOMIZE = """
+import os, sys, time
+from pathlib import Path
+if any("AnsiballZ_kafka_designated_election" in part for part in sys.orig_argv):
+    from kafka.net.manager import KafkaConnectionManager
+    send, folder = KafkaConnectionManager.send, Path(__file__).parent
+    def held(self, request, **kwargs):
+        if request.name.startswith("ElectLeaders"):
+            (folder / "reached").touch()
+            for _ in range({seconds} * 50):
+                if (folder / "go").exists():
+                    break
+                time.sleep(0.02)
+        return send(self, request, **kwargs)
+    KafkaConnectionManager.send = held
+"""
+# The terminal becomes the controlling one, as of a login shell: Ctrl-C there reaches what it would reach for an operator.
+OWN_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+BETWEEN = """
+import os, signal, time
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, interruption
+election.BATCH = election.SIDE_BY_SIDE = 1
+elect = election.elect_by_order
+def interrupted(*args):
+    os.kill(os.getpid(), signal.{name})
+    while not interruption.noted():  # by the main thread
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return elect(*args)
+election.elect_by_order = interrupted
+"""
+
+
+@contextmanager
+def in_a_terminal(operator: Operator, folder: Path, run_id: str, **variables: Any) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The playbook apply as the foreground process of a terminal of its own; yields the process and the terminal's other end."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(SITECUSTOMIZE.format(seconds=60))
+    values = {"workdir": str(operator.workdir), "run_id": run_id, "allow_data_loss": True, **variables}
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), "streamops.kafka_recovery.apply", "-i", str(operator.inventory())]
+    argv += ["-e", json.dumps({f"kafka_recovery_{name}": value for name, value in values.items()})]
+    keyboard, terminal = pty.openpty()
+    environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"), "PYTHONPATH": str(folder)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWN_TERMINAL, sys.executable, *argv],
+        cwd=CHECKOUT,
+        env=environment,
+        stdin=terminal,
+        stdout=(folder / "stdout").open("wb"),
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    os.close(terminal)
+    try:
+        yield process, keyboard
+    finally:
+        (folder / "go").touch()
+        process.kill()
+        process.wait()
+        os.close(keyboard)
+
+
+def press_ctrl_c(_process: subprocess.Popen[bytes], keyboard: int) -> None:
+    os.write(keyboard, b"\x03")
+
+
+def send_sigterm(process: subprocess.Popen[bytes], _keyboard: int) -> None:
+    process.terminate()
+
+
+def is_working(operator: Operator) -> bool:
+    """Whether a process holds the lock of the journal."""
+    with (operator.workdir / "journal" / f"{operator.name}.jsonl").open("rb") as journal:
+        try:
+            fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("topic", "interrupt", "returncode"),
+    [("interrupted.sigint", press_ctrl_c, 99), ("interrupted.sigterm", send_sigterm, -signal.SIGTERM)],
+    ids=["ctrl_c", "sigterm"],
+)
+def test_a_playbook_that_is_interrupted_leaves_nothing_half_done_and_the_next_run_goes_on(
+    prepared: Callable[[str], Operator],
+    tmp_path: Path,
+    topic: str,
+    interrupt: Callable[[subprocess.Popen[bytes], int], None],
+    returncode: int,
+) -> None:
+    operator, folder = prepared(topic), tmp_path / "run"
+    before = {key: state.replicas for key, state in operator.states(topic).items()}
+    plans = {"plan_dir": str(operator.path("plans", "1").parent)}
+    with in_a_terminal(operator, folder, "interrupted", **plans) as (process, keyboard):
+        said = folder / "stdout"
+        wait_until(lambda: (folder / "reached").exists() or process.poll() is not None, "the election")
+        assert process.poll() is None, said.read_text()
+        interrupt(process, keyboard)
+        assert process.wait(GIVE_UP_SECONDS) == returncode, said.read_text()
+        # Ansible has ended. The module has not: it holds its lock, and the orders are as they are in the middle of an election.
+        assert is_working(operator)
+        assert {key: state.replicas for key, state in operator.states(topic).items()} != before
+        assert not operator.path("results", "interrupted").exists()
+        (folder / "go").touch()
+        wait_until(lambda: not is_working(operator), "the end of the module")
+    wait_until(operator.path("results", "interrupted").exists, "results")
+    results = operator.read("results", "interrupted")
+    assert outcomes(results["partitions"]) == {topic: {"elected"}}, "the batch that was under way"
+    after = operator.states(topic)
+    assert {key: state.replicas for key, state in after.items()} == before
+    assert {state.leader for state in after.values()} == {2}
+    assert [path for path in operator.workdir.rglob(".*") if operator.name in path.name] == []
+    again = operator.apply("1", "again")
+    assert (again["summary"]["already_online"], again["repaired"]) == (4, [])
+
+
+def test_what_was_not_reached_is_held_and_elected_by_the_next_run(prepared: Callable[[str], Operator]) -> None:
+    """Four batches of one partition; the signal comes during the first, and another one right after it."""
+    operator = prepared("interrupted.between")
+    before = {key: state.replicas for key, state in operator.states(operator.name).items()}
+    params = {**operator.connection, **operator.files("interrupted"), "plan": str(operator.path("plans", "1")), "allow_data_loss": True}
+    answer = run_module("kafka_designated_election", params, before=BETWEEN.format(name="SIGINT"))
+    assert answer.returncode == 1, answer
+    assert answer.msg == (
+        "interrupted by SIGINT: 1 of 4 partitions have a leader (1 elected), 3 were not reached; replica orders are put back, run again to go on"
+    )
+    results = operator.read("results", "interrupted")
+    assert [row["outcome"] for row in results["partitions"]] == ["elected", "held", "held", "held"]
+    assert all(row["reason"].startswith("interrupted: SIGINT came before its turn") for row in results["partitions"][1:])
+    assert {key: state.replicas for key, state in operator.states(operator.name).items()} == before
+
+    result = operator.apply("1", "again")
+    assert (result["summary"]["already_online"], result["summary"]["elected"], result["repaired"]) == (1, 3, [])
+    after = operator.states(operator.name)
+    assert {key: state.replicas for key, state in after.items()} == before
+    assert {state.leader for state in after.values()} == {2}
