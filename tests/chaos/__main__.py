@@ -1,0 +1,85 @@
+"""`make chaos`: random histories on a real cluster, recoveries under faults, every one of them judged."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import traceback
+from contextlib import ExitStack
+from pathlib import Path
+
+from integration.spark import connect_server
+from rich.console import Console
+
+from chaos import score
+from chaos.faults import FAULTS
+from chaos.history import draw
+from chaos.judge import Violation
+from chaos.run import Outcome, Runner
+from chaos.stage import Stage, new_cluster
+from rig import RigError
+
+EXAMPLE = "python -m chaos --seed {seed} --runs 1"
+
+
+def main() -> int:
+    """Run the histories of the seeds; 1 when a judge finds anything."""
+    cli = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
+    cli.add_argument("--seed", type=int, default=1, help="seed of the first history; the others follow it (default 1)")
+    cli.add_argument("--runs", type=int, default=5, help="number of histories (default 5)")
+    cli.add_argument("--minutes", type=float, help="begin no further history after so many minutes")
+    cli.add_argument("--faults", help="names of faults, comma-separated, instead of those that the seeds draw: " + ", ".join(FAULTS))
+    cli.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    cli.add_argument("--show", action="store_true", help="only say what the histories are")
+    options = cli.parse_args()
+    seeds = range(options.seed, options.seed + options.runs)
+    console = Console(highlight=False, soft_wrap=True, width=max(140, Console().width))
+    if options.show:
+        for seed in seeds:
+            console.print(f"seed {seed}: {draw(seed)}")
+        return 0
+    faults = options.faults.split(",") if options.faults else ()
+    unknown = sorted(set(faults) - FAULTS.keys())
+    if unknown:
+        cli.error(f"unknown faults: {', '.join(unknown)}")
+    outcomes = []
+    began = time.monotonic()
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-recovery-chaos-")))
+        remote = stack.enter_context(connect_server(directory))
+        stage = Stage(stack.enter_context(new_cluster(say=lambda text: console.print(f"[dim]{text}[/]"))))
+        runner = Runner(stage, directory, remote)
+        stack.callback(runner.close)
+        for seed in seeds:
+            if options.minutes and time.monotonic() - began > options.minutes * 60:
+                break
+            outcome = one(runner, seed, faults)
+            outcomes.append(outcome)
+            console.print(score.line(outcome), markup=False)
+            for text in score.violations(outcome, EXAMPLE.format(seed=seed)):
+                console.print(text, markup=False, style="red")
+    figures = score.summary(outcomes)
+    for table in score.tables(figures):
+        console.print(table)
+    if options.json:
+        details = [
+            {"seed": outcome.seed, "history": outcome.story, "violations": list(map(str, outcome.violations))} for outcome in outcomes
+        ]
+        options.json.write_text(json.dumps({**figures, "runs": details}, indent=1) + "\n")
+    return 1 if figures["violations"] else 0
+
+
+def one(runner: Runner, seed: int, faults: tuple[str, ...] | list[str]) -> Outcome:
+    """Run one history. Where the rig itself gets stuck, that is a finding too, and the next history begins anew."""
+    try:
+        return runner.run(seed, faults)
+    except RigError as problem:
+        trace = traceback.format_exc().splitlines()[-8:]
+        return Outcome(seed, violations=[Violation("the history could not be played to its end", "", f"{problem}\n" + "\n".join(trace))])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

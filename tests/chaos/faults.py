@@ -1,0 +1,249 @@
+"""What goes wrong during a recovery. Each fault draws its details from the seed, strikes, says what it did, and ends."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+from chaos.history import Script
+from chaos.stage import Stage
+from chaos.watch import ELECT, REORDER, Trip, Watcher
+from rig import RigError
+from rig.proxy import Mode
+
+GATHERING, PLANNING, ELECTING = "kafka_replica_log_info", "kafka_recovery_plan", "kafka_designated_election"
+# About as many requests as these modules send for one batch of partitions.
+REQUESTS = {GATHERING: 10, ELECTING: 16}
+
+
+class Fault:
+    """Nothing at all; the others say what they do differently.
+
+    `lasting`: reruns while it lasts make sense. `story`: what was done, for people. `touched`: brokers that it took away.
+    """
+
+    name = "none"
+    lasting = False
+
+    def __init__(self, stage: Stage, watcher: Watcher, random: Random, script: Script) -> None:
+        self.stage, self.watcher, self.random, self.script = stage, watcher, random, script
+        self.story = ""
+        self.touched: set[int] = set()
+
+    def begin(self) -> None:
+        """Before anything is gathered."""
+
+    def between(self, plan: Callable[[], dict[str, Any]]) -> None:
+        """After the plan, before the election. `plan` reads the plan."""
+
+    def end(self) -> None:
+        """Undo it: brokers are back, connections work."""
+
+    def a_survivor(self) -> int:
+        broker = self.random.choice(self.script.survivors)
+        self.touched.add(broker)
+        return broker
+
+
+class SurvivorKilled(Fault):
+    """SIGKILL for a survivor between gathering and election."""
+
+    name = "survivor killed"
+    lasting = True
+
+    def between(self, plan: Callable[[], dict[str, Any]]) -> None:
+        broker, noticed = self.a_survivor(), self.random.random() < 0.6
+        self.stage.cluster.kill(broker)
+        if noticed and self.stage.cluster.answering():
+            self.stage.cluster.wait_fenced([broker])
+        self.story = f"broker {broker} killed{', and fenced' if noticed else ''}"
+
+    def end(self) -> None:
+        self.stage.revive(self.script.survivors)
+
+
+class SurvivorStopped(Fault):
+    """SIGSTOP for a survivor between gathering and election."""
+
+    name = "survivor stopped"
+    lasting = True
+
+    def between(self, plan: Callable[[], dict[str, Any]]) -> None:
+        broker, noticed = self.a_survivor(), self.random.random() < 0.5
+        self.stage.cluster.pause(broker)
+        if noticed and self.stage.cluster.answering():
+            self.stage.cluster.wait_fenced([broker])
+        self.story = f"broker {broker} stopped{', and fenced' if noticed else ''}"
+
+    def end(self) -> None:
+        self.stage.revive(self.script.survivors)
+
+
+class DesignatedKilled(Fault):
+    """The broker that is designated for most partitions dies when its election is about to be asked for."""
+
+    name = "designated killed"
+
+    def between(self, plan: Callable[[], dict[str, Any]]) -> None:
+        designated = Counter(row["designatedLeader"] for row in plan()["partitions"])
+        if designated:
+            broker = designated.most_common(1)[0][0]
+            how = self.random.choice(("killed", "killed, and fenced", "terminated"))
+            self.watcher.set(Trip(ELECTING, "request", 1, ELECT), lambda: self._strike(broker, how))
+
+    def _strike(self, broker: int, how: str) -> None:
+        self.touched.add(broker)
+        (self.stage.cluster.terminate if how == "terminated" else self.stage.cluster.kill)(broker)
+        if how != "killed" and self.stage.cluster.answering():
+            self.stage.cluster.wait_fenced([broker])
+        self.story = f"designated broker {broker} {how}"
+
+    def end(self) -> None:
+        self.watcher.clear()
+        self.stage.revive(self.script.survivors)
+
+
+class ControllersKilled(Fault):
+    """The active controller is killed, and when another one is active, that one, and so on."""
+
+    name = "controllers killed"
+    lasting = True
+
+    def begin(self) -> None:
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, args=(self.random.uniform(1, 4),), daemon=True)
+        self._kills = 0
+        self._thread.start()
+
+    def _go_on(self, pause: float) -> None:
+        while not self._over.is_set():
+            with suppress(RigError):  # no active controller to be found just now
+                self.stage.fail_over()
+                self._kills += 1
+            self._over.wait(pause)
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+        self.stage.wait_for_controller()
+        self.story = f"{self._kills} active controllers killed"
+
+
+class CleanLeaderReturns(Fault):
+    """The last in-sync replica comes back at some moment."""
+
+    name = "clean leader returns"
+
+    def begin(self) -> None:
+        self._far = self.random.choice(("started", "fetching the metadata log", "unfenced"))
+        when = self.random.choice(("at once", "between", "trip", "trip"))
+        if when == "at once":
+            self._start(when)
+        elif when == "trip":
+            trip = self.random.choice((Trip(ELECTING, "request", 1, ELECT), a_request(self.random)))
+            self.watcher.set(trip, lambda: self._start(f"at {trip}"))
+        self._later = when == "between"
+
+    def between(self, plan: Callable[[], dict[str, Any]]) -> None:
+        if self._later:
+            self._start("between plan and election")
+
+    def _start(self, when: str) -> None:
+        broker, cluster = self.script.lost, self.stage.cluster
+        cluster.start_node(broker)
+        if self._far == "unfenced":
+            cluster.wait_unfenced([broker])
+        elif self._far != "started":
+            cluster.wait_fetching(broker)
+        self.story = f"broker {broker} {self._far} {when}"
+
+    def end(self) -> None:
+        self.watcher.clear()
+        self.stage.revive([self.script.lost])
+        self.story = self.story or f"broker {self.script.lost} back after the first attempt"
+
+
+class Network(Fault):
+    """From a random request on connections are cut, slow, or go nowhere: those of one broker, of two or of all, for a while."""
+
+    mode = Mode.PASS
+
+    def begin(self) -> None:
+        brokers = self.random.sample((1, 2, 3), k=self.random.randint(1, 3))
+        seconds, delay = self.random.uniform(0.2, 9), self.random.uniform(0.1, 1.2) if self.mode is Mode.DELAY else 0.0
+        trip = a_request(self.random)
+
+        def strike() -> None:
+            proxies = self.stage.cluster.proxies
+            proxies.set(self.mode, brokers, delay)
+            self._timer = threading.Timer(seconds, lambda: proxies.set(Mode.PASS))
+            self._timer.start()
+            self.story = f"brokers {sorted(brokers)} for {seconds:.1f} s from {trip} on" + (f", {delay:.1f} s late" if delay else "")
+
+        self._timer = threading.Timer(0, lambda: None)
+        self.watcher.set(trip, strike)
+
+    def end(self) -> None:
+        self.watcher.clear()
+        self._timer.cancel()
+        self.stage.cluster.proxies.set(Mode.PASS)
+
+
+class ConnectionsCut(Network):
+    name, mode = "connections cut", Mode.CUT
+
+
+class ConnectionsDelayed(Network):
+    name, mode = "connections delayed", Mode.DELAY
+
+
+class ConnectionsBlackHoled(Network):
+    name, mode = "connections black-holed", Mode.BLACK_HOLE
+
+
+class OwnKill(Fault):
+    """SIGKILL for one of our own processes: before a request leaves, when its answer comes, or before a file is safe on disk."""
+
+    name = "own process killed"
+
+    def begin(self) -> None:
+        trips: Sequence[Trip] = (
+            Trip(ELECTING, self.random.choice(("request", "answer")), self.random.randint(1, 2), REORDER),
+            Trip(ELECTING, self.random.choice(("request", "answer")), 1, ELECT),
+            Trip(ELECTING, "write", self.random.randint(1, 3)),
+            Trip(self.random.choice((GATHERING, PLANNING)), "write", 1),
+            a_request(self.random),
+        )
+        self._trip = self.random.choice(trips)
+        self.watcher.set(self._trip, lambda: None, die=True)
+
+    def end(self) -> None:
+        self.story = f"killed at {self.watcher.struck}" if self.watcher.struck else ""
+        self.watcher.clear()
+
+
+def a_request(random: Random) -> Trip:
+    """A random request, or the answer to one."""
+    module = random.choice((GATHERING, ELECTING, ELECTING))
+    return Trip(module, random.choice(("request", "answer")), random.randint(1, REQUESTS[module]))
+
+
+FAULTS: dict[str, type[Fault]] = {
+    fault.name: fault
+    for fault in (
+        Fault,
+        SurvivorKilled,
+        SurvivorStopped,
+        DesignatedKilled,
+        ControllersKilled,
+        ConnectionsCut,
+        ConnectionsDelayed,
+        ConnectionsBlackHoled,
+        OwnKill,
+        CleanLeaderReturns,
+    )
+}

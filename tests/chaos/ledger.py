@@ -1,0 +1,75 @@
+"""Producing with an exact memory: which value was acknowledged for which partition, at which offset, and what the acknowledgement was worth."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from rig import KafkaCluster
+from rig.admin import TopicPartition
+from rig.clients import QUIET
+
+ALL, LEADER = "all", "1"
+# A record that its leader does not take is soon given up: brokers die here all the time, and what was not acknowledged was not promised.
+GIVE_UP_MS = 5000
+RETRIES = 4
+
+
+class Acknowledged(NamedTuple):
+    """One promise of the cluster. `acks`: "all" (every in-sync replica has it) or "1" (its leader alone has it)."""
+
+    offset: int
+    acks: str
+
+
+class Ledger:
+    """Writes unique values and remembers what was acknowledged, by partition and value."""
+
+    def __init__(self, cluster: KafkaCluster) -> None:
+        self.promises: defaultdict[TopicPartition, dict[str, Acknowledged]] = defaultdict(dict)
+        options = {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            **cluster.settings.security.librdkafka(),
+            **QUIET,
+            "linger.ms": 5,
+            "message.timeout.ms": GIVE_UP_MS,
+            "message.send.max.retries": RETRIES,
+            "retry.backoff.ms": 100,
+        }
+        self._producers = {acks: Producer({**options, "acks": acks}) for acks in (ALL, LEADER)}
+        self._written = 0
+
+    def write(self, amounts: Mapping[TopicPartition, tuple[int, str]], tag: str) -> int:
+        """Write (number, acks) records to each partition; returns how many were acknowledged. `tag` says in every value when it was written."""
+        before = sum(map(len, self.promises.values()))
+        for key, (number, acks) in amounts.items():
+            for _ in range(number):
+                self._written += 1
+                value = f"{self._written}/{tag}/{acks}".encode()
+                self._producers[acks].produce(key[0], value=value, partition=key[1], on_delivery=self._remember(acks))
+        deadline = time.monotonic() + GIVE_UP_MS / 1000 + 5
+        for producer in self._producers.values():
+            producer.flush(max(0.1, deadline - time.monotonic()))
+        return sum(map(len, self.promises.values())) - before
+
+    def _remember(self, acks: str):  # type: ignore[no-untyped-def]  # a delivery callback of librdkafka
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                key = str(message.topic()), int(message.partition() or 0)
+                self.promises[key][(message.value() or b"").decode()] = Acknowledged(int(message.offset() or 0), acks)
+
+        return delivered
+
+    def commit(self, key: TopicPartition, read: Sequence[tuple[int, str]]) -> None:
+        """What a consumer has read is committed, whatever its acknowledgement was worth."""
+        self.promises[key].update({value: Acknowledged(offset, ALL) for offset, value in read})
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        for producer in self._producers.values():
+            producer.purge()
+            producer.flush(1)

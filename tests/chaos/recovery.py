@@ -1,0 +1,232 @@
+"""One recovery under one fault: gather, plan, elect, as Ansible would; then again until all is calm; with every judge looking on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from integration.support import Answer, Operator, by_partition
+
+from chaos import judge
+from chaos.faults import ELECTING, GATHERING, PLANNING, Fault
+from chaos.judge import Violation
+from chaos.logs import Logs, survey
+from chaos.stage import Stage
+from chaos.watch import Seen, Watcher
+from rig import PartitionState
+from rig.admin import TopicPartition
+
+# Small, for a fault shall not cost minutes; large enough for a busy machine.
+OPTIONS = {"request_timeout": 4}
+DURATION = 12.0
+ATTEMPTS = 5
+DETECTING = "kafka_partition_info"
+
+
+@dataclass
+class Attempt:
+    """What one run of the modules came to. `results`: what the election said, by partition."""
+
+    results: dict[TopicPartition, dict[str, Any]] = field(default_factory=dict)
+    changed: bool = False
+    killed: bool = False
+    refused: str = ""  # which module failed, with its words
+    seen: Seen = field(default_factory=Seen)
+
+
+@dataclass
+class Recovered:
+    """How a recovery went.
+
+    `elected`: who was elected by us, and who was alive then, by partition. `seconds`: from the end of detection to the end of recovery.
+    """
+
+    fault: str
+    story: str = ""
+    partitions: list[TopicPartition] = field(default_factory=list)
+    elected: dict[TopicPartition, tuple[int, frozenset[int]]] = field(default_factory=dict)
+    held: dict[TopicPartition, str] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    refusals: list[str] = field(default_factory=list)
+    attempts: int = 0
+    killed: int = 0
+    seconds: float = 0.0
+    before: Logs = field(default_factory=dict)
+    violations: list[Violation] = field(default_factory=list)
+
+
+class Recovery:
+    """Recovers some topics of a damaged cluster, by the strategy balanced."""
+
+    def __init__(
+        self, stage: Stage, watcher: Watcher, operator: Operator, topics: Sequence[str], strategy: Mapping[str, str] | None = None
+    ) -> None:
+        self._stage, self._watcher, self._operator = stage, watcher, operator
+        self._topics = list(topics)
+        self._all = sorted({state.topic for state in stage.cluster.describe() if not state.topic.startswith("__")})
+        self._strategy = dict(strategy or {"strategy": "balanced"})
+        self._first = self._states(self._all)
+        self._logs: Logs = {}
+        self._rows: dict[TopicPartition, dict[str, Any]] = {}  # of the plan that was made last
+
+    def run(self, run_id: str, fault: Fault, random: Random) -> Recovered:
+        """Let the fault strike, end it, and go on until everything is online or held for a reason that stands; then once more."""
+        done = Recovered(fault.name)
+        done.violations += self._detect()
+        began = time.monotonic()
+        done.partitions = [key for key, state in self._states(self._topics).items() if state.leader < 0]
+        done.before = self._look(done.partitions)
+        fault.begin()
+        last = self._attempt(run_id, fault, done)
+        if fault.lasting and random.random() < 0.5:
+            last = self._attempt(f"{run_id}-meanwhile", fault, done, strike=False)
+        fault.end()
+        done.story = fault.story
+        # A killed run is begun again under its own name, over whatever it left; another one gathers anew.
+        again = run_id if last.killed else f"{run_id}-1"
+        while True:
+            open_ends = judge.settled(self._states(done.partitions), last.results)
+            if not open_ends or done.attempts == ATTEMPTS + 1:
+                break
+            last = self._attempt(again, fault, done, strike=False)
+            again = f"{run_id}-{done.attempts}"
+        done.seconds = time.monotonic() - began
+        done.violations += [
+            Violation("neither online nor held for a reason that stands", judge.name(key), text) for key, text in open_ends.items()
+        ]
+        led = {key for key, state in self._states(done.partitions).items() if state.leader >= 0}
+        held = {key: row for key, row in last.results.items() if row["outcome"] == "held" and key not in led}
+        done.held = {key: str(row["reason"]).partition(":")[0] for key, row in held.items()}
+        self._judge_the_end(run_id, fault, done)
+        return done
+
+    def _judge_the_end(self, run_id: str, fault: Fault, done: Recovered) -> None:
+        now = self._states(self._all)
+        journalled = self._journalled()
+        done.violations += judge.same_orders(self._first, now)
+        done.violations += judge.nothing_left(self._operator.workdir, done.killed, journalled)
+        extra = Recovered(fault.name, partitions=done.partitions)
+        second = self._attempt(f"{run_id}-second", fault, extra, strike=False)
+        done.violations += extra.violations
+        done.violations += judge.changed_nothing(second.changed, second.seen.writing, now, self._states(self._all))
+        if second.refused:
+            done.violations.append(Violation("the second run fails", "", second.refused))
+
+    def _detect(self) -> list[Violation]:
+        """What an operator begins with: which partitions have no leader. It must name exactly those."""
+        answer = self._ask(DETECTING, {"state": "offline"})
+        said = {(row["topic"], row["partition"]) for row in answer.result.get("partitions", ())}
+        offline = {key for key, state in self._states(self._all).items() if state.leader < 0}
+        wrong = sorted(judge.name(key) for key in said ^ offline if not key[0].startswith("__"))
+        return [Violation("detection is wrong", ", ".join(wrong), str(answer.msg))] if wrong or answer.msg else []
+
+    def _attempt(self, run_id: str, fault: Fault, done: Recovered, strike: bool = True) -> Attempt:
+        """Gather, plan, elect, each in a process of its own; judge what came of it."""
+        before, attempt = self._states(self._all), Attempt()
+        logs = self._look([key for key in done.partitions if before[key].leader < 0])
+        self._watcher.take()
+        try:
+            self._modules(run_id, fault, attempt, done, strike)
+        finally:
+            attempt.seen = self._watcher.take()
+        done.attempts += 1
+        done.killed += attempt.killed
+        done.outcomes.update(row["outcome"] for row in attempt.results.values())
+        if attempt.refused:
+            done.refusals.append(attempt.refused)
+        after = self._states(self._all)
+        done.violations += judge.same_orders(self._first, after, self._journalled())
+        written = set().union(*attempt.seen.writing.values())
+        done.violations += judge.left_alone(before, after, written, fault.touched)
+        for moment in attempt.seen.moments:
+            done.violations += judge.left_alone(moment.states, after, moment.partitions, fault.touched)
+            for key in moment.partitions:
+                self._judge_election(key, moment.alive, after[key], logs, done)
+        return attempt
+
+    def _judge_election(self, key: TopicPartition, alive: frozenset[int], state: PartitionState, logs: Logs, done: Recovered) -> None:
+        # An elected broker that died at once is the only one that could lead without loss.
+        last = {state.leader} if state.leader >= 0 else state.clean_candidates
+        elected = next(iter(last)) if len(last) == 1 else None
+        held = {broker: log for broker, log in logs.get(key, {}).items() if broker in alive or broker == elected}
+        if elected is None or elected not in held or elected in self._first[key].clean_candidates:
+            return
+        row = self._rows.get(key, {})
+        done.elected[key] = elected, frozenset(held)
+        promises = self._stage.ledger.promises[key]
+        if self._strategy["strategy"] == "balanced":
+            done.violations += judge.keeps_what_survivors_held(key, elected, held, promises, row.get("evidence", "prefix"))
+        if row and elected == row["designatedLeader"]:
+            done.violations += judge.within_bounds(key, row, held[elected], held.values(), promises)
+
+    def _modules(self, run_id: str, fault: Fault, attempt: Attempt, done: Recovered, strike: bool) -> None:
+        files = self._operator.files(run_id)
+        named = [{"topic": topic, "partition": number} for topic, number in sorted(done.partitions)]
+        gathered = self._run(GATHERING, {**files, "partitions": named, "duration": DURATION}, attempt, done)
+        if gathered is None:
+            return
+        spark = {"spark_remote": self._operator.spark_remote} if self._operator.spark_remote else {}
+        params = {"workdir": files["workdir"], "run_id": run_id, "clusters": [files["cluster"]], **self._strategy, **spark}
+        if self._run(PLANNING, params, attempt, done, connected=False) is None:
+            return
+        plan = self._operator.read("plans", run_id)
+        self._rows = by_partition(plan["partitions"])
+        if strike:
+            fault.between(lambda: plan)
+        options = {"plan": str(self._operator.path("plans", run_id)), "allow_data_loss": True, "duration": DURATION, "preview": 10_000}
+        elected = self._run(ELECTING, {**files, **options}, attempt, done)
+        if elected is not None:
+            attempt.results = by_partition(elected.result["results"])
+            attempt.changed = bool(elected.result["changed"])
+
+    def _ask(self, module: str, params: Mapping[str, Any], connected: bool = True) -> Answer:
+        """Run a module."""
+        connection = {**self._operator.connection, **OPTIONS} if connected else {}
+        return self._watcher.run(module, {**connection, **params})
+
+    def _run(self, module: str, params: Mapping[str, Any], attempt: Attempt, done: Recovered, connected: bool = True) -> Answer | None:
+        """Run a module of an attempt. None: it did not get to its end. An election that failed for some partitions did."""
+        answer = self._ask(module, params, connected)
+        done.violations += judge.speaks(module, answer.returncode, answer.msg, answer.stderr)
+        attempt.killed |= answer.returncode == -signal.SIGKILL
+        if answer.returncode == 0 or "results" in answer.result:
+            return answer
+        attempt.refused = "" if attempt.killed else f"{module}: {answer.msg}"
+        return None
+
+    def _states(self, topics: Sequence[str] | Sequence[TopicPartition]) -> dict[TopicPartition, PartitionState]:
+        names = {topic if isinstance(topic, str) else topic[0] for topic in topics}
+        return self._stage.states(names) if names else {}
+
+    def _look(self, keys: Sequence[TopicPartition]) -> Logs:
+        """The logs of all survivors that can be read now, and of the others as they were last read: nobody writes to an offline partition."""
+        cluster = self._stage.cluster
+        replicas = {key: self._first[key].replicas for key in keys}
+        readable = cluster.unfenced() & {node.node_id for node in cluster.answering()}
+        fresh = survey(cluster, readable, replicas)
+        for key, logs in fresh.items():
+            self._logs[key] = {**self._logs.get(key, {}), **logs}
+        return {key: dict(self._logs[key]) for key in keys}
+
+    def _journalled(self) -> set[TopicPartition]:
+        """Partitions whose order the journal says is changed for now. Read with our own eyes, from the file."""
+        journal = self._operator.workdir / "journal" / f"{self._operator.name}.jsonl"
+        if not journal.exists():
+            return set()
+        open_intents: dict[str, set[TopicPartition]] = {}
+        for line in journal.read_text().splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:  # cut off by a kill
+                continue
+            if entry["kind"] == "intent":
+                open_intents[entry["id"]] = {(row["topic"], row["partition"]) for row in entry["orders"]}
+            elif entry["kind"] == "done":
+                open_intents.pop(entry["id"], None)
+        return set().union(*open_intents.values())

@@ -1,0 +1,178 @@
+"""One history with everything that belongs to it: damage, Kafka's own election on twins, recoveries under faults, the way back to health."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from integration.support import Operator
+
+from chaos import history, rivals
+from chaos.faults import FAULTS, CleanLeaderReturns, Fault
+from chaos.history import GROUPS, TWIN, Script
+from chaos.judge import Violation, name
+from chaos.ledger import ALL
+from chaos.logs import Log, read_logs, survey, values
+from chaos.recovery import Recovered, Recovery
+from chaos.stage import Stage
+from chaos.watch import Watcher
+from rig import RigError, elect_unclean
+from rig.admin import TopicPartition
+
+ONLINE_SECONDS = 60
+LEVELS = {"all": (ALL,), "1": ("1",)}
+OURS, HELD, AGGRESSIVE = "ours (balanced)", "not elected by balanced", "of these by aggressive"
+
+
+@dataclass
+class Cost:
+    """What a rule loses: acknowledged records that another survivor held, and all, by the worth of their acknowledgement."""
+
+    partitions: int = 0
+    another_held: Counter[str] = field(default_factory=Counter)
+    total: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class Outcome:
+    """What came of one history."""
+
+    seed: int
+    story: str = ""
+    partitions: int = 0
+    offline: int = 0
+    acknowledged: int = 0
+    recoveries: list[Recovered] = field(default_factory=list)
+    aggressive: list[Recovered] = field(default_factory=list)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    stock_checked: int = 0
+    violations: list[Violation] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Runner:
+    """Runs histories one after the other on one cluster."""
+
+    def __init__(self, stage: Stage, directory: Path, spark_remote: str | None) -> None:
+        self._stage, self._directory, self._spark_remote = stage, directory, spark_remote
+        self._watcher = Watcher(stage, directory)
+
+    def close(self) -> None:
+        """Stop listening to modules."""
+        self._watcher.close()
+
+    def run(self, seed: int, faults: Sequence[str] = ()) -> Outcome:
+        """Play the history of a seed and judge everything. `faults`: names to take instead of those that the seed draws."""
+        began, stage = time.monotonic(), self._stage
+        script, random = history.draw(seed), Random(f"faults of {seed}")
+        chosen = list(faults) or draw_faults(random)
+        outcome = Outcome(seed, story=str(script))
+        stage.play(script)
+        topics = [topic.name for topic in script.topics]
+        states = stage.states(topics)
+        offline = [key for key, state in states.items() if state.leader < 0]
+        outcome.partitions, outcome.offline = len(states), len(offline)
+        outcome.acknowledged = sum(len(stage.ledger.promises[key]) for key in states)
+        if seed % 2 == 0:
+            self._elect_twins_by_stock(script, outcome)
+        for group, fault_name in enumerate(chosen):
+            fault = FAULTS[fault_name](stage, self._watcher, random, script)
+            recovery = Recovery(stage, self._watcher, self._operator(seed, group), history.group_topics(seed, group))
+            done = recovery.run(f"{seed}-{group}", fault, random)
+            outcome.recoveries.append(done)
+            outcome.violations += done.violations
+            self._compare(done, outcome)
+        if script.lost not in stage.cluster.unfenced() and random.random() < 0.6:
+            self._accept_the_rest(script, random, outcome)
+        self._back_to_health(script, outcome)
+        outcome.seconds = time.monotonic() - began
+        return outcome
+
+    def _operator(self, seed: int, part: int | str) -> Operator:
+        """Somebody with a workdir of their own."""
+        return Operator(self._stage.cluster, self._directory / f"workdir-{seed}-{part}", self._spark_remote)
+
+    def _elect_twins_by_stock(self, script: Script, outcome: Outcome) -> None:
+        """Kafka's own tool on the twins: does it elect whom we think, and lose what we compute?"""
+        cluster, ledger = self._stage.cluster, self._stage.ledger
+        twins = [topic.name for topic in script.topics if topic.name.endswith(TWIN)]
+        before = {key: state for key, state in self._stage.states(twins).items() if state.leader < 0}
+        logs = survey(cluster, script.survivors, {key: state.replicas for key, state in before.items()})
+        elect_unclean(cluster, before)
+        after = self._stage.states(twins)
+        for key, state in before.items():
+            expected = rivals.stock(state.replicas, logs[key])
+            leader = after[key].leader
+            lost = set(ledger.promises[key]) - values(read_logs(cluster, leader, [key])[key]) if leader > 0 else set()
+            computed = rivals.cost(expected, logs[key], ledger.promises[key], ("all", "1"))[1]
+            outcome.stock_checked += 1
+            if (leader, len(lost)) != (expected, computed):
+                text = f"Kafka's tool elected {leader} and lost {len(lost)}, computed were {expected} and {computed}"
+                outcome.violations.append(Violation("the comparison is wrong", name(key), text))
+
+    def _compare(self, done: Recovered, outcome: Outcome) -> None:
+        """What other rules would have cost on the damage that this recovery found, and what ours did."""
+        states = self._stage.states({topic for topic, _ in done.partitions}) if done.partitions else {}
+        for key, logs in done.before.items():
+            if logs:
+                # All rules choose among those that were alive when we elected: a survivor that died meanwhile is nobody's choice.
+                elected, alive = done.elected.get(key, (None, frozenset(logs)))
+                there = {broker: log for broker, log in logs.items() if broker in alive}
+                for rule, choose in rivals.RULES.items():
+                    self._count(outcome, rule, key, choose(states[key].replicas, there), there)
+                if elected is not None:
+                    self._count(outcome, OURS, key, elected, there)
+                else:
+                    outcome.costs.setdefault(HELD, Cost()).partitions += 1
+
+    def _count(self, outcome: Outcome, rule: str, key: TopicPartition, elected: int, logs: Mapping[int, Log]) -> None:
+        cost = outcome.costs.setdefault(rule, Cost())
+        cost.partitions += 1
+        for level, acks in LEVELS.items():
+            another_held, total = rivals.cost(elected, logs, self._stage.ledger.promises[key], acks)
+            cost.another_held[level] += another_held
+            cost.total[level] += total
+
+    def _accept_the_rest(self, script: Script, random: Random, outcome: Outcome) -> None:
+        """The strategy aggressive on what balanced held back: its losses are scored, its bounds and orders judged."""
+        topics = [name for group in range(GROUPS) for name in history.group_topics(script.seed, group)]
+        if any(state.leader < 0 for state in self._stage.states(topics).values()):
+            recovery = Recovery(self._stage, self._watcher, self._operator(script.seed, "rest"), topics, {"strategy": "aggressive"})
+            done = recovery.run(f"{script.seed}-rest", Fault(self._stage, self._watcher, random, script), random)
+            outcome.aggressive.append(done)
+            outcome.violations += done.violations
+            for key, (elected, _) in done.elected.items():
+                self._count(outcome, AGGRESSIVE, key, elected, done.before[key])
+
+    def _back_to_health(self, script: Script, outcome: Outcome) -> None:
+        """Every broker comes back: now each partition has a leader, and consumers read whatever the elected leaders held."""
+        stage = self._stage
+        stage.heal()
+        topics = [topic.name for topic in script.topics]
+        try:
+            stage.cluster.wait_for_partitions(topics, lambda state: state.leader >= 0, "with a leader", ONLINE_SECONDS)
+            stage.cluster.wait_for_partitions(topics, lambda state: len(state.isr) == len(state.replicas), "in sync", ONLINE_SECONDS)
+        except RigError as problem:
+            outcome.violations.append(Violation("not online although every broker is back", "", str(problem)))
+            return
+        read = stage.cluster.read_many(stage.states(topics))
+        for done in (*outcome.recoveries, *outcome.aggressive):
+            for key, (elected, _) in done.elected.items():
+                gone = values(done.before[key].get(elected, ())) - {value for _, value in read[key]}
+                if gone:
+                    text = f"consumers no longer read {len(gone)} records that broker {elected} held when it was elected, for example {min(gone)}"
+                    outcome.violations.append(Violation("records are gone afterwards", name(key), text))
+        stage.forget(script)
+
+
+def draw_faults(random: Random) -> list[str]:
+    """One fault for each recovery of a history. The clean leader can only return to the last one: then everything is online."""
+    others = [fault for fault in FAULTS if fault != CleanLeaderReturns.name]
+    chosen = random.sample(others, k=GROUPS)
+    if random.random() < 0.35:
+        chosen[-1] = CleanLeaderReturns.name
+    return chosen

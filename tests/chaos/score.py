@@ -1,0 +1,127 @@
+"""What many histories come to: one line for each, tables at the end, everything as JSON."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from chaos.faults import FAULTS
+from chaos.judge import Violation
+from chaos.recovery import Recovered
+from chaos.rivals import RULES
+from chaos.run import AGGRESSIVE, HELD, OURS, Cost, Outcome
+
+
+def line(outcome: Outcome) -> str:
+    """One history in one line."""
+    recoveries = "; ".join(
+        f"{done.fault}{'' if struck(done) else ' (did not strike)'}: {len(done.elected)} elected"
+        + (f", {len(done.held)} held" if done.held else "")
+        + (f", {done.attempts} runs" if done.attempts > 1 else "")
+        for done in outcome.recoveries
+    )
+    verdict = f"{len(outcome.violations)} VIOLATIONS" if outcome.violations else "ok"
+    return f"seed {outcome.seed} ({outcome.seconds:.0f} s) {verdict}: {outcome.offline} of {outcome.partitions} offline; {recoveries}"
+
+
+def struck(done: Recovered) -> bool:
+    """Whether the fault really happened."""
+    return done.fault == "none" or bool(done.story)
+
+
+def violations(outcome: Outcome, command: str) -> list[str]:
+    """Every violation with what is needed to look into it."""
+    return [f"seed {outcome.seed}: {violation}\n  history {outcome.story}\n  replay: {command}" for violation in outcome.violations]
+
+
+def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The figures of all histories."""
+    recoveries = [done for outcome in outcomes for done in outcome.recoveries]
+    costs = added(outcomes)
+    return {
+        "seeds": [outcome.seed for outcome in outcomes],
+        "histories": len(outcomes),
+        "recoveries": len(recoveries),
+        "faults": {fault: by_fault(recoveries, fault) for fault in FAULTS},
+        "partitions": sum(outcome.partitions for outcome in outcomes),
+        "offline": sum(outcome.offline for outcome in outcomes),
+        "acknowledged": sum(outcome.acknowledged for outcome in outcomes),
+        "elected": sum(len(done.elected) for done in recoveries),
+        "held": dict(sum((Counter(done.held.values()) for done in recoveries), Counter[str]())),
+        "outcomes": dict(sum((done.outcomes for done in recoveries), Counter[str]())),
+        "reruns": sum(done.attempts - 1 for done in recoveries),
+        "own_processes_killed": sum(done.killed for done in recoveries),
+        "leaks": sum(is_leak(violation) for outcome in outcomes for violation in outcome.violations),
+        "violations": sum(len(outcome.violations) for outcome in outcomes),
+        "stock_elections_checked": sum(outcome.stock_checked for outcome in outcomes),
+        "costs": {rule: vars(cost) for rule, cost in costs.items()},
+        "seconds": round(sum(outcome.seconds for outcome in outcomes)),
+    }
+
+
+def is_leak(violation: Violation) -> bool:
+    """Whether something was left behind."""
+    return violation.judge in {"a replica order stayed changed", "the journal stays open", "temporary files are left"}
+
+
+def by_fault(recoveries: Sequence[Recovered], fault: str) -> dict[str, Any]:
+    """The recoveries under one fault (those that it struck): how many, what came of them, how long they took in seconds."""
+    chosen = [done for done in recoveries if done.fault == fault and struck(done)]
+    seconds = [done.seconds for done in chosen if done.partitions]
+    return {
+        "recoveries": len(chosen),
+        "did_not_strike": sum(done.fault == fault and not struck(done) for done in recoveries),
+        "partitions": sum(len(done.partitions) for done in chosen),
+        "elected": sum(len(done.elected) for done in chosen),
+        "held": sum(len(done.held) for done in chosen),
+        "stale": sum(done.outcomes["stale"] for done in chosen),
+        "failed": sum(done.outcomes["failed"] for done in chosen),
+        "clean_leader": sum(done.outcomes["clean_leader"] for done in chosen),
+        "modules_refused": sum(len(done.refusals) for done in chosen),
+        "reruns": sum(done.attempts - 1 for done in chosen),
+        "median_seconds": round(statistics.median(seconds), 1) if seconds else None,
+        "max_seconds": round(max(seconds), 1) if seconds else None,
+    }
+
+
+def added(outcomes: Sequence[Outcome]) -> dict[str, Cost]:
+    """The costs of each rule over all histories."""
+    costs = {rule: Cost() for rule in (*RULES, OURS, HELD, AGGRESSIVE)}
+    for outcome in outcomes:
+        for rule, cost in outcome.costs.items():
+            costs[rule].partitions += cost.partitions
+            costs[rule].another_held += cost.another_held
+            costs[rule].total += cost.total
+    return costs
+
+
+def tables(figures: dict[str, Any]) -> list[Table]:
+    """The same for people."""
+    whole = Table(title="chaos", show_header=False)
+    names = ("histories", "recoveries", "partitions", "offline", "acknowledged", "elected", "reruns", "own_processes_killed")
+    for name in (*names, "stock_elections_checked", "leaks", "violations", "seconds"):
+        whole.add_row(name.replace("_", " "), str(figures[name]))
+    whole.add_row("held, by reason", ", ".join(f"{reason} {number}" for reason, number in sorted(figures["held"].items())) or "0")
+    columns = ("recoveries", "partitions", "elected", "held", "stale", "failed", "clean_leader", "modules_refused", "reruns")
+    faults = Table("fault", *(column.replace("_", " ") for column in columns), "median s", "max s", title="by fault")
+    for fault, row in figures["faults"].items():
+        if row["recoveries"]:
+            seconds = (str(row[name]) for name in ("median_seconds", "max_seconds"))
+            faults.add_row(fault, *(str(row[column]) for column in columns), *seconds)
+    lost = Table(
+        "rule",
+        "partitions",
+        "acks=all",
+        "acks=1",
+        "acks=all, in total",
+        "acks=1, in total",
+        title="acknowledged records lost that another survivor held",
+    )
+    for rule, cost in figures["costs"].items():
+        counts = [cost[kind].get(level, 0) for kind in ("another_held", "total") for level in ("all", "1")]
+        lost.add_row(rule, str(cost["partitions"]), *map(str, counts))
+    return [whole, faults, lost]
