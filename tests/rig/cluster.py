@@ -38,7 +38,7 @@ class KafkaCluster(Nodes):
     @property
     def bootstrap_servers(self) -> str:
         """Client listeners of all brokers, comma-separated."""
-        return ",".join(node.address for node in self.brokers.values())
+        return ",".join(node.client_address for node in self.brokers.values())
 
     @property
     def controller_bootstrap_servers(self) -> str:

@@ -45,6 +45,7 @@ class Node:
     port: int  # client listener of a broker, controller listener of a controller
     replication_port: int | None = None
     rack: str | None = None
+    proxy_port: int | None = None  # where clients are told to reach a broker behind a proxy
     more_ports: Mapping[str, int] = field(default_factory=dict)  # of additional listeners, by name
 
     @property
@@ -54,6 +55,11 @@ class Node:
     @property
     def address(self) -> str:
         return f"{HOST}:{self.port}"
+
+    @property
+    def client_address(self) -> str:
+        """What clients use: the broker's own address, or its proxy's."""
+        return f"{HOST}:{self.proxy_port or self.port}"
 
     @property
     def data_dir(self) -> Path:
@@ -91,6 +97,7 @@ def broker_properties(
         **_identity(node, controllers, session_timeout),
         "process.roles": "broker",
         "listeners": _listeners(node, node.address),
+        "advertised.listeners": _listeners(node, node.client_address),
         "inter.broker.listener.name": REPLICATION,
         "listener.security.protocol.map": ",".join(
             [f"{CLIENT}:{security.protocol}", f"{REPLICATION}:PLAINTEXT", f"{CONTROLLER}:PLAINTEXT", *_protocols(more)]

@@ -15,6 +15,7 @@ from rig.hold import Hold
 from rig.listeners import BrokerListener, ListenerSecurity, Plaintext
 from rig.ports import PortBlock
 from rig.process import Processes
+from rig.proxy import Proxies
 
 JVM_OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true"]
 FIRST_CONTROLLER_ID = 101
@@ -37,6 +38,7 @@ class Settings:
     scram            passwords by user, for SASL's SCRAM mechanisms
     jvm_options      of every node
     request_log      the controllers' server.log has every request that they answer, in JSON
+    proxied          clients reach the brokers through `proxies`, which pass everything on until they are told otherwise
     keep             leave the cluster's directory (see rig.storage.base_directory) behind
     """
 
@@ -55,6 +57,7 @@ class Settings:
     scram: Mapping[str, str] = dataclasses.field(default_factory=dict)
     jvm_options: Sequence[str] = ()
     request_log: bool = False
+    proxied: bool = False
     keep: bool = False
 
 
@@ -69,6 +72,7 @@ class Nodes:
         self._say = say
         self._ports = PortBlock()
         self._processes: Processes | None = None
+        self._proxies: Proxies | None = None
         self.session_timeout = settings.session_timeout
         self._paused: set[int] = set()
         self.held: dict[int, Hold] = {}
@@ -94,6 +98,13 @@ class Nodes:
         """Directory of this cluster's Kafka jars."""
         return jars.libs(self.settings.version, say=self.say)
 
+    @property
+    def proxies(self) -> Proxies:
+        """The proxies in front of the brokers. RigError without the setting `proxied`."""
+        if self._proxies is None:
+            raise RigError(f"cluster {self.name} is not started with proxies")
+        return self._proxies
+
     def say(self, line: str) -> None:
         """Report progress, with the cluster's name in front."""
         self._say(f"[{self.name}] {line}")
@@ -108,6 +119,8 @@ class Nodes:
         storage.format_nodes(self.libs, self.cluster_id, list(self.nodes.values()), features, self.settings.scram)
         self._processes = Processes(keep_open=[self._ports.lock_fd], remove=[] if self.settings.keep else [self.directory])
         self.say(f"starting Kafka {self.settings.version}: {len(self.controllers)} controllers, {len(self.brokers)} brokers")
+        if self.settings.proxied:
+            self._proxies = Proxies({node.node_id: (node.proxy_port, node.port) for node in self.brokers.values() if node.proxy_port})
         self.start_node(*self.nodes)
 
     def stop_processes(self) -> None:
@@ -115,6 +128,9 @@ class Nodes:
         if self._processes is not None:
             self._processes.close()
             self._processes = None
+        if self._proxies is not None:
+            self._proxies.close()
+            self._proxies = None
         self._ports.release()
         if not self.settings.keep:
             shutil.rmtree(self.directory, ignore_errors=True)
@@ -170,6 +186,10 @@ class Nodes:
         """Whether the node's process exists. A paused one does."""
         return self._processes is not None and self._processes.returncode(self.nodes[node_id].name) is None
 
+    def paused(self) -> set[int]:
+        """Ids of the nodes that are paused."""
+        return set(self._paused)
+
     def answering(self) -> list[Node]:
         """Brokers that run and are not paused."""
         return [node for node in self.brokers.values() if node.node_id not in self._paused and self.is_running(node.node_id)]
@@ -210,8 +230,9 @@ class Nodes:
         racks = self.settings.racks
         directory = self.directory / f"broker-{node_id}"
         rack = racks[node_id - 1] if racks else None
+        proxy_port = self._ports.take() if self.settings.proxied else None
         more_ports = {name: self._ports.take() for name in self.settings.listeners}
-        return Node(node_id, "broker", directory, self._ports.take(), self._ports.take(), rack, more_ports)
+        return Node(node_id, "broker", directory, self._ports.take(), self._ports.take(), rack, proxy_port, more_ports)
 
     def _write_properties(self, node: Node) -> None:
         controllers, settings = list(self.controllers.values()), self.settings
