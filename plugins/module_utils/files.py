@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 import re
+import shlex
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -38,16 +39,65 @@ def safe_name(kind: str, name: str) -> str:
 
 
 def private_directory(path: Path) -> Path:
-    """Create `path` (mode 0700) with what is missing above it; prove by a trial write that it can be written."""
-    if path.is_symlink():
-        raise FileError(f"{path} is a symbolic link: name the real directory")
+    """Create `path` (mode 0700, whatever the umask) with what is missing above it; prove that it is safe and by a trial write that it can be used."""
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(path)
+        check_directory(path)
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
         raise FileError(f"cannot write in {path}: {error.strerror}; choose another workdir or mend its permissions") from error
     return path
+
+
+def _make(path: Path) -> None:
+    if path.is_symlink() or path.exists():
+        return
+    _make(path.parent)
+    with suppress(FileExistsError):  # another run made it meanwhile
+        path.mkdir(mode=0o700)
+        if path.stat().st_mode & 0o700 != 0o700:
+            path.chmod(0o700)  # the umask took some of it away
+
+
+def check_directory(path: Path) -> None:
+    """Raise FileError where another user could swap what is in a directory: a link, somebody else's, or one that others may write in.
+
+    That others may look into it is left to whoever made it: the files in it are private.
+    """
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise FileError(f"{path} is a symbolic link: name the real directory")
+    if not stat.S_ISDIR(found.st_mode):
+        raise FileError(f"cannot write in {path}: it is no directory; choose another workdir, or move away what stands there")
+    if found.st_uid not in (os.geteuid(), 0):
+        raise FileError(
+            f"{path} belongs to another user (uid {found.st_uid}), who could swap its files; choose another workdir, or take it over"
+        )
+    if found.st_mode & 0o022:
+        raise FileError(
+            f"others may write in {path} (mode {stat.S_IMODE(found.st_mode):04o}) and could swap its files; chmod go-w {shlex.quote(str(path))}"
+        )
+
+
+def check_inside(workdir: Path, path: Path) -> None:
+    """Raise FileError for a file or directory below `workdir` that is reached through a link or an unsafe directory. Missing ones are safe.
+
+    What lies elsewhere is the operator's own business.
+    """
+    # Not resolve(), which would follow the very links that are looked for.
+    top, named = (Path(os.path.abspath(name)) for name in (workdir, path))  # noqa: PTH100
+    if top not in named.parents:
+        return
+    try:
+        for folder in (top, *(folder for folder in reversed(named.parents) if top in folder.parents)):
+            check_directory(folder)
+        if named.is_symlink():
+            raise FileError(f"{named} is a symbolic link: files of the workdir are not read through links")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise FileError(f"{named} cannot be looked at: {error.strerror}; mend the permissions of the workdir") from error
 
 
 def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None, suffix: str = ".json") -> Path:

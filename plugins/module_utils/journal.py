@@ -107,6 +107,7 @@ class Journal:
             raise FileError(f"cannot write {self._path}: {getattr(error, 'strerror', error)}") from error
         try:
             self._lock()
+            os.fchmod(self._stream.fileno(), 0o600)
             self._read()
             if self._run_id is not None:
                 self._append({"kind": "run", "run_id": self._run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": _now()})

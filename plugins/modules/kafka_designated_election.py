@@ -136,10 +136,12 @@ unreachable_brokers:
   sample: []
 """
 
+from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
 
@@ -156,6 +158,7 @@ def designated_election(module: KafkaModule, cluster: Cluster) -> dict[str, Any]
         attempts=params["election_attempts"],
     )
     if params["plan"]:
+        check_inside(module.workdir, Path(params["plan"]))
         recovery.take_plan(planfile.load(params["plan"]), params["plan"])
     else:
         recovery.take_designations(params["partitions"], "option partitions")

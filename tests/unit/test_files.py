@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import (
     FileError,
+    check_inside,
+    private_directory,
     read_regular,
     replacing,
     work_file,
@@ -52,6 +56,64 @@ def test_links_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="symbolic link"):
         write_private(tmp_path / "east.json", b"")
     assert not (tmp_path / "target").exists()
+
+
+@pytest.fixture(params=[0o000, 0o002, 0o077, 0o777], ids="{:03o}".format)
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever the operator's shell says of new files."""
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("umask")
+def test_the_umask_makes_no_difference(tmp_path: Path) -> None:
+    path = work_file(tmp_path / "above" / "work", "plans", "east", "run-1")
+    write_private(path, b"{}")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in path.parents if tmp_path in folder.parents} == {0o700}
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777, 0o2775], ids=oct)
+def test_directories_that_others_may_write_in_are_refused_with_the_command_that_mends_it(tmp_path: Path, mode: int) -> None:
+    for unsafe in (tmp_path / "my work", tmp_path / "my work" / "plans", tmp_path / "my work" / "plans" / "run"):
+        unsafe.mkdir(mode=0o700, exist_ok=True)
+        unsafe.chmod(mode)
+        with pytest.raises(FileError, match=r"others may write in .* and could swap its files; chmod go-w ") as caught:
+            work_file(tmp_path / "my work", "plans", "east", "run")
+        assert shlex.split(str(caught.value).rpartition("; ")[2]) == ["chmod", "go-w", str(unsafe)]
+        with pytest.raises(FileError, match="others may write"):
+            check_inside(tmp_path / "my work", tmp_path / "my work" / "plans" / "run" / "east.json")
+        unsafe.chmod(0o755)
+    assert work_file(tmp_path / "my work", "plans", "east", "run").parent.is_dir(), "others may look into what an operator opened"
+
+
+def test_directories_of_another_user_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() == 0:
+        os.chown(tmp_path, 12345, -1)  # root's own directories are trusted by everybody
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    with pytest.raises(FileError, match="belongs to another user"):
+        private_directory(tmp_path)
+
+
+def test_what_is_read_from_the_workdir_comes_through_no_link(tmp_path: Path) -> None:
+    work, outside = private_directory(tmp_path / "work"), private_directory(tmp_path / "outside")
+    (outside / "plan.json").write_text("{}")
+    (work / "plan.json").symlink_to(outside / "plan.json")
+    (work / "plans").symlink_to(outside)
+    for path in (
+        work / "plan.json",
+        work / "plans" / "plan.json",
+        work / "plans" / "run" / "plan.json",
+        outside / ".." / "work" / "plan.json",
+    ):
+        with pytest.raises(FileError, match="symbolic link"):
+            check_inside(work, path)
+    (tmp_path / "alias").symlink_to(work)
+    with pytest.raises(FileError, match="symbolic link"):
+        check_inside(tmp_path / "alias", tmp_path / "alias" / "any")
+    for path in (outside / "plan.json", work / "missing" / "plan.json", tmp_path / "alias", work / ".." / "outside" / "plan.json"):
+        check_inside(work, path)
 
 
 def test_an_interrupted_write_leaves_what_was_there(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, safe_name, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, check_inside, safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, entries, gold, history, silver, spread
 
 # Entries by (section, evidence or reason).
@@ -60,6 +60,7 @@ def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None) -> Landi
     A file is quarantined where it is missing, fails its seal, is of another cluster or run, or was not expected.
     """
     folder = workdir / "landing" / safe_name("run_id", run_id)
+    check_inside(workdir, folder / "any")
     if not folder.is_dir():
         raise NoSnapshotError(f"{folder} is no directory: gather the evidence of run {run_id} first (kafka_replica_log_info)")
     present = {path.stem for path in folder.glob("*.jsonl")}
