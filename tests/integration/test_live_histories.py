@@ -1,0 +1,201 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two histories in which simple rules destroy committed records, lived through by real brokers, and what each rule really elects.
+
+In both of them broker 3 wrote records that nobody copied, and died; brokers 2 and 1 went on and committed others; 1 left, and 2 is lost.
+
+- fork: broker 3 wrote more. The longest log is the wrong one (KIP-1275 ranks by length, all its leader epochs being the same).
+- figure.8: what was committed later had been written before, in an older epoch (Raft's figure 8). The latest epoch is the wrong one.
+
+Either way the first live replica, which stock Kafka takes, is broker 3.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import TopicPartition as Committed
+from confluent_kafka.admin import AdminClient
+from integration.breaking import delete_topics
+from integration.support import Operator
+
+from rig import KafkaCluster, NewTopic, elect_unclean
+from rig.damage import FETCHES_OVER_SECONDS
+
+HISTORIES = ("fork", "figure.8")
+# The same history for each rule, so that each can really elect.
+RULES = ("stock", "kip1275", "epoch", "ours")
+FORKS = [f"fork.{rule}" for rule in (*RULES, "proven")]
+FIGURES = [f"figure.8.{rule}" for rule in (*RULES, "proven")]
+RIGHT, WRONG = 1, 3
+# Seconds. Broker 2 hangs from the middle of broker 1's last session on until broker 3 is dead: it is not to be fenced for that.
+SESSION = 10.0
+EVERYWHERE, OLDER, NEVER_COPIED, NEWER = 10, 5, {"fork": 80, "figure.8": 3}, 20
+# What a consumer had read, and can read no longer once a rule has elected: (leader, lost records).
+OUTCOMES = {
+    ("fork", "stock"): (WRONG, NEWER),
+    ("fork", "kip1275"): (WRONG, NEWER),
+    ("fork", "epoch"): (RIGHT, 0),
+    ("fork", "ours"): (RIGHT, 0),
+    ("figure.8", "stock"): (WRONG, OLDER),
+    ("figure.8", "kip1275"): (RIGHT, 0),
+    ("figure.8", "epoch"): (WRONG, OLDER),
+    ("figure.8", "ours"): (RIGHT, 0),
+}
+
+
+@dataclass
+class Lived:
+    """The cluster after both histories. `read`: what a consumer had read of each topic. `evidence`: of what our plan elected."""
+
+    operator: Operator
+    read: dict[str, list[str]]
+    evidence: dict[str, str] = field(default_factory=dict)
+
+
+def live_through(cluster: KafkaCluster) -> dict[str, list[str]]:
+    """Make both histories for all topics in one course of events; returns what a consumer read of each before the end."""
+    config = {"min.insync.replicas": "2"}
+    cluster.create_topics(
+        [NewTopic(name, [[1, 3, 2]], config) for name in FIGURES] + [NewTopic(name, [[3, 1, 2]], config) for name in FORKS]
+    )
+    cluster.reorder_replicas({(name, 0): [3, 1, 2] for name in FIGURES})
+    _write(cluster, {*FORKS, *FIGURES}, "everywhere", EVERYWHERE, "1")
+    for name in (*FORKS, *FIGURES):
+        cluster.wait_until(lambda name=name: "" if len(cluster.read(name, 0)) == EVERYWHERE else "not yet", "written everywhere", 60)
+    usual = cluster.session_timeout
+    cluster.set_session_timeout(SESSION)
+
+    # figure.8: broker 1 leads. Broker 2 copies what it writes, broker 3 does not. Broker 1 dies.
+    cluster.pause(3)
+    time.sleep(FETCHES_OVER_SECONDS)
+    _write(cluster, FIGURES, "older", OLDER, "1")
+    ends = {(name, 0): EVERYWHERE + OLDER for name in FIGURES}
+    cluster.wait_until(lambda: "" if cluster.log_end_offsets(2, ends) == ends else "not yet", "copied by broker 2", 60)
+    cluster.kill(1)
+    cluster.resume(3)
+
+    # Broker 3 leads while broker 2 hangs, writes what nobody copies, and dies.
+    time.sleep(SESSION / 2)
+    cluster.pause(2)
+    cluster.wait_for_partitions([*FORKS, *FIGURES], lambda state: state.leader == 3 and set(state.isr) == {2, 3}, "led by broker 3")
+    time.sleep(FETCHES_OVER_SECONDS)
+    _write(cluster, FIGURES, "never copied", NEVER_COPIED["figure.8"], "1")
+    _write(cluster, FORKS, "never copied", NEVER_COPIED["fork"], "1")
+    cluster.kill(3)
+    cluster.resume(2)
+
+    # Broker 2 leads and broker 1 joins it: what it wrote at first is committed now, and so is what fork gets. A consumer reads it.
+    cluster.wait_for_partitions([*FORKS, *FIGURES], lambda state: state.leader == 2, "led by broker 2")
+    cluster.start_node(1)
+    cluster.wait_for_partitions([*FORKS, *FIGURES], lambda state: set(state.isr) == {1, 2}, "in sync on brokers 1 and 2")
+    _write(cluster, FORKS, "newer", NEWER, "all")
+    ends = {(name, 0): EVERYWHERE + (NEWER if name in FORKS else OLDER) for name in (*FORKS, *FIGURES)}
+    cluster.wait_until(
+        lambda: "" if {key: len(rows) for key, rows in cluster.read_many(ends).items()} == ends else "not yet", "read by a consumer", 60
+    )
+    read = {topic: [value for _, value in rows] for (topic, _), rows in cluster.read_many(ends).items()}
+
+    # Broker 1 leaves, broker 2 dies, brokers 1 and 3 come back.
+    cluster.set_session_timeout(usual)
+    cluster.kill(1)
+    cluster.wait_fenced([1])
+    cluster.kill(2)
+    cluster.start_node(1, 3)
+    cluster.wait_fenced([2])
+    cluster.wait_unfenced([1, 3])
+    cluster.wait_for_partitions([*FORKS, *FIGURES], lambda state: state.leader < 0, "without a leader")
+    return read
+
+
+def _write(cluster: KafkaCluster, topics: set[str] | list[str], what: str, count: int, acks: str) -> None:
+    cluster.writer.write({(name, 0): [f"{name}: {what} {number}" for number in range(count)] for name in sorted(topics)}, acks=acks)
+
+
+def settled(cluster: KafkaCluster, topics: Sequence[str]) -> None:
+    """Wait until everything that the elected leaders hold can be read: below min.insync.replicas the high watermark stands still."""
+    cluster.wait_for_partitions(topics, lambda state: set(state.isr) == {RIGHT, WRONG}, "in sync again")
+    for state in cluster.describe(*topics):
+        key = (state.topic, 0)
+        end = cluster.log_end_offsets(state.leader, [key])[key]
+        cluster.wait_until(lambda key=key, end=end: "" if len(cluster.read(*key)) == end else f"not up to {end}", "read to the end", 60)
+
+
+@pytest.fixture(scope="module")
+def lived(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Lived:
+    """Both histories lived through, and each rule's topics elected by that rule. No consumer group has ever committed anything."""
+    small.heal()
+    delete_topics(small, {state.topic for state in small.describe()})
+    lived = Lived(Operator(small, tmp_path_factory.mktemp("lived"), spark_remote), live_through(small))
+    operator = lived.operator
+
+    done = elect_unclean(small, [(f"{history}.stock", 0) for history in HISTORIES])
+    assert done.returncode == 0, done
+    operator.recover("kip1275", [f"{history}.kip1275" for history in HISTORIES], strategy="aggressive", ranking="kip1275")
+
+    gathered = operator.snapshot("epoch", [f"{history}.epoch" for history in HISTORIES])
+    best: dict[str, tuple[int, int, int]] = {}
+    for row in gathered["preview"]:
+        best[row["topic"]] = max(best.get(row["topic"], (-1, -1, -1)), (row["last_written_epoch"], row["log_end_offset"], row["broker_id"]))
+    file = operator.workdir / "epoch.json"
+    named = [{"topic": topic, "partition": 0, "designatedLeader": broker} for topic, (_, _, broker) in best.items()]
+    file.write_text(json.dumps({"partitions": named}))
+    operator.ask("kafka_designated_election", **operator.files("epoch"), plan=str(file), allow_data_loss=True)
+
+    controllers = small.controller_bootstrap_servers.split(",")
+    found = operator.snapshot("ours", [f"{history}.ours" for history in HISTORIES], controller_bootstrap_servers=controllers)
+    assert found["history"]["doubt"] is None
+    operator.plan("ours", strategy="balanced")
+    lived.evidence = {row["topic"]: row["evidence"] for row in operator.apply("ours")["results"]}
+    settled(small, [f"{history}.{rule}" for history, rule in OUTCOMES])
+    return lived
+
+
+@pytest.mark.parametrize(("history", "rule"), OUTCOMES)
+def test_what_each_rule_elects_and_destroys(lived: Lived, history: str, rule: str) -> None:
+    topic = f"{history}.{rule}"
+    (state,) = lived.operator.cluster.describe(topic)
+    left = {value for _, value in lived.operator.cluster.read(topic, 0)}
+    lost = [value for value in lived.read[topic] if value not in left]
+    assert (state.leader, len(lost)) == OUTCOMES[history, rule]
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_the_isr_history_resolves_the_fork_and_balanced_elects(lived: Lived, history: str) -> None:
+    topic = f"{history}.ours"
+    assert lived.evidence[topic] == "forked_resolved"
+    (entry,) = (row for row in lived.operator.read("plans", "ours")["partitions"] if row["topic"] == topic)
+    assert [row["broker_id"] for row in entry["truncated"]] == [WRONG]
+    assert "since broker 1 left the ISR it has always been smaller than min.insync.replicas (2)" in entry["explanation"]
+    assert "when the ISR was [2]" in entry["explanation"]
+
+
+def test_without_controllers_a_consumer_group_proves_one_branch_and_balanced_holds(lived: Lived) -> None:
+    operator, cluster, topics = lived.operator, lived.operator.cluster, [f"{history}.proven" for history in HISTORIES]
+    gathered = operator.snapshot("forked", topics)
+    logs = {(row["topic"], row["broker_id"]): (row["last_written_epoch"], row["log_end_offset"]) for row in gathered["preview"]}
+    assert logs["fork.proven", RIGHT] > logs["fork.proven", WRONG]
+    assert logs["figure.8.proven", RIGHT] < logs["figure.8.proven", WRONG], "ahead by (last-written epoch, log end offset)"
+    assert gathered["counts"]["forked"] == 2
+    assert "history" not in gathered
+    operator.plan("forked", strategy="balanced")
+    held = operator.read("plans", "forked")["held"]
+    assert all(row["reason"].startswith("forked") for row in held)
+    assert {row["offset"] for entry in held for row in entry["truncated"]} == {EVERYWHERE}, "where the logs part"
+
+    delete_topics(cluster, {"__consumer_offsets"} & {state.topic for state in cluster.describe()})
+    cluster.create_topics([NewTopic("__consumer_offsets", [[1]], {"cleanup.policy": "compact"})])
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 2})
+    offsets = [Committed(topic, 0, logs[topic, RIGHT][1], leader_epoch=logs[topic, RIGHT][0]) for topic in topics]
+    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions("reader", offsets)])["reader"].result()
+
+    results = operator.recover("proven", topics, strategy="aggressive")
+    assert {(row["outcome"], row["leader"], row["evidence"]) for row in results.values()} == {("elected", RIGHT, "forked_proven")}
+    settled(cluster, topics)
+    assert all({value for _, value in cluster.read(topic, 0)} >= set(lived.read[topic]) for topic in topics)
