@@ -15,7 +15,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
     ALREADY_ONLINE,
@@ -76,7 +76,7 @@ class Recovery:
                 None,
                 row.get("candidate"),
                 row.get("evidence"),
-                f"{row['reason']}: {row['explanation']}",
+                printable(f"{row['reason']}: {row['explanation']}"),
             )
             for row in plan["held"]
         ]

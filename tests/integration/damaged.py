@@ -31,6 +31,8 @@ PREPARED = (
 )  # fmt: skip
 LAGGING = (*PREPARED, "anew", "bare", "reassigned")
 FORKED = ("proven",)
+# As lagging, in pairs: one for each step at which an election is killed.
+KILLED, KILLED_PARTITIONS = "killed.everywhere", 240
 
 
 def inflict(cluster: KafkaCluster) -> Damage:
@@ -44,6 +46,7 @@ def inflict(cluster: KafkaCluster) -> Damage:
         damage.add(scenario, 4, f"{scenario}.playbook")
     for topic in LAGGING:
         damage.add("lagging", 4, topic)
+    damage.add("lagging", KILLED_PARTITIONS, KILLED)
     for topic in FORKED:
         damage.add("forked", 4, topic)
     damage.add("many", THOUSANDS, "thousands", different=0.4)

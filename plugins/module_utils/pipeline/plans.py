@@ -19,7 +19,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, check_inside, safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, entries, gold, history, silver, spread
 
@@ -50,8 +50,8 @@ class Landing:
         return sum(file.stat().st_size for file in self.files.values())
 
     def refuse(self, path: Path, reason: str) -> None:
-        """Quarantine a file."""
-        self.quarantine.append({"path": str(path), "reason": reason})
+        """Quarantine a file, whatever its name."""
+        self.quarantine.append({"path": printable(str(path)), "reason": printable(reason)})
 
 
 def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None) -> Landing:

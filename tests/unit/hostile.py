@@ -1,0 +1,112 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What hostile or broken files hold: values of the wrong kind, names that lead elsewhere, text that is none, JSON that says things twice."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
+NESTED = 3000
+# Stands in a JSON value for what Python's writer would not write: NESTED lists in each other.
+DEEP = "\0deep\0"
+
+TEXTS = st.sampled_from(
+    [
+        "", " ", "..", "../../etc/passwd", "/dev/null", "a\nb", "\r\n", "\x1b[31mred\x1b[0m", "\x07", "\x00", "\u202eoup", "\ud800", "\ufeff", "ö",
+        "x" * 300, "x" * 70_000, "NaN", "-1", "0", "null", "__cluster_metadata", "orders ", "{{ 1 + 1 }}", "%s%n", "'; --", "$(id)",
+    ]
+)  # fmt: skip
+NUMBERS = st.sampled_from(
+    [0, -1, 1, 2, 3, 7, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, 2**63, 2**200, 10**4000, 0.5, 1e308, -0.0, float("nan"), float("inf")]
+)
+VALUES: st.SearchStrategy[Any] = (
+    st.none()
+    | st.booleans()
+    | NUMBERS
+    | TEXTS
+    | st.just([])
+    | st.just({})
+    | st.just([[]])
+    | st.just({"a": [None]})
+    | st.just([2, 2])
+    | st.just(DEEP)
+)
+
+Place = tuple[Any, Any]
+
+
+def places(value: Any) -> list[Place]:
+    """Every (container, key) in a JSON value."""
+    found: list[Place] = []
+    if isinstance(value, (dict, list)):
+        for key in list(value) if isinstance(value, dict) else range(len(value)):
+            found += [(value, key), *places(value[key])]
+    return found
+
+
+@st.composite
+def mutated(draw: st.DrawFn, value: Any, most: int = 3) -> Any:
+    """A copy of a JSON value, some places of it changed: replaced, removed, doubled, swapped with another, given one key more."""
+    value = copy.deepcopy(value)
+    for _ in range(draw(st.integers(1, most))):
+        everywhere = places(value)
+        if not everywhere:
+            break
+        container, key = draw(st.sampled_from(everywhere))
+        how = draw(st.sampled_from(("replace", "replace", "remove", "double", "swap", "add")))
+        if how == "replace":
+            container[key] = copy.deepcopy(draw(VALUES))
+        elif how == "remove":
+            del container[key]
+        elif how == "double" and isinstance(container, list):
+            container.insert(key, copy.deepcopy(container[key]))
+        elif how == "swap":
+            other, place = draw(st.sampled_from(everywhere))
+            container[key], other[place] = copy.deepcopy(other[place]), copy.deepcopy(container[key])
+        elif isinstance(container, dict):
+            container[draw(TEXTS)] = copy.deepcopy(draw(VALUES))
+    return value
+
+
+def encoded(value: Any) -> bytes:
+    """JSON as anybody might write it, NaN and lone surrogates too."""
+    return json.dumps(value).replace(json.dumps(DEEP), "[" * NESTED + "]" * NESTED).encode()
+
+
+def _twice(content: bytes, place: int) -> bytes:
+    begin = content.find(b"{", place % max(1, len(content)))
+    return content[: begin + 1] + b'"topic":"a","topic":"b",' + content[begin + 1 :] if begin >= 0 else content
+
+
+WAYS: dict[str, Callable[[bytes, int], bytes]] = {
+    "as it is": lambda content, _: content,
+    "cut off": lambda content, place: content[: place % max(1, len(content))],
+    "byte order mark": lambda content, _: b"\xef\xbb\xbf" + content,
+    "another encoding": lambda content, _: content.decode(errors="replace").encode("utf-16"),
+    "no UTF-8": lambda content, place: content[: place % max(1, len(content))] + b"\xff\xc0" + content[place % max(1, len(content)) :],
+    "a zero byte": lambda content, place: content[: place % max(1, len(content))] + b"\0" + content[place % max(1, len(content)) :],
+    "a key twice": _twice,
+    "more behind it": lambda content, _: content + b"{}",
+    "twice": lambda content, _: content * 2,
+}
+
+
+@st.composite
+def damaged(draw: st.DrawFn, contents: st.SearchStrategy[bytes]) -> bytes:
+    """Content that is damaged in one more way, or in none."""
+    return WAYS[draw(st.sampled_from(list(WAYS)))](draw(contents), draw(st.integers(0, 1 << 20)))
+
+
+def assert_spoken(error: SpokenError, file: str) -> None:
+    """The error names the file and is one line that a terminal takes as text."""
+    assert file in str(error)
+    assert str(error).isprintable(), ascii(str(error))
+    assert len(str(error)) < len(file) + 2000
