@@ -11,7 +11,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, ReplicaLog, gather
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import NAMED, Entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
     PartitionState,
@@ -83,7 +83,7 @@ def _entry(state: PartitionState, designated: int, logs: Mapping[int, ReplicaLog
         leader_epoch=state.leader_epoch,
         replicas=state.replicas,
         survivors={broker: (log.last_written_epoch, log.log_end_offset or 0) for broker, log in logs.items() if log.error is None},
-        evidence="named",
+        evidence=NAMED,
         strategy="balanced",
         truncated=list(_truncated(designated, pairs, logs)),
     )

@@ -20,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED = "elected", "already_online", "clean_leader", "held", "stale", "failed"
 # The word that the reason of a stale entry begins with where its order of replicas is not the one that was gathered.
 OTHER_ORDER = "other_order"
+NAMED = "named"  # evidence of a leader that an operator designated
 OUTCOMES = (ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED)
 
 
@@ -136,6 +137,11 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     ]
     if clean and entry.strategy != "aggressive":
         return Result.of(entry, HELD, f"wait_for_clean_leader: broker {min(clean)} is coming back and holds every committed record")
+    # Of a survivor of the plan it is known that the winner's log holds all that its own does.
+    unseen = [broker for broker in state.replicas if live.broker_states.get(broker) == COMING_BACK and broker not in entry.survivors]
+    if unseen and entry.strategy == "balanced" and entry.evidence != NAMED:
+        reason = f"incomplete: broker {unseen[0]} is coming back with a replica that nobody has looked at; gather the evidence again once it is there"
+        return Result.of(entry, HELD, reason)
     if entry.key in live.reassigning and needs_reorder(entry, live):
         return Result.of(entry, HELD, "reassignment_in_progress: a new replica order would replace it; let it complete or cancel it")
     return None

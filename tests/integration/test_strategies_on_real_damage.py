@@ -27,7 +27,7 @@ HELD: dict[str, dict[str, str]] = {
     "kip1275": {"no_survivor": "no_survivor"},
 }
 PROVEN = {"forked_proven": "forked", "below_high_watermark": "forked"}
-EVIDENCE = {"lagging": "prefix", "identical": "prefix", "forked": "forked", "clean_returning": "prefix"}
+EVIDENCE = {"lagging": "prefix", "identical": "prefix", "forked": "forked", "clean_returning": "incomplete"}
 OPTIONS: dict[str, dict[str, Any]] = {"kip1275": {"strategy": "aggressive", "ranking": "kip1275"}}
 
 States = dict[TopicPartition, PartitionState]

@@ -72,7 +72,7 @@ def evidence(partition: Partition, winner: int) -> str:
             return "below_high_watermark"
     if any(partition.replicas[broker]["last_written_epoch"] is None for broker in partition.survivors):
         return "weak"
-    if any(row["error"] for row in partition.replicas.values()) or any(
+    if any(row["error"] or row["broker_state"] == "coming_back" for row in partition.replicas.values()) or any(
         partition.pair(winner, other)["relation"] == "unknown" for other in others
     ):
         return "incomplete"

@@ -88,6 +88,19 @@ def test_a_survivor_that_is_not_designated_may_die() -> None:
     assert refusal(ENTRY, replace(LIVE, broker_states={1: "fenced", 2: "unfenced", 3: "fenced"})) is None
 
 
+def test_a_replica_that_comes_back_unseen_is_waited_for_where_its_log_may_be_the_longest() -> None:
+    nobody_clean = replace(STATE, isr=(), eligible_leader_replicas=(), last_known_elr=())
+    coming = replace(LIVE, states={KEY: nobody_clean}, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
+    result = refusal(ENTRY, coming)
+    assert result is not None
+    assert result.outcome == "held"
+    assert re.search("incomplete: broker 1 is coming back with a replica that nobody has looked at", result.reason or "")
+    assert refusal(replace(ENTRY, strategy="aggressive"), coming) is None
+    assert refusal(replace(ENTRY, evidence="named"), coming) is None
+    stopped = replace(coming, broker_states={1: "fenced", 2: "unfenced", 3: "coming_back"})
+    assert refusal(ENTRY, stopped) is None, "broker 3 is a survivor of the plan, the winner holds all that it holds"
+
+
 def test_aggressive_does_not_wait_for_a_clean_leader() -> None:
     coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
     assert refusal(replace(ENTRY, strategy="aggressive"), coming) is None

@@ -140,13 +140,18 @@ def evidence(candidates: DataFrame) -> DataFrame:
         .when(winner.isNull(), F.lit("no_survivor"))
         .when(F.size("beyond") > 0, F.lit("below_high_watermark"))
         .when(F.size("unwritten") > 0, F.lit("weak"))
-        .when((F.size("unanswered") > 0) | (F.size("uncompared") > 0), F.lit("incomplete"))
+        .when((F.size("unanswered") > 0) | (F.size("uncompared") > 0) | _somebody_returns(), F.lit("incomplete"))
         .when(F.size("tails") == 0, F.lit("prefix"))
         .when(F.col("contradicted"), F.lit("contradicted"))
         .when(F.col("resolved"), F.lit("forked_resolved"))
         .when(F.col("singled_out"), F.lit("forked_proven"))
         .otherwise(F.lit("forked")),
     )
+
+
+def _somebody_returns() -> Column:
+    """Whether a replica's broker is coming back: what it holds cannot be read yet, and it may be more than any survivor holds."""
+    return any_of("lost", lambda row: row["broker_state"] == "coming_back")
 
 
 def _holds_all_points(log: Column) -> Column:
