@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, brokers, reachability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, brokers, quorum, reachability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, Asking, ClusterError, words
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -70,12 +70,15 @@ class Cluster(Asking):
         if answer.API_VERSION >= 2:
             self._nodes = messages.read_nodes(answer)
 
-    def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER) -> Any:
-        """Ask any live broker: the one that answered last time first, the next one too when it takes longer than `hedge_after` seconds."""
+    def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER, at_most: int | None = None) -> Any:
+        """Ask any live broker: the one that answered last time first, the next one too when it takes longer than `hedge_after` seconds.
+
+        `at_most`: how many brokers are asked, for questions that none can answer when one cannot.
+        """
         nodes = [node.broker_id for node in self._nodes if not node.fenced]
         nodes.sort(key=lambda node: (node in self.unreachable, node != self._home, node))
         try:
-            return self._ask_any(make, nodes, hedge_after)
+            return self._ask_any(make, nodes[:at_most], hedge_after)
         except errors.IncompatibleBrokerVersion:
             raise
         except errors.KafkaError as error:
@@ -108,15 +111,29 @@ class Cluster(Asking):
         self._refresh_nodes()
         return {node.broker_id for node in self._nodes if not node.fenced}
 
+    def registered(self) -> list[brokers.Node]:
+        """The brokers that are registered now; before Kafka 4.0 those that are unfenced."""
+        self._refresh_nodes()
+        return list(self._nodes)
+
+    def quorum(self) -> quorum.Quorum:
+        """The metadata quorum as its leader describes it. ClusterError where no leader answers, quorum.Refused where one may not ask."""
+        return quorum.read(self._describe_quorum())
+
     def _silence(self) -> dict[int, float]:
-        answer = self._ask(messages.describe_quorum)
-        refused = messages.error_name(answer.error_code) or messages.error_name(answer.topics[0].partitions[0].error_code)
+        return messages.read_silence(self._describe_quorum())
+
+    def _describe_quorum(self) -> Any:
+        # Brokers pass it on to the active controller. Where there is none, each of them waits for one and gives no answer at all.
+        answer = self._ask(messages.describe_quorum, at_most=3)
+        said = "so brokers that are coming back cannot be told from lost ones"
+        refused = messages.error_name(answer.error_code)
         if refused:
-            raise ClusterError(
-                f"the metadata quorum cannot be described ({refused}), so brokers that are coming back cannot be told from lost ones; "
-                "grant DESCRIBE on the cluster, or wait until the quorum has a leader"
-            )
-        return messages.read_silence(answer)
+            raise quorum.Refused(f"the metadata quorum cannot be described ({refused}), {said}; grant DESCRIBE on the cluster")
+        refused = messages.error_name(answer.topics[0].partitions[0].error_code)
+        if refused:
+            raise ClusterError(f"the metadata quorum cannot be described ({refused}), {said}; wait until the quorum has a leader")
+        return answer
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
         """State of these partitions (None: of all), page by page. Those that the cluster does not have are absent.

@@ -10,13 +10,17 @@ given and nothing else. Which of them is active is found by asking them all.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, Asking, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import PRE_VOTE_SINCE
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+
+NOT_ACTIVE = "NOT_LEADER_OR_FOLLOWER"  # a controller that does not lead the quorum does not describe it
 
 
 class Controllers(Asking):
@@ -24,6 +28,9 @@ class Controllers(Asking):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, connection.controller_bootstrap_servers)
+        # When a connection breaks, kafka-python asks another node for Metadata in the background, and hangs up on one that answers none: every
+        # controller. One dead controller would make living ones unreachable.
+        self._manager.get_connection = partial(self._manager.get_connection, refresh_metadata_on_err=False)
 
     def active(self) -> tuple[Any, Any]:
         """Return the active controller's node and its DescribeQuorum answer. ClusterError where none of the addresses is the active one."""
@@ -40,9 +47,36 @@ class Controllers(Asking):
         said = "; ".join(f"{server}: {reason}" for server, reason in sorted(refusals.items()))
         raise ClusterError(f"controller_bootstrap_servers: none of them is the active controller ({said}); name all controllers")
 
+    def rows(self) -> list[dict[str, Any]]:
+        """What each of them says: `address`, `active` (leads the quorum), Vote versions, `pre_vote` (KIP-996) and `error`, by address.
+
+        What one does not tell is None, and `error` says why.
+        """
+        nodes = self._named()
+        told = self._ask_each({node: [messages.api_versions(), messages.describe_quorum()] for node in nodes})
+        return [_row(address, told[node], self.unreachable.get(node)) for node, address in sorted(nodes.items(), key=lambda item: item[1])]
+
     def ask(self, node: Any, make: Callable[[], Any]) -> Any:
         """Ask one controller. ClusterError where it does not answer."""
         answers = self._ask_each({node: [make()]})[node]
         if not answers:
             raise ClusterError(f"controller_bootstrap_servers: {self._named()[node]} does not answer: {self.unreachable[node]}")
         return answers[0]
+
+
+def _row(address: str, answers: list[Any], unreachable: str | None) -> dict[str, Any]:
+    vote = messages.read_vote_versions(answers[0]) if answers else None
+    refused = (
+        messages.error_name(answers[1].error_code) or messages.error_name(answers[1].topics[0].partitions[0].error_code)
+        if len(answers) == 2
+        else unreachable
+    )
+    follows = refused == NOT_ACTIVE
+    return {
+        "address": address,
+        "active": True if refused is None else False if follows else None,
+        "vote_min_version": vote[0] if vote else None,
+        "vote_max_version": vote[1] if vote else None,
+        "pre_vote": vote[1] >= PRE_VOTE_SINCE if vote else None,
+        "error": None if follows else refused,
+    }

@@ -24,7 +24,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
@@ -39,6 +39,7 @@ LATEST, UNCLEAN = -1, 1
 PARTITIONS_PER_PAGE = 2000
 # kafka-python still has the name that this code had before followers could answer.
 RENAMED = {6: "NOT_LEADER_OR_FOLLOWER"}
+VOTE = 52  # kafka-python has no class for what controllers say among themselves
 
 
 class LogEnd(NamedTuple):
@@ -153,6 +154,16 @@ def read_silence(answer: Any) -> dict[int, float]:
             seconds = (now - replica.last_fetch_timestamp) / 1000
             silent[replica.replica_id] = min(seconds, silent.get(replica.replica_id, seconds))
     return silent
+
+
+def api_versions() -> ApiVersionsRequest:
+    """The versions of every message that a node understands."""
+    return ApiVersionsRequest(client_software_name="streamops-kafka-recovery", client_software_version="1")
+
+
+def read_vote_versions(answer: Any) -> tuple[int, int] | None:
+    """Lowest and highest version of Vote that a controller understands, None where the node is no controller."""
+    return next(((row.min_version, row.max_version) for row in answer.api_keys if row.api_key == VOTE), None)
 
 
 def list_offsets(keys: Iterable[TopicPartition]) -> ListOffsetsRequest:

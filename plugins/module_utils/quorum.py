@@ -1,0 +1,236 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The metadata quorum: who leads it, who follows how closely, and whether it is calm enough to elect anything (KIP-996).
+
+The verdict comes from several looks: one look cannot see a leader epoch that moves. Only `watch` does I/O.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+
+CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "majority_behind"
+
+# Voters fetch at least every 0.5 s, and the leader writes a record every 0.5 s where nothing else happens
+# (metadata.max.idle.interval.ms). 3 s is when the leader itself gives up for want of a majority: 1.5 times
+# controller.quorum.fetch.timeout.ms, whose default is 2 s.
+BEHIND_AFTER = 3.0
+LOOK_EVERY = 0.25
+PRE_VOTE_SINCE = 2  # version of Vote that has the field PreVote; KIP-996's draft says 1, which KIP-853 took first
+
+
+class Refused(ClusterError):
+    """The principal may not describe the quorum."""
+
+
+class Replica(NamedTuple):
+    """A voter or observer as the leader sees it. Offsets in records, times in seconds; None where the leader does not know."""
+
+    replica_id: int
+    directory_id: str | None
+    log_end_offset: int | None
+    lag: int | None
+    seconds_since_fetch: float | None
+    seconds_since_caught_up: float | None
+
+
+class Quorum(NamedTuple):
+    """One DescribeQuorum answer. `leader_id` is one of the voters' `replica_id`."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[Replica, ...]
+    observers: tuple[Replica, ...]
+
+
+class Look(NamedTuple):
+    """One look at the quorum, `seconds` after the watch began. `quorum` is None where no leader answered, and `problem` says why."""
+
+    seconds: float
+    quorum: Quorum | None
+    problem: str | None = None
+
+
+class Verdict(NamedTuple):
+    """`verdict` is one of the four words; `reasons`, in words, what it stands on. With `calm`: what is still worth knowing."""
+
+    verdict: str
+    reasons: list[str]
+
+
+class Described(Protocol):
+    """What is needed of a cluster."""
+
+    def quorum(self) -> Quorum: ...
+
+
+def read(answer: Any) -> Quorum:
+    """Build from a DescribeQuorum answer without errors. Times count from the newest that the leader names: its own clock, now."""
+    row = answer.topics[0].partitions[0]
+    replicas = [*row.current_voters, *row.observers]
+    now = max((stamp for replica in replicas for stamp in (replica.last_fetch_timestamp, replica.last_caught_up_timestamp)), default=-1)
+    ends = {replica.replica_id: replica.log_end_offset for replica in row.current_voters}
+    end = ends.get(row.leader_id, max(ends.values(), default=-1))
+
+    def since(stamp: int) -> float | None:
+        return (now - stamp) / 1000 if stamp > 0 else None
+
+    def read_replica(replica: Any) -> Replica:
+        known = replica.log_end_offset >= 0
+        return Replica(
+            replica.replica_id,
+            _directory(replica.replica_directory_id),
+            replica.log_end_offset if known else None,
+            end - replica.log_end_offset if known else None,
+            since(replica.last_fetch_timestamp),
+            since(replica.last_caught_up_timestamp),
+        )
+
+    return Quorum(
+        row.leader_id,
+        row.leader_epoch,
+        row.high_watermark,
+        tuple(map(read_replica, row.current_voters)),
+        tuple(map(read_replica, row.observers)),
+    )
+
+
+def _directory(value: uuid.UUID | None) -> str | None:
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=") if value and value.int else None
+
+
+def watch(cluster: Described, window: float) -> list[Look]:
+    """Look at the quorum again and again for `window` seconds, the last time at their end.
+
+    One look is enough where there is one voter: it holds no elections. A look that gets no answer takes as long as the cluster's
+    request timeout; none is begun after the window. Raises Refused where the quorum may not be described.
+    """
+    began = time.monotonic()
+    looks: list[Look] = []
+    while True:
+        asked = time.monotonic() - began
+        try:
+            found, problem = cluster.quorum(), None
+        except Refused:
+            raise
+        except ClusterError as error:
+            found, problem = None, str(error)
+        seconds = time.monotonic() - began
+        looks.append(Look(seconds, found, problem))
+        alone = found is not None and len(found.voters) == 1
+        if alone or asked >= window or (found is None and seconds >= window):
+            return looks
+        time.sleep(max(0.0, min(LOOK_EVERY, window - seconds)))
+
+
+def judge(looks: Sequence[Look]) -> Verdict:
+    """Return the verdict over some looks, oldest first. Doubt is never calm.
+
+    A look without an answer between two of the same epoch is no trouble: epochs only grow, so nobody else led in between.
+    """
+    answered = [look for look in looks if look.quorum is not None]
+    moves = [_move(one, other) for one, other in pairwise(answered) if _place(one) != _place(other)]
+    last = looks[-1] if looks else Look(0.0, None, "nobody looked")
+    if last.quorum is None:
+        lost = [f"it was {_leader(answered[-1])}, {last.seconds - answered[-1].seconds:.1f} s earlier"] if answered else []
+        return Verdict(NO_LEADER, [f"no leader of the metadata quorum answers: {last.problem}", *lost, *moves])
+    if moves:
+        return Verdict(CHURNING, moves)
+    voters = last.quorum.voters
+    reasons = [f"voter {voter.replica_id} {reason}" for voter in voters if (reason := behind(voter, last.quorum.leader_id)) is not None]
+    if 2 * (len(voters) - len(reasons)) <= len(voters):
+        return Verdict(MAJORITY_BEHIND, [f"{len(reasons)} of {len(voters)} voters are behind", *reasons])
+    return Verdict(CALM, reasons)
+
+
+def behind(voter: Replica, leader_id: int) -> str | None:
+    """Why a voter does not follow closely, in words; None where it does. The leader is never behind.
+
+    Lag alone says nothing, because the leader writes all the time; neither does time alone, where it writes nothing.
+    """
+    if voter.replica_id == leader_id:
+        return None
+    if voter.lag is None:
+        return "has not fetched the metadata log since the leader took over"
+    if voter.seconds_since_fetch is not None and voter.seconds_since_fetch > BEHIND_AFTER:
+        return f"last fetched the metadata log {voter.seconds_since_fetch:.1f} s ago, {voter.lag} records behind"
+    if voter.lag > 0 and (voter.seconds_since_caught_up is None or voter.seconds_since_caught_up > BEHIND_AFTER):
+        when = "never" if voter.seconds_since_caught_up is None else f"{voter.seconds_since_caught_up:.1f} s ago"
+        return f"lags {voter.lag} records behind, last caught up: {when}"
+    return None
+
+
+def report(looks: Sequence[Look], controllers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What `kafka_quorum_info` returns of these looks and of `Controllers.rows`."""
+    verdict = judge(looks)
+    last = looks[-1].quorum
+    supported, why = pre_vote(controllers)
+    leaderless = verdict.verdict == NO_LEADER
+    return {
+        "verdict": verdict.verdict,
+        "reasons": verdict.reasons + (_told_by(controllers) if leaderless else []),
+        "leader_id": last.leader_id if last else None,
+        "leader_epoch": last.leader_epoch if last else None,
+        "high_watermark": last.high_watermark if last else None,
+        "voters": [voter._asdict() for voter in last.voters] if last else [],
+        "observers": [observer._asdict() for observer in last.observers] if last else [],
+        "history": history(looks),
+        "looks": len(looks),
+        "controllers": list(controllers),
+        "pre_vote_supported": supported,
+        "pre_vote_reason": why,
+    }
+
+
+def _told_by(controllers: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What the controllers themselves say where brokers get no answer."""
+    words = {True: "leads the quorum, but brokers get no answer from it", False: "answers, and does not lead the quorum"}
+    return [f"controller {row['address']} {words.get(row['active']) or row['error']}" for row in controllers]
+
+
+def history(looks: Iterable[Look]) -> list[dict[str, Any]]:
+    """The first look and every one that differs from the one before: `seconds`, `leader_id`, `leader_epoch` (null: no answer)."""
+    rows: list[dict[str, Any]] = []
+    for look in looks:
+        leader, epoch = _place(look)
+        if not rows or (rows[-1]["leader_id"], rows[-1]["leader_epoch"]) != (leader, epoch):
+            rows.append({"seconds": round(look.seconds, 2), "leader_id": leader, "leader_epoch": epoch})
+    return rows
+
+
+def _place(look: Look) -> tuple[int | None, int | None]:
+    return (None, None) if look.quorum is None else (look.quorum.leader_id, look.quorum.leader_epoch)
+
+
+def _leader(look: Look) -> str:
+    leader, epoch = _place(look)
+    return f"controller {leader} in epoch {epoch}"
+
+
+def _move(one: Look, other: Look) -> str:
+    return f"the leader went from {_leader(one)} to {_leader(other)} within {other.seconds - one.seconds:.1f} s"
+
+
+def pre_vote(controllers: Sequence[Mapping[str, Any]]) -> tuple[bool | None, str]:
+    """Whether all controllers that answered canvass before they stand for election (KIP-996), None where that is not known; and why."""
+    if not controllers:
+        return None, "not known: only controllers tell, and controller_bootstrap_servers is not given"
+    without = [row["address"] for row in controllers if row["pre_vote"] is False]
+    silent = [row["address"] for row in controllers if row["pre_vote"] is None]
+    if without:
+        return (
+            False,
+            f"no: {', '.join(without)} without Vote version {PRE_VOTE_SINCE}; a voter that was cut off forces elections when it returns",
+        )
+    if len(silent) == len(controllers):
+        return None, f"not known: {', '.join(silent)} did not answer"
+    return True, f"yes: controllers offer Vote version {PRE_VOTE_SINCE}" + (f" ({', '.join(silent)} did not answer)" if silent else "")

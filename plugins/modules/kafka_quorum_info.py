@@ -1,0 +1,168 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The metadata quorum: leader, voters, observers, and whether it is calm enough to elect anything."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_quorum_info
+short_description: Describe the metadata quorum and say whether it is calm
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Describes the KRaft quorum as its leader sees it, through the brokers (DescribeQuorum), voters and observers with their lag.
+  - Looks at it again and again for O(window) seconds and gives a verdict. One look cannot see a leader epoch that moves.
+  - With O(controller_bootstrap_servers) the controllers are asked themselves, too, for the versions of Vote that they understand. KIP-996 (pre-vote)
+    came with version 2. Without it a voter that was cut off forces elections upon the others when it returns.
+  - A quorum without a leader is no error of this module but a verdict. Brokers then give no answer at all, so it takes O(request_timeout) to know.
+options:
+  window:
+    description:
+      - Seconds over which the quorum is watched. Only an election within them is seen.
+      - A quorum with one voter holds no elections and is looked at once.
+    type: float
+    default: 3.0
+extends_documentation_fragment:
+  - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Is the metadata quorum calm?
+  streamops.kafka_recovery.kafka_quorum_info:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+  register: quorum
+
+- name: Watch it for a minute, and ask the controllers whether they canvass before they stand for election
+  streamops.kafka_recovery.kafka_quorum_info:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    controller_bootstrap_servers: "{{ kafka_controller_bootstrap_servers }}"
+    window: 60
+"""
+
+RETURN = r"""
+verdict:
+  description:
+    - V(calm) means one leader in one epoch all the time, and more than half of the voters (the leader is one of them) follow closely.
+    - V(churning) means that the leader or its epoch changed within O(window).
+    - V(majority_behind) means that half of the voters or more are behind. A voter is behind when it has not fetched for 3 seconds, or lacks records
+      and was last caught up more than 3 seconds ago, or has not fetched since the leader took over.
+    - V(no_leader) means that no leader answered at the end.
+  returned: success
+  type: str
+  sample: calm
+reasons:
+  description: What the verdict stands on, in words. With V(calm) voters that are behind, if any.
+  returned: success
+  type: list
+  elements: str
+  sample: ["voter 103 last fetched the metadata log 93.4 s ago, 187 records behind"]
+leader_id:
+  description: Id of the active controller, V(null) where none answered at the end. The following values are V(null) then, too, or empty.
+  returned: success
+  type: int
+  sample: 101
+leader_epoch:
+  description: Its epoch. Every election counts it up, also one that elects nobody.
+  returned: success
+  type: int
+  sample: 4
+high_watermark:
+  description: Offset up to which the metadata log is committed.
+  returned: success
+  type: int
+  sample: 4711
+voters:
+  description: >-
+    The controllers. RV(voters[].lag) in records behind the leader's log end offset. Values that the leader does not know are V(null),
+    RV(voters[].directory_id) is where the voters are listed in the configuration.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {replica_id: 101, directory_id: null, log_end_offset: 4711, lag: 0, seconds_since_fetch: 0.0, seconds_since_caught_up: 0.0}
+    - {replica_id: 102, directory_id: null, log_end_offset: 4711, lag: 0, seconds_since_fetch: 0.3, seconds_since_caught_up: 0.3}
+    - {replica_id: 103, directory_id: null, log_end_offset: 4524, lag: 187, seconds_since_fetch: 93.4, seconds_since_caught_up: 93.4}
+observers:
+  description: The brokers that have fetched the metadata log since the leader took over, with the same fields.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {replica_id: 1, directory_id: Y34dLfzJRM21_52f2dnY30, log_end_offset: 4711, lag: 0, seconds_since_fetch: 0.3, seconds_since_caught_up: 0.3}
+history:
+  description: The first look at the quorum and each that differed from the one before. Leader and epoch are V(null) where none answered.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {seconds: 0.0, leader_id: 101, leader_epoch: 4}
+looks:
+  description: How often it was looked at.
+  returned: success
+  type: int
+  sample: 13
+controllers:
+  description: >-
+    What each of O(controller_bootstrap_servers) says itself. RV(controllers[].active) tells whether it leads the quorum. What one does not tell
+    is V(null), and RV(controllers[].error) says why.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {address: "controller-1.example.com:9093", active: true, vote_min_version: 0, vote_max_version: 2, pre_vote: true, error: null}
+pre_vote_supported:
+  description: Whether all controllers that answered understand pre-vote (KIP-996). V(null) where it is not known.
+  returned: success
+  type: bool
+  sample: true
+pre_vote_reason:
+  description: The same in words.
+  returned: success
+  type: str
+  sample: "yes: controllers offer Vote version 2"
+unreachable_brokers:
+  description: Brokers that were asked and did not answer, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+"""
+
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule
+
+
+def quorum_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    looks = quorum.watch(cluster, module.params["window"])
+    rows = []
+    connection = Connection.from_params(module.params)
+    if connection.controller_bootstrap_servers:
+        with Controllers(connection) as controllers:
+            rows = controllers.rows()
+    return {"changed": False, **quorum.report(looks, rows), "unreachable_brokers": cluster.unreachable_rows()}
+
+
+def main() -> None:
+    """Run the module."""
+    KafkaModule({"window": {"type": "float", "default": 3.0}}).run(quorum_info)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A calm quorum first: what kafka_quorum_info and the role preflight say of real quorums of three controllers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.support import Operator, Played, play
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from rig import KafkaCluster
+
+BEFORE_PRE_VOTE, WITH_PRE_VOTE = "3.9.1", "4.3.1"
+# A voter begins an election when it has not heard of the leader for so long.
+FETCH_TIMEOUT = 2.0
+GIVE_UP_SECONDS = 120
+PREFLIGHT = """\
+---
+- name: Preflight alone
+  hosts: kafka_clusters
+  connection: local
+  gather_facts: false
+  module_defaults:
+    group/streamops.kafka_recovery.kafka: "{{ kafka_recovery_connection }}"
+  roles:
+    - role: streamops.kafka_recovery.preflight
+"""
+
+
+class Controllers:
+    """Three controllers and one broker of some version, and somebody who looks at them."""
+
+    def __init__(self, cluster: KafkaCluster, workdir: Path) -> None:
+        self.cluster = cluster
+        self.operator = Operator(cluster, workdir)
+        self._playbook = workdir / "preflight.yml"
+        self._playbook.write_text(PREFLIGHT)
+
+    @contextmanager
+    def watching(self) -> Iterator[Cluster]:
+        """The cluster as modules see it."""
+        with Cluster(Connection(tuple(self.operator.connection["bootstrap_servers"]))) as cluster:
+            yield cluster
+
+    def now(self) -> quorum.Quorum:
+        with self.watching() as cluster:
+            return cluster.quorum()
+
+    def follower(self) -> int:
+        """One that does not lead."""
+        leader = self.now().leader_id
+        return next(number for number in self.cluster.controllers if number != leader)
+
+    def info(self, **params: Any) -> dict[str, Any]:
+        """What kafka_quorum_info returns, the controllers asked too, at one look."""
+        servers = self.cluster.controller_bootstrap_servers.split(",")
+        return self.operator.ask("kafka_quorum_info", **{"controller_bootstrap_servers": servers, "window": 0, **params})
+
+    def preflight(self, *options: str, **variables: Any) -> Played:
+        """Run the role preflight; `variables` without their prefix kafka_recovery_."""
+        variables = {"workdir": str(self.operator.workdir), **variables}
+        return play(
+            str(self._playbook),
+            self.operator.inventory(),
+            *options,
+            variables={f"kafka_recovery_{name}": value for name, value in variables.items()},
+        )
+
+    def wait(self, good: Callable[[quorum.Quorum], bool], what: str) -> None:
+        """Wait until the quorum is `good`."""
+
+        def obstacle() -> str:
+            try:
+                found = self.now()
+            except ClusterError as error:
+                return str(error)
+            return "" if good(found) else str(found)
+
+        self.cluster.wait_until(obstacle, f"not {what}", GIVE_UP_SECONDS)
+
+    def wait_silent(self, *voters: int, seconds: float) -> None:
+        """Wait until the leader has not heard of these voters for so long."""
+
+        def silent(found: quorum.Quorum) -> bool:
+            since = {voter.replica_id: voter.seconds_since_fetch for voter in found.voters}
+            return all((since[voter] or 0) > seconds for voter in voters)
+
+        self.wait(silent, f"without a word of {voters} for {seconds} s")
+
+    def wait_following(self) -> None:
+        """Wait until all voters follow closely."""
+        self.wait(lambda found: quorum.judge([quorum.Look(0.0, found)]) == (quorum.CALM, []), "followed by all voters")
+
+    @contextmanager
+    def cut_off(self, *voters: int, seconds: float) -> Iterator[None]:
+        """Inside the context the leader has not heard of these voters for so long; afterwards they catch up."""
+        self.cluster.pause(*voters)
+        try:
+            self.wait_silent(*voters, seconds=seconds)
+            yield
+        finally:
+            self.cluster.resume(*voters)
+        self.wait_following()
+
+
+@pytest.fixture(scope="module")
+def controllers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controllers]:
+    """A cluster of the version that the test names. Tests of one version share it, and leave all its voters running."""
+    with KafkaCluster("quorum", brokers=1, controllers=3, version=request.param, heap="128m") as cluster:
+        yield Controllers(cluster, tmp_path_factory.mktemp("quorum"))
+
+
+both = pytest.mark.parametrize("controllers", [BEFORE_PRE_VOTE, WITH_PRE_VOTE], indirect=True, scope="module")
+newest = pytest.mark.parametrize("controllers", [WITH_PRE_VOTE], indirect=True, scope="module")
+
+
+@both
+def test_a_calm_quorum_is_described(controllers: Controllers) -> None:
+    controllers.wait_following()
+    found = controllers.info()
+    assert (found["verdict"], found["reasons"], found["looks"]) == ("calm", [], 1)
+    assert [voter["replica_id"] for voter in found["voters"]] == [101, 102, 103]
+    assert [observer["replica_id"] for observer in found["observers"]] == [1]
+    assert found["leader_id"] in controllers.cluster.controllers and found["high_watermark"] > 0
+    pre_vote = controllers.cluster.settings.version == WITH_PRE_VOTE
+    assert [(row["vote_max_version"], row["pre_vote"], row["error"]) for row in found["controllers"]] == [
+        (1 + pre_vote, pre_vote, None)
+    ] * 3
+    assert [row["active"] for row in found["controllers"]] == [number == found["leader_id"] for number in (101, 102, 103)]
+    assert found["pre_vote_supported"] is pre_vote
+    alone = controllers.info(controller_bootstrap_servers=[])
+    assert (alone["pre_vote_supported"], alone["controllers"]) == (None, [])
+    assert "controller_bootstrap_servers is not given" in alone["pre_vote_reason"]
+
+
+@both
+def test_a_voter_that_comes_and_goes_forces_elections_only_where_there_is_no_pre_vote(controllers: Controllers) -> None:
+    """KIP-996's own claim: the epoch jumps before it, and stays with it."""
+    before, cycles = controllers.now(), 0
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        under_way: Future[Played] = pool.submit(controllers.preflight, "--check", quorum_window=10)
+        while not under_way.done():
+            with controllers.cut_off(controllers.follower(), seconds=FETCH_TIMEOUT):
+                cycles += 1
+        played = under_way.result()
+    assert cycles > 1
+    if controllers.cluster.settings.version == WITH_PRE_VOTE:
+        assert played.returncode == 0, played
+        assert controllers.now().leader_epoch == before.leader_epoch
+    else:
+        assert played.returncode != 0 and "not calm (churning)" in played.stdout, played
+        assert "no pre-vote (KIP-996)" in played.stdout, played
+        assert controllers.now().leader_epoch > before.leader_epoch
+
+
+@newest
+def test_one_voter_behind_leaves_a_majority(controllers: Controllers) -> None:
+    voter = controllers.follower()
+    with controllers.cut_off(voter, seconds=quorum.BEHIND_AFTER):
+        found = controllers.info(request_timeout=2)
+    assert found["verdict"] == "calm"
+    assert [reason for reason in found["reasons"] if reason.startswith(f"voter {voter} last fetched")] == found["reasons"] != []
+    behind = next(row for row in found["voters"] if row["replica_id"] == voter)
+    assert behind["lag"] > 0 and behind["seconds_since_fetch"] > quorum.BEHIND_AFTER
+    told = next(row for row in found["controllers"] if row["address"] == controllers.cluster.controllers[voter].address)
+    assert told["pre_vote"] is None and told["error"]
+
+
+@newest
+def test_killed_controllers(controllers: Controllers) -> None:
+    """The leader while somebody watches, then one more, so that no majority is left; then they come back."""
+    cluster = controllers.cluster
+    first = controllers.now().leader_id
+    seen = watched(controllers, lambda: cluster.kill(first))
+    assert quorum.judge(seen).verdict == "churning", quorum.history(seen)
+    found = controllers.info()
+    assert found["verdict"] == "calm" and found["leader_id"] != first
+    assert found["reasons"] == [f"voter {first} has not fetched the metadata log since the leader took over"]
+
+    second = found["leader_id"]
+    cluster.kill(second)
+    last = next(number for number in cluster.controllers if number not in (first, second))
+    found = controllers.info(request_timeout=3)
+    assert (found["verdict"], found["leader_id"], found["history"][0]["leader_epoch"]) == ("no_leader", None, None)
+    assert [reason for reason in found["reasons"] if "answers, and does not lead" in reason] == [
+        f"controller {cluster.controllers[last].address} answers, and does not lead the quorum"
+    ], found
+    played = controllers.preflight("--check", "-e", "kafka_request_timeout=3")
+    assert played.returncode != 0 and "not calm (no_leader)" in played.stdout, played
+    assert "start controllers until more than half of the voters run" in played.stdout, played
+
+    cluster.start_node(first, second)
+    controllers.wait_following()
+
+
+@newest
+def test_a_majority_behind(controllers: Controllers) -> None:
+    """A leader gives up soon when the others fall silent. This one is told to bear it for a minute."""
+    cluster = controllers.cluster
+    for node in cluster.controllers.values():
+        with node.properties_file.open("a") as properties:
+            properties.write("controller.quorum.fetch.timeout.ms=60000\n")
+    cluster.kill(*cluster.controllers)
+    cluster.start_node(*cluster.controllers)
+    controllers.wait_following()
+    leader = controllers.now().leader_id
+    others = [number for number in cluster.controllers if number != leader]
+    with controllers.cut_off(*others, seconds=quorum.BEHIND_AFTER):
+        found = controllers.info(controller_bootstrap_servers=[])
+        played = controllers.preflight("--check")
+    assert (found["verdict"], found["reasons"][0]) == ("majority_behind", "2 of 3 voters are behind")
+    assert played.returncode != 0 and "not calm (majority_behind)" in played.stdout, played
+
+
+def watched(controllers: Controllers, act: Callable[[], None]) -> list[quorum.Look]:
+    """Watch the quorum, `act` after the first look, and go on until there is a leader again."""
+    acted = threading.Event()
+
+    class Watched:
+        def quorum(self) -> quorum.Quorum:
+            found = cluster.quorum()
+            if not acted.is_set():
+                act()
+                acted.set()
+            return found
+
+    with controllers.watching() as cluster:
+        return quorum.watch(Watched(), 1.0)

@@ -1,0 +1,222 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Quorum: what makes it calm, whatever was seen in whatever order."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.protocol.admin import DescribeQuorumResponse
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import (
+    BEHIND_AFTER,
+    CALM,
+    CHURNING,
+    MAJORITY_BEHIND,
+    NO_LEADER,
+    Look,
+    Quorum,
+    Replica,
+)
+
+LEADER = 101
+
+
+def close(replica_id: int) -> Replica:
+    return Replica(replica_id, None, 500, 0, 0.2, 0.2)
+
+
+def stopped(replica_id: int) -> Replica:
+    return Replica(replica_id, None, 480, 20, 10.0, 10.0)
+
+
+def unheard(replica_id: int) -> Replica:
+    return Replica(replica_id, None, None, None, None, None)
+
+
+def led(epoch: int = 1, leader: int = LEADER, voters: Sequence[Replica] = ()) -> Quorum:
+    return Quorum(leader, epoch, 500, tuple(voters or map(close, (101, 102, 103))), ())
+
+
+def look(seconds: float, found: Quorum | None) -> Look:
+    return Look(seconds, found, None if found else "no broker answered")
+
+
+def looks(found: Sequence[Quorum | None]) -> list[Look]:
+    return [look(float(number), one) for number, one in enumerate(found)]
+
+
+QUORUMS = st.builds(led, st.integers(1, 3), st.sampled_from((101, 102)))
+LOOKS = st.lists(st.none() | QUORUMS, min_size=1, max_size=6).map(looks)
+
+
+@given(LOOKS)
+def test_a_quorum_is_calm_only_when_one_leader_in_one_epoch_answered_up_to_the_end(seen: list[Look]) -> None:
+    places = {(one.quorum.leader_id, one.quorum.leader_epoch) for one in seen if one.quorum}
+    word = NO_LEADER if seen[-1].quorum is None else CHURNING if len(places) > 1 else CALM
+    assert quorum.judge(seen).verdict == word
+
+
+@given(LOOKS, st.integers(0, 5))
+def test_a_look_without_an_answer_between_others_changes_nothing(seen: list[Look], where: int) -> None:
+    with_gap = [*seen[:where], look(0.0, None), *seen[where:]] if where < len(seen) else seen
+    assert quorum.judge(with_gap).verdict == quorum.judge(seen).verdict
+
+
+@given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
+def test_the_leader_and_those_who_follow_closely_have_to_be_more_than_half(following: int, behind: int, silent: int) -> None:
+    others = [close] * following + [stopped] * behind + [unheard] * silent
+    voters = [stopped(LEADER), *(kind(102 + number) for number, kind in enumerate(others))]
+    verdict = quorum.judge([look(0.0, led(voters=voters))])
+    assert (verdict.verdict == CALM) == (1 + following > behind + silent)
+    assert verdict.verdict in (CALM, MAJORITY_BEHIND)
+    assert sum(reason.startswith("voter ") for reason in verdict.reasons) == behind + silent
+
+
+@pytest.mark.parametrize(
+    ("voter", "words"),
+    [
+        (close(102), None),
+        (unheard(102), "has not fetched the metadata log since the leader took over"),
+        (stopped(102), "last fetched the metadata log 10.0 s ago, 20 records behind"),
+        # It fetches, but more is written than it gets.
+        (Replica(102, None, 480, 20, 0.1, 10.0), "lags 20 records behind, last caught up: 10.0 s ago"),
+        (Replica(102, None, 480, 20, 0.1, None), "lags 20 records behind, last caught up: never"),
+        # Lag of the moment, and a leader that writes nothing for long: neither is behind.
+        (Replica(102, None, 480, 20, 0.1, BEHIND_AFTER), None),
+        (Replica(102, None, 500, 0, 0.1, 10.0), None),
+        # DescribeQuorum version 0 tells no times.
+        (Replica(102, None, 500, 0, None, None), None),
+    ],
+)
+def test_behind_goes_by_lag_and_time(voter: Replica, words: str | None) -> None:
+    assert quorum.behind(voter, LEADER) == words
+
+
+def test_the_reasons_name_what_was_seen() -> None:
+    moved = looks([led(4), None, led(9, 103)])
+    assert quorum.judge(moved).reasons == ["the leader went from controller 101 in epoch 4 to controller 103 in epoch 9 within 2.0 s"]
+    assert quorum.judge(moved[:2]).reasons == [
+        "no leader of the metadata quorum answers: no broker answered",
+        "it was controller 101 in epoch 4, 1.0 s earlier",
+    ]
+    voters = [close(101), stopped(102), unheard(103)]
+    assert quorum.judge([look(0.0, led(voters=voters))]).reasons[0] == "2 of 3 voters are behind"
+
+
+def test_the_history_has_every_change_once() -> None:
+    seen = looks([led(1), led(1), None, None, led(3, 102), led(3, 102)])
+    assert quorum.history(seen) == [
+        {"seconds": 0.0, "leader_id": 101, "leader_epoch": 1},
+        {"seconds": 2.0, "leader_id": None, "leader_epoch": None},
+        {"seconds": 4.0, "leader_id": 102, "leader_epoch": 3},
+    ]
+
+
+def answer(voters: Sequence[tuple[int, int, int, int]], observers: Sequence[tuple[int, int, int, int]]) -> Any:
+    """A DescribeQuorum answer; rows are (id, log end offset, last fetch, last caught up)."""
+    kind = DescribeQuorumResponse.TopicData.PartitionData
+
+    def state(row: tuple[int, int, int, int]) -> Any:
+        return kind.ReplicaState(
+            replica_id=row[0],
+            replica_directory_id=uuid.UUID("637e1d2d-fcc9-44cd-b5ff-9d9fd9d8df44") if row[0] < 100 else None,
+            log_end_offset=row[1],
+            last_fetch_timestamp=row[2],
+            last_caught_up_timestamp=row[3],
+        )
+
+    row = kind(
+        partition_index=0,
+        error_code=0,
+        leader_id=102,
+        leader_epoch=7,
+        high_watermark=490,
+        current_voters=[state(voter) for voter in voters],
+        observers=[state(observer) for observer in observers],
+    )
+    topic = DescribeQuorumResponse.TopicData(topic_name="__cluster_metadata", partitions=[row])
+    return DescribeQuorumResponse(error_code=0, topics=[topic], nodes=[])
+
+
+def test_an_answer_is_read_by_the_leaders_own_clock_and_log() -> None:
+    now = 1_795_247_772_310
+    found = quorum.read(answer([(101, 490, now - 4200, now - 5000), (102, 500, now, now), (103, -1, -1, -1)], [(1, 500, now - 300, now)]))
+    assert found == Quorum(
+        102,
+        7,
+        490,
+        (Replica(101, None, 490, 10, 4.2, 5.0), Replica(102, None, 500, 0, 0.0, 0.0), unheard(103)),
+        (Replica(1, "Y34dLfzJRM21_52f2djfRA", 500, 0, 0.3, 0.0),),
+    )
+
+
+class Cluster:
+    """Answers with one quorum after the other, the last one again and again; an error is raised."""
+
+    def __init__(self, *answers: Quorum | Exception) -> None:
+        self.answers = list(answers)
+
+    def quorum(self) -> Quorum:
+        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+def test_the_last_look_is_not_before_the_end_of_the_window() -> None:
+    seen = quorum.watch(Cluster(led(1), ClusterError("none answered"), led(2)), 0.6)
+    assert [one.quorum for one in seen[:2]] == [led(1), None] and seen[1].problem == "none answered"
+    assert seen[-1].quorum == led(2) and seen[-1].seconds >= 0.6
+
+
+def test_one_voter_holds_no_elections_and_is_looked_at_once() -> None:
+    alone = led(voters=[close(LEADER)])
+    seen = quorum.watch(Cluster(alone), 60)
+    assert [one.quorum for one in seen] == [alone]
+    assert quorum.judge(seen) == (CALM, [])
+
+
+def test_not_to_be_allowed_to_look_is_no_verdict() -> None:
+    with pytest.raises(quorum.Refused):
+        quorum.watch(Cluster(quorum.Refused("grant DESCRIBE")), 60)
+
+
+def controller(address: str, pre_vote: bool | None, active: bool | None = False) -> dict[str, Any]:
+    return {"address": address, "active": active, "pre_vote": pre_vote, "error": "refused" if active is None else None}
+
+
+@pytest.mark.parametrize(
+    ("pre_votes", "supported", "why"),
+    [
+        ((), None, "controller_bootstrap_servers is not given"),
+        ((True, True), True, "yes"),
+        ((True, None), True, "c2 did not answer"),
+        # While a cluster is being upgraded the old ones still force elections.
+        ((True, False, None), False, "c2 without Vote version 2"),
+        ((None, None), None, "c1, c2 did not answer"),
+    ],
+)
+def test_pre_vote_is_supported_when_nobody_lacks_it(pre_votes: Sequence[bool | None], supported: bool | None, why: str) -> None:
+    found, reason = quorum.pre_vote([controller(f"c{number}", value) for number, value in enumerate(pre_votes, start=1)])
+    assert found is supported and why in reason
+
+
+def test_where_brokers_get_no_answer_the_controllers_have_a_say() -> None:
+    rows = [controller("c1:9093", True, True), controller("c2:9093", True, False), controller("c3:9093", None, None)]
+    report = quorum.report([look(0.0, None)], rows)
+    assert (report["verdict"], report["leader_id"], report["voters"]) == (NO_LEADER, None, [])
+    assert report["reasons"][1:] == [
+        "controller c1:9093 leads the quorum, but brokers get no answer from it",
+        "controller c2:9093 answers, and does not lead the quorum",
+        "controller c3:9093 refused",
+    ]
+    assert quorum.report([look(0.0, led())], rows)["reasons"] == []
