@@ -92,8 +92,7 @@ def check_inside(workdir: Path, path: Path) -> None:
     try:
         for folder in (top, *(folder for folder in reversed(named.parents) if top in folder.parents)):
             check_directory(folder)
-        if named.is_symlink():
-            raise FileError(f"{named} is a symbolic link: files of the workdir are not read through links")
+        refuse_link(named)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -101,13 +100,20 @@ def check_inside(workdir: Path, path: Path) -> None:
 
 
 def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None, suffix: str = ".json") -> Path:
-    """Return `<workdir>/<kind>/[<run_id>/]<cluster><suffix>`, its directories made and known to be writable."""
+    """Return `<workdir>/<kind>/[<run_id>/]<cluster><suffix>`, its directories made and known to be writable, and no link in its place."""
     folders = [kind] if run_id is None else [kind, safe_name("run_id", run_id)]
     name = safe_name("cluster", cluster) + suffix
     folder = private_directory(workdir)
     for part in folders:
         folder = private_directory(folder / part)
+    refuse_link(folder / name)
     return folder / name
+
+
+def refuse_link(path: Path) -> None:
+    """Raise FileError where a file of the workdir is a symbolic link."""
+    if path.is_symlink():
+        raise FileError(f"{path} is a symbolic link: remove it, files of the workdir are neither written nor read through links")
 
 
 def read_regular(path: Path, follow: bool = True) -> bytes:
@@ -138,8 +144,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     What a killed run left beside `path` is taken over. Two who write the same file at once: the second one gets a FileError.
     """
-    if path.is_symlink():
-        raise FileError(f"{path} is a symbolic link: remove it, files of the workdir are never written through links")
+    refuse_link(path)
     beside = path.with_name(f".{path.name}.new")
     stream: BinaryIO | None = None
     try:

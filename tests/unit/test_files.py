@@ -52,6 +52,9 @@ def test_links_are_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with pytest.raises(FileError, match="symbolic link"):
         work_file(tmp_path / "link", "plans", "east", "run")
+    work_file(tmp_path / "work", "plans", "east").symlink_to(tmp_path / "target")
+    with pytest.raises(FileError, match="symbolic link"):
+        work_file(tmp_path / "work", "plans", "east")
     (tmp_path / "east.json").symlink_to(tmp_path / "target")
     with pytest.raises(FileError, match="symbolic link"):
         write_private(tmp_path / "east.json", b"")
