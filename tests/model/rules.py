@@ -1,0 +1,102 @@
+"""The rules of decision under test: the one place that states them for the model.
+
+A rule gets the survivors of a partition without a live leader, as somebody who recovers it can know them: what each one's log holds, its own high
+watermark and, for the last rules, what the metadata log tells about its place in the ISR. It returns those that it would elect, as places in `survivors`:
+the one that stands first in the assignment leads. Nobody: the partition is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from model.logs import is_prefix
+from model.partition import NOTHING, UNCLEAN_ELECTION, Replica
+
+Survivors = Sequence[Replica]
+Winners = frozenset[int]
+Rule = Callable[[Survivors], Winners]
+
+HOLD: Winners = frozenset()
+
+
+def first_in_order(survivors: Survivors) -> Winners:
+    """Stock Kafka's unclean election: the first live replica of the assignment, whichever that is."""
+    return frozenset(range(len(survivors)))
+
+
+def log_end_offset(survivors: Survivors) -> Winners:
+    """KIP-1275 as it works out: all replicas report the same partition leader epoch, so length alone decides."""
+    longest = max(len(replica.log) for replica in survivors)
+    return frozenset(place for place, replica in enumerate(survivors) if len(replica.log) == longest)
+
+
+def last_written_epoch(survivors: Survivors) -> Winners:
+    """KIP-966's unclean recovery: the greatest (epoch of the last record, log end offset)."""
+    return _best(survivors, range(len(survivors)))
+
+
+def ours(survivors: Survivors) -> Winners:
+    """`balanced`: every survivor's log is a prefix of the winner's, and the winner reaches every survivor's high watermark."""
+    watermark = max(replica.high_watermark for replica in survivors)
+    return frozenset(
+        place
+        for place, winner in enumerate(survivors)
+        if len(winner.log) >= watermark and all(is_prefix(replica.log, winner.log) for replica in survivors)
+    )
+
+
+def isr_history(survivors: Survivors) -> Winners:
+    """`ours` and, where logs fork, what the metadata log tells about the ISR.
+
+    A survivor since whose leaving the ISR has always been smaller than min.insync.replicas holds every committed record: it did when it left, and
+    nothing was committed since. (This is what puts a replica into the ELR of KIP-966, found out afterwards.) A log that continues such a log does too;
+    the best of these by (last-written epoch, log end offset) gives up the least. Held where, since any survivor left, the partition was without a leader
+    for a while: the leader that came back may have lost the end of its log, or was elected unclean, and that survivor may be the last to hold what was lost.
+    """
+    return _with_history(survivors, NOTHING)
+
+
+def isr_history_trusting_disks(survivors: Survivors) -> Winners:
+    """The same, held only after an unclean election: right as long as no crash costs a leader the end of its log."""
+    return _with_history(survivors, UNCLEAN_ELECTION - 1)
+
+
+def last_to_leave(survivors: Survivors) -> Winners:
+    """The rule in its plain words: of the logs that are no prefix of another, the one of the replica that left the ISR last."""
+    longest = [
+        place
+        for place, one in enumerate(survivors)
+        if not any(len(one.log) < len(other.log) and is_prefix(one.log, other.log) for other in survivors)
+    ]
+    last = max(survivors[place].left for place in longest)
+    return frozenset(place for place in longest if survivors[place].left == last)
+
+
+RULES: dict[str, Rule] = {
+    "first in order": first_in_order,
+    "LEO only": log_end_offset,
+    "(last-written epoch, LEO)": last_written_epoch,
+    "ours": ours,
+    "ISR history": isr_history,
+}
+# What the conditions of the last rule are worth.
+LOOSER_RULES: dict[str, Rule] = {
+    "ISR history, trusting disks": isr_history_trusting_disks,
+    "last to leave the ISR": last_to_leave,
+}
+
+
+def _with_history(survivors: Survivors, tolerated: int) -> Winners:
+    if elected := ours(survivors):
+        return elected
+    if any(replica.since > tolerated for replica in survivors):
+        return HOLD
+    complete = [replica for replica in survivors if not replica.overtaken]
+    able = [place for place, one in enumerate(survivors) if any(is_prefix(replica.log, one.log) for replica in complete)]
+    return _best(survivors, able)
+
+
+def _best(survivors: Survivors, among: Iterable[int]) -> Winners:
+    ranks = {place: (survivors[place].log[-1:], len(survivors[place].log)) for place in among}
+    best = max(ranks.values(), default=None)
+    return frozenset(place for place, rank in ranks.items() if rank == best)

@@ -1,0 +1,73 @@
+"""Look at every state that a partition can reach, and at what each rule would do wherever it lies without a leader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from model.logs import common
+from model.partition import Bounds, Lost, Partition, State
+from model.rules import Rule
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a search came to: how many states with a leader, every distinct way to lie without one, and how many states in which committed
+    records had already been lost by Kafka itself."""
+
+    states: int
+    offline: frozenset[Lost]
+    contradictions: int
+
+
+class Score(NamedTuple):
+    """A rule over offline states: how many it elects in, in how many it destroys records with some assignment order, and with how many of the
+    orders on average (a sum of shares)."""
+
+    elected: int
+    losing: int
+    losing_on_average: float
+
+
+def search(bounds: Bounds) -> Findings:
+    """Breadth first from the state in which everybody is in sync."""
+    partition = Partition(bounds)
+    seen: set[State] = {partition.first()}
+    todo, lost, contradictions = list(seen), set[Lost](), 0
+    while todo:
+        found = []
+        for state in todo:
+            contradictions += len(state.committed) > 1
+            lost.update(partition.lost(state))
+            for after in partition.steps(state):
+                if after not in seen:
+                    seen.add(after)
+                    found.append(after)
+        todo = found
+    offline = frozenset(after for before in lost for after in partition.crashed(before))
+    return Findings(len(seen), offline, contradictions)
+
+
+def destroys(lost: Lost, winner: int) -> bool:
+    """Whether a committed record that another survivor holds is not in the winner's log."""
+    log = lost.survivors[winner].log
+    return any(common(one.log, committed) > common(log, committed) for committed in lost.committed for one in lost.survivors)
+
+
+def score(offline: Iterable[Lost], rule: Rule) -> Score:
+    """Count what a rule does."""
+    elected = losing = 0
+    shares = 0.0
+    for lost in offline:
+        winners = rule(lost.survivors)
+        wrong = sum(destroys(lost, winner) for winner in winners)
+        elected += bool(winners)
+        losing += bool(wrong)
+        shares += wrong / len(winners) if winners else 0
+    return Score(elected, losing, shares)
+
+
+def scores(offline: Iterable[Lost], rules: Mapping[str, Rule]) -> dict[str, Score]:
+    """Count what each rule does."""
+    return {name: score(offline, rule) for name, rule in rules.items()}

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`balanced`, as Spark decides it, is the model's rule: on every distinct set of survivors that the searches reach, in one batch."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from unit.situations import FENCED, Log, Situation, broker_rows, by_topic, plan_all
+
+from model.partition import Bounds, Replica
+from model.rules import Rule, isr_history, isr_history_trusting_disks, last_to_leave, last_written_epoch, log_end_offset, ours
+from model.search import Findings
+from model.traces import Row, Trace, traces
+
+LOGS, HISTORIES = "logs", "histories"
+KAFKA_3_7 = 19
+HISTORY_BOUNDS = (
+    Bounds(1, records=2, epochs=3),
+    Bounds(2, records=2, epochs=3, unclean_elections=True),
+    Bounds(2, replicas=4, records=2, epochs=2),
+)
+
+# Topic → survivors by broker.
+Cases = dict[str, dict[int, Replica]]
+# Cluster → topic → entry of the plan.
+Entries = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def told_by_logs(found: dict[int, Findings], four: Findings) -> Cases:
+    """Survivors told apart by their logs and high watermarks. Four replicas bring sets of three survivors."""
+    distinct = {
+        tuple(Replica(one.log, one.high_watermark) for one in state.survivors)
+        for findings in (*found.values(), four)
+        for state in findings.offline
+    }
+    return {f"case-{number}": dict(enumerate(survivors)) for number, survivors in enumerate(sorted(distinct))}
+
+
+@pytest.fixture(scope="module")
+def histories() -> dict[str, tuple[Bounds, Trace]]:
+    """Topic → survivors told apart by the ISR's history too, with one such history each."""
+    found = [(bounds, trace) for bounds in HISTORY_BOUNDS for trace in traces(bounds)]
+    return {f"case-{number}": one for number, one in enumerate(found)}
+
+
+@pytest.fixture(scope="module")
+def told_by_history(histories: dict[str, tuple[Bounds, Trace]]) -> Cases:
+    return {topic: trace.survivors for topic, (_, trace) in histories.items()}
+
+
+@pytest.fixture(scope="module")
+def entries(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, told_by_logs: Cases, histories: dict[str, tuple[Bounds, Trace]]
+) -> Entries:
+    """Everything in one batch. Replicas stand in the assignment in any order."""
+    rng = random.Random(8)
+    plain = [row for topic, survivors in told_by_logs.items() for row in rows(rng, topic, survivors, 4, {"isr": [3]})]
+    past = [row for topic, (bounds, trace) in histories.items() for row in history_rows(rng, topic, bounds, trace)]
+    clusters = {LOGS: [*broker_rows(4, {3: 60.0}), *plain], HISTORIES: [*broker_rows(4), *past]}
+    plans = plan_all(spark, tmp_path_factory.mktemp("model"), clusters, "balanced")
+    return {cluster: by_topic(plan) for cluster, plan in plans.items()}
+
+
+def rows(rng: random.Random, topic: str, survivors: Mapping[int, Replica], replicas: int, state: Row) -> list[Row]:
+    """The landing file's rows of one partition whose other replicas are lost."""
+    order = rng.sample(range(replicas), replicas)
+    brokers: dict[int, Log | str] = dict.fromkeys(order, FENCED)
+    for broker, one in survivors.items():
+        brokers[broker] = Log(one.log, (0,) * len(one.log), one.high_watermark)
+    return Situation(topic, brokers, state=state).rows()
+
+
+def history_rows(rng: random.Random, topic: str, bounds: Bounds, trace: Trace) -> Iterable[Row]:
+    """The same with the ISR's history."""
+    end = trace.changes[-1]
+    yield from rows(rng, topic, trace.survivors, bounds.replicas, {"isr": end["isr"], "leader_epoch": end["leader_epoch"]})
+    yield {
+        "kind": "history", "topic": topic, "partition": 0, "doubt": None, "offline_since": end["timestamp"], "last_isr": end["isr"],
+        "metadata_version": KAFKA_3_7, "min_insync_replicas": bounds.min_isr, "changes": trace.changes,
+    }  # fmt: skip
+
+
+def disagreements(entries: Mapping[str, Mapping[str, Any]], cases: Cases, rule: Rule) -> list[str]:
+    """The topics that Spark and `rule` decide differently."""
+    differing = []
+    for topic, survivors in cases.items():
+        brokers = list(survivors)
+        winners = {brokers[place] for place in rule(list(survivors.values()))}
+        entry = entries[topic]
+        agreed = entry["designatedLeader"] in winners if entry["section"] == "partitions" else not winners
+        if not agreed:
+            differing.append(topic)
+    return differing
+
+
+def test_spark_elects_and_holds_as_the_model_does(entries: Entries, told_by_logs: Cases) -> None:
+    assert entries[LOGS].keys() == told_by_logs.keys()
+    assert disagreements(entries[LOGS], told_by_logs, ours) == []
+    decided = [entry["section"] for entry in entries[LOGS].values()]
+    assert min(decided.count("partitions"), decided.count("held")) > 500
+
+
+def test_spark_reads_the_isr_history_as_the_model_does(entries: Entries, told_by_history: Cases) -> None:
+    assert entries[HISTORIES].keys() == told_by_history.keys()
+    assert disagreements(entries[HISTORIES], told_by_history, isr_history) == []
+    evidence = [entry["evidence"] for entry in entries[HISTORIES].values() if entry["section"] == "partitions"]
+    assert {*evidence} == {"prefix", "forked_resolved"}
+    assert evidence.count("forked_resolved") > 500
+
+
+@pytest.mark.parametrize("rule", [log_end_offset, last_written_epoch])
+def test_the_comparison_tells_rules_apart(entries: Entries, told_by_logs: Cases, rule: Rule) -> None:
+    assert disagreements(entries[LOGS], told_by_logs, rule)
+
+
+@pytest.mark.parametrize("rule", [ours, isr_history_trusting_disks, last_to_leave])
+def test_the_comparison_of_histories_tells_rules_apart(entries: Entries, told_by_history: Cases, rule: Rule) -> None:
+    assert disagreements(entries[HISTORIES], told_by_history, rule)
+
+
+def test_what_is_held_is_held_for_its_fork(entries: Entries) -> None:
+    held = {entry["reason"] for plan in entries.values() for entry in plan.values() if entry["section"] == "held"}
+    assert held <= {"forked", "forked_proven", "below_high_watermark"}
