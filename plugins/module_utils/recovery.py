@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, interruption
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import blast_radius, election, interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
@@ -51,6 +51,7 @@ class Recovery:
         self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl")
         self._results_path = work_file(workdir, "results", name, run_id)
         self._entries: list[Entry] = []
+        self._brokers: set[int] = set()
         self._results: list[Result] = []
         self._repaired: list[str] = []
         self.warnings: list[str] = []
@@ -68,6 +69,7 @@ class Recovery:
             )
         self._header["plan_id"] = plan["plan_id"]
         self._entries = [Entry.from_plan(row, plan["strategy"]) for row in plan["partitions"]]
+        self._brokers = {row["broker_id"] for row in plan["brokers"]}
         self._results = [
             Result(
                 row["topic"],
@@ -94,6 +96,16 @@ class Recovery:
         reason = f"{NOT_ALLOWED}: set allow_data_loss (playbooks: -e kafka_recovery_allow_data_loss=true) to elect it"
         self._results += [Result.of(entry, HELD, reason) for entry in self._entries]
         self._tell(self._left_behind())
+
+    def keep_within(self, limits: blast_radius.Limits) -> None:
+        """Raise BlastRadiusError where electing would reach further than `limits` allow, or a broker named as lost shows life."""
+
+        def predicted() -> int:
+            forecast = election.predict(self._cluster, self._entries, self._left_behind())
+            return sum(1 for result in forecast if result.outcome == ELECTED)
+
+        replicas = self._brokers.union(*(entry.replicas for entry in self._entries))
+        blast_radius.check(self._cluster, self._header["cluster"], replicas, len(self._entries), predicted, limits)
 
     def predict(self) -> None:
         """Say what `elect` would do."""

@@ -55,6 +55,30 @@ options:
     description: How often an election is tried (KIP-1275's recovery election attempts).
     type: int
     default: 3
+  max_partitions:
+    description:
+      - Nothing is elected, and the task fails, when more partitions of the cluster than this would be elected. Held ones do not count.
+      - The default is more than two brokers usually lead, and less than a big cluster has, so that a cluster which only looks dead is not taken
+        for one that is. Whoever means more names the number.
+    type: int
+    default: 10000
+  max_offline_brokers:
+    description:
+      - Nothing is elected, and the task fails, while more brokers of the cluster than this are fenced, or in replica sets without being registered.
+      - With three replicas, a partition that still has a survivor has lost two brokers. More at once are rather cut off (a rack, a network) than
+        lost, and come back with their records. Whoever knows better names the number.
+    type: int
+    default: 2
+  lost_brokers:
+    description:
+      - Ids of the brokers that are lost for good. Optional. They are checked before anything is elected, and one that shows life fails the task. Each has
+        to be a broker of the cluster, fenced, its port without an answer and its fetches of the metadata log (DescribeQuorum) standing still for more
+        than 9 seconds. That takes 3 seconds.
+      - The list has to be complete. A broker that is offline and silent and not on it fails the task, too. One that is coming back needs not be named.
+      - Kafka before 4.0 does not tell the addresses of fenced brokers, so their ports are not tried.
+    type: list
+    elements: int
+    default: []
   preview:
     description:
       - Number of partitions to return in RV(results), one of each outcome and reason first, then those that were not elected.
@@ -139,7 +163,7 @@ unreachable_brokers:
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import blast_radius, interruption, planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
@@ -162,6 +186,8 @@ def designated_election(module: KafkaModule, cluster: Cluster) -> dict[str, Any]
         recovery.take_plan(planfile.load(params["plan"]), params["plan"])
     else:
         recovery.take_designations(params["partitions"], "option partitions")
+    if params["allow_data_loss"]:
+        recovery.keep_within(blast_radius.Limits.from_params(params))
     # From here on a signal does not break anything off: what is under way is finished, and the results tell how far it went.
     interruption.only_note()
     if not params["allow_data_loss"]:
@@ -192,6 +218,7 @@ def main() -> None:
             "allow_data_loss": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},
             "election_attempts": {"type": "int", "default": 3},
+            **blast_radius.argument_spec(),
             "preview": {"type": "int", "default": 20},
         },
         mutually_exclusive=[("plan", "partitions")],

@@ -1,0 +1,110 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Are the brokers that an operator calls lost really lost?"""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_lost_broker_info
+short_description: Look for signs of life in brokers that are said to be lost
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Checks brokers three ways. Each has to be a broker of the cluster, registered or in a replica set; it has to be fenced; and it has to be silent,
+    which means that nothing accepts connections on its port and that it has not fetched the metadata log (DescribeQuorum) for more than 9 seconds,
+    C(broker.session.timeout.ms) by default. Where the active controller is younger than that silence, no fetch while it is watched is enough.
+  - A restarted broker fetches the metadata log long before its port opens and it is unfenced. A broker that hangs fetches nothing, but its port
+    still accepts connections.
+  - Watches for 3 seconds. Signs of life do not fail the task; they are returned.
+options:
+  lost_brokers:
+    description: Ids of the brokers that are lost for good, all of them.
+    type: list
+    elements: int
+    required: true
+extends_documentation_fragment:
+  - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+notes:
+  - Kafka before 4.0 does not tell the addresses of fenced brokers, so their ports are not tried.
+"""
+
+EXAMPLES = r"""
+- name: Are brokers 1 and 4 really lost?
+  streamops.kafka_recovery.kafka_lost_broker_info:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    lost_brokers: [1, 4]
+  register: lost
+
+- name: Say why not
+  ansible.builtin.debug:
+    var: lost.objections
+"""
+
+RETURN = r"""
+objections:
+  description:
+    - Why O(lost_brokers) is not right, in words. Empty where all of them are lost and no other broker is.
+    - A broker that is offline and silent and not named is an objection, too, because it may be expected back with its records.
+  returned: success
+  type: list
+  elements: str
+  sample: ["broker 4 is named in lost_brokers, but its port broker-4.example.com:9092 accepts connections"]
+brokers:
+  description: >-
+    What was seen of O(lost_brokers). RV(brokers[].silent_seconds) since the last fetch of the metadata log, V(null) where there was none since the
+    active controller took over; RV(brokers[].address) is V(null) where the cluster does not tell it.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {broker_id: 1, address: "broker-1.example.com:9092", silent_seconds: 93.4, signs_of_life: []}
+    - broker_id: 4
+      address: broker-4.example.com:9092
+      silent_seconds: 41.7
+      signs_of_life: ["its port broker-4.example.com:9092 accepts connections"]
+unreachable_brokers:
+  description: Brokers that were asked and did not answer, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+"""
+
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import blast_radius
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule
+
+
+def lost_broker_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    lost = module.params["lost_brokers"]
+    replicas = {broker for state in cluster.partitions().values() for broker in state.replicas}
+    sights = blast_radius.look_for(cluster, lost, replicas)
+    return {
+        "changed": False,
+        "objections": blast_radius.not_lost(sights, lost),
+        "brokers": blast_radius.rows(sights, lost),
+        "unreachable_brokers": cluster.unreachable_rows(),
+    }
+
+
+def main() -> None:
+    """Run the module."""
+    KafkaModule({"lost_brokers": {"type": "list", "elements": "int", "required": True}}).run(lost_broker_info)
+
+
+if __name__ == "__main__":
+    main()

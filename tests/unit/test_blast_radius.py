@@ -1,0 +1,170 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Blast radius: what goes beyond the limits, and what counts as life."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import blast_radius
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.blast_radius import SILENT_FOR, BlastRadiusError, Limits, Sight
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import Quorum, Replica
+
+BROKERS = st.sets(st.integers(1, 40), max_size=8)
+
+
+@given(st.integers(0, 60), BROKERS, st.integers(0, 60), st.integers(0, 8))
+def test_what_goes_beyond_a_limit_may_go_ahead_by_the_number_that_is_told(
+    partitions: int, offline: set[int], max_partitions: int, max_offline_brokers: int
+) -> None:
+    limits = Limits(max_partitions, max_offline_brokers)
+    reasons = blast_radius.beyond(partitions, offline, limits, "east")
+    assert bool(reasons) == (partitions > max_partitions or (partitions > 0 and len(offline) > max_offline_brokers))
+    for option, number in re.findall(r"-e kafka_recovery_(\w+)=(\d+)", "; ".join(reasons)):
+        limits = replace(limits, **{option: int(number)})
+    assert blast_radius.beyond(partitions, offline, limits, "east") == []
+
+
+def test_the_number_that_is_told_is_just_enough() -> None:
+    assert blast_radius.beyond(7, {1, 2, 3}, Limits(7, 3), "east") == []
+    assert [re.findall(r"--limit east -e (\S+?)\)", reason) for reason in blast_radius.beyond(7, {3, 2, 1}, Limits(6, 2), "east")] == [
+        ["kafka_recovery_max_partitions=7"],
+        ["kafka_recovery_max_offline_brokers=3"],
+    ]
+    assert "(1, 2, 3)" in blast_radius.beyond(7, {3, 2, 1}, Limits(7, 2), "east")[0]
+
+
+def sight(broker_id: int = 4, **changed: Any) -> Sight:
+    """A broker that is lost, but for what is `changed`."""
+    dead = Sight(broker_id, known=True, unfenced=False, address="b4:9092", answers=False, silent_seconds=90.0, epoch=7)
+    return dead._replace(**changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sign"),
+    [
+        ({}, None),
+        ({"silent_seconds": None}, None),
+        ({"address": None}, None),
+        ({"known": False}, "it is no broker of this cluster"),
+        ({"unfenced": True}, "it is not fenced"),
+        ({"answers": True}, "its port b4:9092 accepts connections"),
+        ({"silent_seconds": SILENT_FOR}, "it fetched the metadata log 9.0 s ago"),
+        ({"silent_seconds": 0.3}, "it fetched the metadata log 0.3 s ago"),
+        ({"epoch": None}, "the leader of the metadata quorum changed"),
+    ],
+)
+def test_signs_of_life(changed: dict[str, Any], sign: str | None) -> None:
+    signs = blast_radius.signs_of_life(sight(**changed))
+    assert len(signs) == (0 if sign is None else 1)
+    assert all(found.startswith(str(sign)) for found in signs)
+
+
+SIGHTS = st.builds(
+    sight,
+    known=st.booleans(),
+    unfenced=st.booleans(),
+    answers=st.booleans(),
+    silent_seconds=st.none() | st.sampled_from((0.1, 8.0, 10.0)),
+    epoch=st.none() | st.just(7),
+)
+
+
+@given(st.lists(SIGHTS, max_size=5), BROKERS)
+def test_the_list_is_right_only_when_it_names_exactly_those_without_life(found: list[Sight], lost: set[int]) -> None:
+    sights = [one._replace(broker_id=number) for number, one in enumerate(found, start=1)]
+    lifeless = {one.broker_id for one in sights if not blast_radius.signs_of_life(one)}
+    seen = {one.broker_id for one in sights}
+    assert (blast_radius.not_lost(sights, lost) == []) == (lifeless == lost & seen)
+
+
+def test_every_sign_is_told() -> None:
+    alive = sight(answers=True, silent_seconds=0.2)
+    assert blast_radius.not_lost([alive, sight(5)], [4]) == [
+        "broker 4 is named in lost_brokers, but its port b4:9092 accepts connections, and it fetched the metadata log 0.2 s ago",
+        "broker 5 is offline and silent, too, but not named in lost_brokers: name it if it is lost for good, or bring it back first",
+    ]
+    assert blast_radius.rows([alive, sight(5)], [5]) == [
+        {"broker_id": 5, "address": "b4:9092", "silent_seconds": 90.0, "signs_of_life": []}
+    ]
+
+
+class Cluster:
+    """Brokers 1 (alive) and 2 (fenced), as Kafka 4 lists them; 3 stands in a replica set only. The quorum's leader epochs are given."""
+
+    def __init__(self, *epochs: int, silence: float | None = 90.0) -> None:
+        self.epochs = list(epochs)
+        self.silence = silence
+
+    def registered(self) -> list[Node]:
+        # Port 9 on loopback: nobody listens there.
+        return [Node(1, "127.0.0.1", 9, None, False), Node(2, "127.0.0.1", 9, None, True)]
+
+    def quorum(self) -> Quorum:
+        twice = [Replica(2, f"directory-{seconds}", 5, 0, seconds, seconds) for seconds in (self.silence, 500.0)]
+        return Quorum(101, self.epochs.pop(0), 5, (Replica(101, None, 5, 0, 0.0, 0.0), Replica(1, None, 5, 0, 0.2, 0.2)), tuple(twice))
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        return {("t", 0): PartitionState("t", 0, "id", -1, 3, (1, 2, 3), (), (), (), (2, 3))}
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        return [
+            {"broker_id": 1, "broker_state": "unfenced"},
+            {"broker_id": 2, "broker_state": "fenced"},
+            {"broker_id": 3, "broker_state": "fenced"},
+        ]
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blast_radius, "WATCH_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_what_is_seen_of_each_broker() -> None:
+    found = blast_radius.look_for(Cluster(7, 7, silence=4.0), [2, 3, 8], [1, 2])
+    assert found == [
+        Sight(1, True, True, "127.0.0.1:9", False, 0.2, 7),
+        Sight(2, True, False, "127.0.0.1:9", False, 4.0, 7),
+        Sight(3, True, False, None, False, None, 7),
+        Sight(8, False, False, None, False, None, 7),
+    ]
+    assert {one.epoch for one in blast_radius.look_for(Cluster(7, 8), [2], [])} == {None}
+
+
+def refused(limits: Limits, entries: int = 5, predicted: int = 5, cluster: Cluster | None = None) -> str:
+    """What `check` says, or an empty text."""
+    try:
+        blast_radius.check(cluster or Cluster(7, 7), "east", {1, 2, 3}, entries, lambda: predicted, limits)
+    except BlastRadiusError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_check_goes_through_the_limits() -> None:
+    assert refused(Limits()) == ""
+    assert "max_partitions is 4" in refused(Limits(max_partitions=4))
+    assert "2 brokers are offline (2, 3), and max_offline_brokers is 1" in refused(Limits(max_offline_brokers=1))
+    assert refused(Limits(lost_brokers=(2, 3))) == ""
+    assert "broker 3 is offline and silent, too" in refused(Limits(lost_brokers=(2,)))
+    assert "broker 1 is named in lost_brokers, but it is not fenced" in refused(Limits(lost_brokers=(1, 2, 3)))
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_only_what_would_really_be_elected_counts_against_the_limits() -> None:
+    assert refused(Limits(max_partitions=4), predicted=4) == ""
+    # A second run of a plan that was carried out: nothing is left to refuse.
+    assert refused(Limits(max_partitions=4, max_offline_brokers=1), predicted=0) == ""
+    assert refused(Limits(max_offline_brokers=0), entries=0) == ""
+    assert "5 partitions would be elected" in refused(Limits(max_partitions=4), entries=9)
