@@ -164,6 +164,11 @@ class _Reader:
             fields[tag] = _Reader(self.take(self.unsigned()))
         return fields
 
+    def end(self) -> None:
+        """Nothing may follow."""
+        if self._at != len(self._data):
+            raise UnknownRecordError("it is longer than its layout")
+
     def untagged_end(self) -> None:
         """The end of a message that has no tagged field."""
         if self.tagged():
@@ -182,7 +187,9 @@ def decode(value: bytes) -> Record | None:
     if read is None or version > newest:
         raise UnknownRecordError(f"record key {key}, version {version}")
     try:
-        return read(reader, version)
+        record = read(reader, version)
+        reader.end()
+        return record
     except (UnknownRecordError, ValueError) as error:
         raise UnknownRecordError(f"record key {key}, version {version}: {error}") from None
 
@@ -257,6 +264,14 @@ def _cleared(reader: _Reader, version: int) -> Record:
     return record
 
 
+def _transaction(step: str) -> Callable[[_Reader, int], Record]:
+    def read(reader: _Reader, version: int) -> Record:
+        reader.tagged()  # a name or a reason, in words
+        return Transaction(step)
+
+    return read
+
+
 # By key: the newest version that is understood, and how to read it.
 READERS: dict[int, tuple[int, Callable[[_Reader, int], Record]]] = {
     2: (0, _topic),
@@ -265,8 +280,8 @@ READERS: dict[int, tuple[int, Callable[[_Reader, int], Record]]] = {
     5: (2, _change),
     9: (0, _removed),
     12: (0, _feature),
-    23: (0, lambda reader, version: Transaction("begin")),
-    24: (0, lambda reader, version: Transaction("end")),
-    25: (0, lambda reader, version: Transaction("abort")),
+    23: (0, _transaction("begin")),
+    24: (0, _transaction("end")),
+    25: (0, _transaction("abort")),
     28: (0, _cleared),
 }

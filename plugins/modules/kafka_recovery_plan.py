@@ -19,7 +19,8 @@ description:
   - Each partition gets one word of evidence.
   - V(prefix) means that every other survivor's log is a prefix of the best.
   - V(forked) means that some survivor holds records that the best lacks, V(forked_proven) that a high watermark or a committed offset singles
-    one branch out.
+    one branch out, V(forked_resolved) that the ISR history does (see M(streamops.kafka_recovery.kafka_replica_log_info)), which C(balanced) elects on,
+    and V(contradicted) that these two name different branches.
   - V(incomplete) means that something alive did not answer, that logs could not be compared, or that the rows contradict each other;
     V(weak) that a last-written epoch could not be read.
   - V(below_high_watermark) means that committed records would be lost for certain, V(no_survivor) that there is nobody to elect.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from integration.support import Operator
+from integration.support import Operator, by_partition
+from integration.test_isr_history import resolved
 
 from rig import Damage, KafkaCluster, Roles
 
@@ -17,12 +18,13 @@ def test_lagging_partitions_are_recovered_on_3_9(spark_remote: str, tmp_path: Pa
         damage = Damage(cluster, Roles(returning=None))
         damage.add("lagging", 4)
         damage.add("forked", 4)
+        damage.add(resolved, 2, config={"min.insync.replicas": "2"})
         damage.inflict()
         north = Operator(cluster, tmp_path, spark_remote)
         before = north.states("lagging", "forked")
 
         found = north.ask("kafka_partition_info")
-        assert found["count"] == 8
+        assert found["count"] == 10
         assert {tuple(row["isr"]) for row in found["partitions"]} == {(1,)}, "3.9 keeps the last member in the ISR"
         assert {tuple(row["eligible_leader_replicas"]) for row in found["partitions"]} == {()}
         states = {row["broker_id"]: row["broker_state"] for row in found["brokers"]}
@@ -36,3 +38,16 @@ def test_lagging_partitions_are_recovered_on_3_9(spark_remote: str, tmp_path: Pa
         assert damage.kept(["lagging"])["lagging"].lost == 4 * 10
 
         assert {row["outcome"] for row in north.recover("2", ["lagging"]).values()} == {"already_online"}
+
+        controllers = cluster.controller_bootstrap_servers.split(",")
+        history = north.snapshot("3", ["forked", "resolved"], controller_bootstrap_servers=controllers)["history"]
+        assert (history["doubt"], history["from_snapshot"]) == (None, False)
+        north.plan("3", strategy="balanced")
+        held = by_partition(north.read("plans", "3")["held"])
+        assert held.keys() == {("forked", partition) for partition in range(4)}
+        assert all("min.insync.replicas was not set for the topic or the cluster" in row["explanation"] for row in held.values())
+        resolved_by_history = north.apply("3")["results"]
+        assert {
+            (row["topic"], row["outcome"], row["leader"], row["evidence"]) for row in resolved_by_history if row["topic"] == "resolved"
+        } == {("resolved", "elected", 2, "forked_resolved")}
+        assert damage.kept(["resolved"])["resolved"].lost == 0

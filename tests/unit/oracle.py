@@ -35,6 +35,7 @@ class Partition:
             if row["log_end_offset"] is not None and row["high_watermark"]
         ]
         self.points += [(row["broker_id"], row["offset"]) for row in rows if row["kind"] == "proof" and row["held"]]
+        self.history = next((row for row in rows if row["kind"] == "history"), None)
         self.survivors = [broker for broker in self.state["replicas"] if self.replicas[broker]["log_end_offset"] is not None]
 
     def pair(self, one: int, other: int) -> Row:
@@ -51,12 +52,43 @@ class Partition:
     def proven(self, broker: int) -> int:
         return max((self.held(broker, point) for point in self.points), default=0)
 
+    def complete(self) -> list[int]:
+        """The survivors since whose leaving the ISR was always smaller than min.insync.replicas, where the history can be believed."""
+        past = self.history
+        if past is None or past["doubt"] or (past["metadata_version"] or 0) < 15 or past["min_insync_replicas"] is None:
+            return []
+        changes = past["changes"]
+        if changes[-1]["leader"] >= 0 or changes[-1]["leader_epoch"] != self.state["leader_epoch"]:
+            return []
+        if {*self.state["isr"], *self.state["eligible_leader_replicas"], *self.state["last_known_elr"]} & set(self.survivors):
+            return []
+        found = []
+        for broker in self.survivors:
+            inside = [place for place, change in enumerate(changes) if broker in change["isr"]]
+            if not inside:
+                return []
+            since = changes[inside[-1] + 1 :]
+            while_led = [change["leader"] >= 0 for change in changes[inside[-1] :]]
+            came_back = any(not led and any(while_led[place:]) for place, led in enumerate(while_led))
+            if came_back or any(change["unclean"] or change["reassigned"] for change in since):
+                return []
+            if all(len(change["isr"]) < past["min_insync_replicas"] for change in since):
+                found.append(broker)
+        return found
+
+    def resolved(self, broker: int) -> bool:
+        """Whether the broker's log holds all that one of the complete ones holds."""
+        return any(holder == broker or self.follows(holder, broker) for holder in self.complete())
+
+    def holds_all_points(self, broker: int) -> bool:
+        return all(self.held(broker, point) >= point[1] for point in self.points)
+
     def rank(self, broker: int, ranking: str) -> tuple[int, ...]:
         row, place = self.replicas[broker], self.state["replicas"].index(broker)
         if ranking == "kip1275":
             return -row["partition_leader_epoch"], -self.end(broker), place
         epoch = row["last_written_epoch"]
-        return -self.proven(broker), -(-2 if epoch is None else epoch), -self.end(broker), place
+        return -self.proven(broker), -int(self.resolved(broker)), -(-2 if epoch is None else epoch), -self.end(broker), place
 
     def follows(self, other: int, winner: int) -> bool:
         """Whether the other's log is the winner's, or a prefix of it."""
@@ -78,6 +110,11 @@ def evidence(partition: Partition, winner: int) -> str:
         return "incomplete"
     if all(partition.follows(other, winner) for other in others):
         return "prefix"
+    branches = [broker for broker in partition.survivors if partition.resolved(broker)]
+    if branches and not any(partition.holds_all_points(broker) for broker in branches):
+        return "contradicted"
+    if winner in branches and partition.holds_all_points(winner):
+        return "forked_resolved"
     greatest = max((offset for _, offset in partition.points), default=0)
     holders = [broker for broker in partition.survivors if partition.proven(broker) >= greatest]
     left_out = [other for other in others if partition.pair(other, winner)["relation"] == "forked" and other not in holders]
@@ -117,9 +154,9 @@ def _reason(partition: Partition, ranked: tuple[int, ...], found: str, strategy:
         return "strategy_none"
     if strategy == "balanced" and any(partition.replicas[broker]["broker_state"] != "fenced" for broker in clean):
         return "wait_for_clean_leader"
-    if found == "no_survivor" or (strategy == "balanced" and found != "prefix"):
+    if found == "no_survivor" or (strategy == "balanced" and found not in ("prefix", "forked_resolved")):
         return found
-    if not state["named"] and (found == "below_high_watermark" or state["topic"] == "__transaction_state"):
+    if not state["named"] and (found in ("below_high_watermark", "contradicted") or state["topic"] == "__transaction_state"):
         return "must_be_named"
     order = [*ranked, *(broker for broker in state["replicas"] if broker not in ranked)]
     live = [broker for broker in state["replicas"] if partition.replicas[broker]["broker_state"] != "fenced"]

@@ -56,9 +56,10 @@ class Situation:
     state: dict[str, Any] = field(default_factory=dict)
     unknown: set[tuple[int, int]] = field(default_factory=set)
     proofs: list[tuple[int, int, bool | None]] = field(default_factory=list)
+    history: dict[str, Any] | None = None
 
     def rows(self) -> Rows:
-        """The partition row, a replica row each, a pair row for every two that answered, and proof rows."""
+        """The partition row, a replica row each, a pair row for every two that answered, proof rows and a history row."""
         place = {"topic": self.topic, "partition": self.partition}
         lost = [broker for broker, log in self.brokers.items() if log in (FENCED, COMING_BACK)]
         rows: Rows = [
@@ -76,6 +77,7 @@ class Situation:
              "held": held}
             for offset, broker, held in self.proofs
         ]  # fmt: skip
+        rows += [{"kind": "history", **place, **self.history}] if self.history else []
         return rows
 
     def _pair(self, one: int, other: int) -> dict[str, Any]:
@@ -108,6 +110,38 @@ def _replica(log: Log | str) -> dict[str, Any]:
 
 
 UNREADABLE = -2
+
+
+def history(*steps: Mapping[str, Any], min_isr: int | None = 2, version: int | None = 21, doubt: str | None = None) -> dict[str, Any]:
+    """A history row: what changes at each step (leader, isr, elr, unclean, reassigned), one second after the other.
+
+    Its last leader epoch is that of every Situation.
+    """
+    changes: list[dict[str, Any]] = []
+    for place, step in enumerate(steps):
+        before = changes[-1] if changes else {"leader": -1, "isr": [], "eligible_leader_replicas": []}
+        changes.append(
+            {
+                "offset": 100 + place,
+                "timestamp": 1_795_000_000_000 + 1000 * place if place else None,
+                "leader_epoch": 7 - (len(steps) - 1 - place),
+                "leader": step.get("leader", before["leader"]),
+                "isr": step.get("isr", before["isr"]),
+                "eligible_leader_replicas": step.get("elr", before["eligible_leader_replicas"]),
+                "unclean": step.get("unclean", False),
+                "reassigned": step.get("reassigned", False),
+            }
+        )
+    led = [place for place, found in enumerate(changes) if found["leader"] >= 0]
+    known = bool(led) and led[-1] + 1 < len(changes)
+    return {
+        "doubt": doubt,
+        "offline_since": changes[led[-1] + 1]["timestamp"] if known else None,
+        "last_isr": changes[led[-1]]["isr"] if known else None,
+        "metadata_version": version,
+        "min_insync_replicas": min_isr,
+        "changes": changes,
+    }
 
 
 def broker_rows(count: int = 9, fenced: Mapping[int, float | None] | None = None) -> Rows:
@@ -189,4 +223,23 @@ def _random_situation(rng: random.Random, number: int) -> Situation:
         "leader": rng.choice(list(brokers)) if rng.random() < 0.05 else -1,
     }
     unknown = {pair for pair in combinations(answered, 2) if rng.random() < 0.05}
-    return Situation(rng.choice(("orders", "orders", "payments", "__transaction_state")), brokers, number, state, unknown, proofs)
+    past = _random_history(rng, list(brokers)) if rng.random() < 0.8 else None
+    return Situation(rng.choice(("orders", "orders", "payments", "__transaction_state")), brokers, number, state, unknown, proofs, past)
+
+
+def _random_history(rng: random.Random, brokers: list[int]) -> dict[str, Any]:
+    """Mostly an ISR that shrinks and sometimes grows, now and then with everything that makes a history useless."""
+    isr = brokers if rng.random() < 0.9 else rng.sample(brokers, rng.randint(0, len(brokers)))
+    steps: list[dict[str, Any]] = [{"leader": rng.choice(brokers), "isr": isr}]
+    for _ in range(rng.randint(0, 5)):
+        shrunk = [broker for broker in isr if rng.random() < 0.7]
+        isr = shrunk if rng.random() < 0.85 else sorted({*shrunk, rng.choice(brokers)})
+        leader = -1 if rng.random() < 0.05 else rng.choice(isr or brokers)
+        steps.append({"leader": leader, "isr": isr, "unclean": rng.random() < 0.04, "reassigned": rng.random() < 0.04})
+    steps += [{"leader": -1, **({"isr": []} if rng.random() < 0.5 else {})}] if rng.random() < 0.95 else []
+    return history(
+        *steps,
+        min_isr=rng.choice((1, 2, 2, 2, 3, 3, None)),
+        version=rng.choice((21, 21, 21, 21, 21, 15, 14, None)),
+        doubt=rng.choice((None,) * 12 + ("cut off",)),
+    )

@@ -36,6 +36,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
 DEFECTS: dict[str, dict[str, Any]] = {
     "text-offset": {"kind": "replica", "broker_id": 3, "broker_state": "unfenced", "log_end_offset": "many"},
     "fraction": {"kind": "pair", "broker_a": 1.5, "broker_b": 2, "relation": "same"},
+    "wrong-change": {"kind": "history", "changes": [{"offset": "first"}]},
     "too-large": {"kind": "proof", "source": "consumer_group", "offset": 2**70, "broker_id": 2, "held": True},
 }
 

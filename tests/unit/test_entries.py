@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, broker_rows, by_topic, plan_all
+from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, broker_rows, by_topic, history, plan_all
 
 ACKNOWLEDGED, OLD_TAIL = Log.of((100, 0), (21, 1), high_watermark=90), Log.of((180, 0), high_watermark=90)
 LONG = Log.of((120, 0), high_watermark=80)
+PAST = (
+    {"leader": 3, "isr": [1, 2, 3]}, {"isr": [2, 3]}, {"leader": 2, "isr": [2]}, {"isr": [1, 2]}, {"isr": [2]}, {"leader": -1, "isr": []},
+)  # fmt: skip
 # topic: (partition, explanation, (lower bound, its source), truncated)
 CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, int | None, int | None]]]] = {
     "prefix": (
@@ -60,6 +63,50 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         "broker 2 is fenced, since when is not known; held: strategy aggressive would elect the proven branch and give the other up",
         (0, "consumer_group"),
         [(3, 10, 3)],
+    ),
+    "resolved": (
+        Situation("resolved", {2: FENCED, 1: Log.of((15, 0)), 3: Log.of((10, 0), (3, 1), high_watermark=10)}, history=history(*PAST)),
+        "broker 1 holds the best log: it ends at offset 15, last written in leader epoch 0; "
+        "broker 3's log parts from it at offset 10, so electing it truncates broker 3's offsets 10 to 12; "
+        "the ISR history resolves it: since broker 1 left the ISR it has always been smaller than min.insync.replicas (2), so nothing was committed "
+        "any more, and every committed record is on this branch; it has had no leader since 2026-11-18T11:06:45Z, when the ISR was [2], "
+        "broker 1 left the ISR last of the survivors, at 2026-11-18T11:06:44Z; broker 2 is fenced, since when is not known",
+        (0, "high_watermark"),
+        [(3, 10, 3)],
+    ),
+    "contradicted": (
+        Situation(
+            "contradicted",
+            {2: FENCED, 1: Log.of((15, 0)), 3: Log.of((10, 0), (3, 1), high_watermark=10)},
+            proofs=[(13, 3, True)],
+            history=history(*PAST),
+        ),
+        "broker 3 holds the best log: it ends at offset 13, last written in leader epoch 1; "
+        "broker 1's log parts from it at offset 10, so electing it truncates broker 1's offsets 10 to 14; "
+        "the ISR history says that broker 1 would hold every committed record, but what is proven committed is not there; "
+        "everything below offset 13 on its branch is proven committed by the committed offset of consumer group readers, "
+        "and the other branch lacks some of it; "
+        "it has had no leader since 2026-11-18T11:06:45Z, when the ISR was [2], broker 1 left the ISR last of the survivors, at 2026-11-18T11:06:44Z; "
+        "broker 2 is fenced, since when is not known; "
+        "held: believe neither before you know why; strategy aggressive would elect it where partitions or partitions_file names it",
+        (0, "consumer_group"),
+        [(1, 10, 5)],
+    ),
+    "not-resolved": (
+        Situation("not-resolved", {1: FENCED, 2: ACKNOWLEDGED, 3: OLD_TAIL}, history=history(*PAST, min_isr=None)),
+        "broker 2 holds the best log: it ends at offset 121, last written in leader epoch 1; "
+        "broker 3's log parts from it at offset 100, so electing it truncates broker 3's offsets 100 to 179; the ISR history does not resolve it: "
+        "min.insync.replicas was not set for the topic or the cluster all the time, and what the files of brokers said then cannot be proven; "
+        "it has had no leader since 2026-11-18T11:06:45Z, when the ISR was [2], broker 2 left the ISR last of the survivors, at 2026-11-18T11:06:45Z; "
+        "broker 1 has been silent for 12 s; held: strategy aggressive would give those offsets up",
+        (0, "high_watermark"),
+        [(3, 100, 80)],
+    ),
+    "unread": (
+        Situation("unread", {1: FENCED, 2: ACKNOWLEDGED}, history=history(doubt="the metadata log could not be read to its end: why")),
+        "broker 2 is the only survivor: it ends at offset 121, last written in leader epoch 1; broker 1 has been silent for 12 s",
+        (0, "high_watermark"),
+        [],
     ),
     "below": (
         Situation("below", {2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120)}),

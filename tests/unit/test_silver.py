@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from situations import FENCED, UNFENCED, Log, Rows, Situation, broker_rows, by_topic, plan_all
+from situations import FENCED, UNFENCED, Log, Rows, Situation, broker_rows, by_topic, history, plan_all
 
 SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)
 
@@ -35,12 +35,26 @@ def repeat(kind: str) -> Callable[[Rows], Rows]:
     return lambda rows: [*rows, next(row for row in rows if row["kind"] == kind)]
 
 
-STATE, LOG, PAIR, PROOF = (
+def old(number: int, **fields: Any) -> Callable[[Rows], Rows]:
+    """Set fields of one of the changes of the history row."""
+
+    def apply(rows: Rows) -> Rows:
+        (past,) = [row for row in rows if row["kind"] == "history"]
+        return change("history", changes=[{**one, **(fields if place == number else {})} for place, one in enumerate(past["changes"])])(
+            rows
+        )
+
+    return apply
+
+
+STATE, LOG, PAIR, PROOF, HISTORY = (
     "a partition row with missing or impossible values",
     "a replica row with missing or impossible values",
     "a pair row that fits no two replicas which answered",
     "a proof row with missing or impossible values",
+    "a history row with missing or impossible values",
 )
+PAST = history({"leader": 1, "isr": [1, 2, 3]}, {"isr": [1, 2]}, {"leader": -1, "isr": []})
 # Replica rows: 0 is broker 1 (fenced), 1 is broker 2 (100 records), 2 is broker 3 (120 records).
 DEFECTS: dict[str, tuple[Callable[[Rows], Rows], str]] = {
     "no-state": (drop("partition"), "rows for it, but no partition row"),
@@ -74,6 +88,13 @@ DEFECTS: dict[str, tuple[Callable[[Rows], Rows], str]] = {
     "proof-of-stranger": (change("proof", broker_id=8), PROOF),
     "proof-of-nothing": (change("proof", offset=None), PROOF),
     "proof-beyond": (change("proof", offset=101), PROOF),
+    "history-twice": (repeat("history"), "more than one history row"),
+    "history-without-changes": (change("history", changes=None), HISTORY),
+    "history-without-isr": (old(0, isr=None), HISTORY),
+    "history-of-nobody": (old(1, isr=[1, None]), HISTORY),
+    "history-backwards": (old(0, offset=500), HISTORY),
+    "history-without-judgement": (old(1, unclean=None), HISTORY),
+    "history-of-no-replica": (change("history", min_insync_replicas=0), HISTORY),
 }
 
 Entries = dict[str, dict[str, Any]]
@@ -83,7 +104,7 @@ Entries = dict[str, dict[str, Any]]
 def entries(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Entries:
     rows = broker_rows(3, {1: None})
     for topic, (damage, _) in DEFECTS.items():
-        rows += damage(Situation(topic, {1: FENCED, 2: SHORT, 3: LONG}, proofs=[(100, 2, True)]).rows())
+        rows += damage(Situation(topic, {1: FENCED, 2: SHORT, 3: LONG}, proofs=[(100, 2, True)], history=PAST).rows())
     rows += drop("pair")(Situation("no-pair", {1: FENCED, 2: SHORT, 3: LONG}).rows())
     rows += change("replica", 2, log_end_offset=None)(Situation("no-end", {1: FENCED, 2: SHORT, 3: UNFENCED}).rows())
     return by_topic(plan_all(spark, tmp_path_factory.mktemp("silver"), {"east": rows}, "aggressive")["east"])

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 BROKER_STATES = ("unfenced", "fenced", "coming_back")
 PARTITION_KINDS = ("partition", "replica", "pair", "proof", "history")
+TOPIC_ID = r"^[a-zA-Z0-9_-]{1,64}$"
 TOPIC_NAME = r"^[a-zA-Z0-9._-]{1,249}$"
 
 STATE = (

@@ -82,7 +82,7 @@ def _gap(since: Column, earliest: Column) -> Column:
     stands = (final["leader"] < 0) & (final["leader_epoch"] == F.col("leader_epoch"))
     unseen = F.transform(F.filter("inside", lambda one: one["place"] < 0), lambda one: one["broker_id"])
     returned = any_of(
-        F.transform(changes, lambda change, place: (place > earliest) & (place < F.col("led")) & (change["leader"] < 0)), lambda gone: gone
+        F.transform(changes, lambda change, place: (place >= earliest) & (place < F.col("led")) & (change["leader"] < 0)), lambda gone: gone
     )
     tests = (
         (row["doubt"].isNotNull(), row["doubt"]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import BROKER_STATES, REPLICA, STATE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import BROKER_STATES, REPLICA, STATE, TOPIC_ID
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, present
 
 RELATIONS = ("same", "prefix", "forked", "unknown")
@@ -159,7 +159,7 @@ def _defect(condition: Column, text: str) -> Column:
 def _sound_state(state: Column) -> Column:
     needed = ("topic_id", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas", "last_known_elr", "reassigning", "named")
     replicas = state["replicas"]
-    complete = state[needed[0]].isNotNull()
+    complete = state[needed[0]].rlike(TOPIC_ID)
     for name in needed[1:]:
         complete = complete & state[name].isNotNull()
     return present(
