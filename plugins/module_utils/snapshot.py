@@ -23,6 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjso
 # Schema 2 has rows of kind history; whoever wrote schema 1 knew none.
 SCHEMA, READABLE = 2, (1, 2)
 HEADER_FIELDS = ("cluster", "cluster_id", "run_id", "collected_at", "backend")
+# Far more than a row needs. Spark's reader of JSON has limits too, and leaves out a row that goes beyond them.
+LONGEST_LINE = 1 << 20
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -54,7 +56,9 @@ def check(path: Path) -> dict[str, Any]:
     lines = 0
     try:
         with opened_regular(path, follow=False) as stream:
-            for line in stream:
+            while line := stream.readline(LONGEST_LINE + 1):
+                if len(line) > LONGEST_LINE:
+                    raise SnapshotError(f"line {lines + 1} is longer than {LONGEST_LINE} bytes: nothing that was gathered is")
                 if lines:
                     digest.update(last)
                 else:

@@ -149,7 +149,7 @@ def test_gathering(units: Units, tmp_path: Path) -> None:
 
 def test_planning(units: Units, tmp_path: Path) -> None:
     """Each run is disturbed one step after the one before, in the same folder: so each is also the run after."""
-    members = [units.take(), units.take()]
+    members = [units.take()]
     workdirs = {name: tmp_path / name for name in ("whole", *(number.name for number in SIGNALS))}
     for workdir in workdirs.values():
         (workdir / "plans" / "1").mkdir(parents=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -18,27 +19,12 @@ NESTED = 3000
 # Stands in a JSON value for what Python's writer would not write: NESTED lists in each other.
 DEEP = "\0deep\0"
 
-TEXTS = st.sampled_from(
-    [
-        "", " ", "..", "../../etc/passwd", "/dev/null", "a\nb", "\r\n", "\x1b[31mred\x1b[0m", "\x07", "\x00", "\u202eoup", "\ud800", "\ufeff", "ö",
-        "x" * 300, "x" * 70_000, "NaN", "-1", "0", "null", "__cluster_metadata", "orders ", "{{ 1 + 1 }}", "%s%n", "'; --", "$(id)",
-    ]
+TEXTS = (
+    "", " ", "..", "../../etc/passwd", "/dev/null", "a\nb", "\r\n", "\x1b[31mred\x1b[0m", "\x07", "\x00", "\u202eoup", "\ud800", "\ufeff", "ö",
+    "x" * 300, "x" * 70_000, "NaN", "-1", "0", "null", "__cluster_metadata", "orders ", "{{ 1 + 1 }}", "%s%n", "'; --", "$(id)",
 )  # fmt: skip
-NUMBERS = st.sampled_from(
-    [0, -1, 1, 2, 3, 7, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, 2**63, 2**200, 10**4000, 0.5, 1e308, -0.0, float("nan"), float("inf")]
-)
-VALUES: st.SearchStrategy[Any] = (
-    st.none()
-    | st.booleans()
-    | NUMBERS
-    | TEXTS
-    | st.just([])
-    | st.just({})
-    | st.just([[]])
-    | st.just({"a": [None]})
-    | st.just([2, 2])
-    | st.just(DEEP)
-)
+NUMBERS = (0, -1, 1, 2, 3, 7, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, 2**63, 2**200, 10**4000, 0.5, 1e308, -0.0, float("nan"), float("inf"))
+OTHERS: tuple[Any, ...] = (None, True, False, [], {}, [[]], {"a": [None]}, [2, 2], DEEP)
 
 Place = tuple[Any, Any]
 
@@ -52,28 +38,36 @@ def places(value: Any) -> list[Place]:
     return found
 
 
-@st.composite
-def mutated(draw: st.DrawFn, value: Any, most: int = 3) -> Any:
+def mutate(rng: Random, value: Any, most: int = 3) -> Any:
     """A copy of a JSON value, some places of it changed: replaced, removed, doubled, swapped with another, given one key more."""
     value = copy.deepcopy(value)
-    for _ in range(draw(st.integers(1, most))):
+    for _ in range(rng.randint(1, most)):
         everywhere = places(value)
         if not everywhere:
             break
-        container, key = draw(st.sampled_from(everywhere))
-        how = draw(st.sampled_from(("replace", "replace", "remove", "double", "swap", "add")))
+        container, key = rng.choice(everywhere)
+        how = rng.choice(("replace", "replace", "remove", "double", "swap", "add"))
         if how == "replace":
-            container[key] = copy.deepcopy(draw(VALUES))
+            container[key] = _anything(rng)
         elif how == "remove":
             del container[key]
         elif how == "double" and isinstance(container, list):
             container.insert(key, copy.deepcopy(container[key]))
         elif how == "swap":
-            other, place = draw(st.sampled_from(everywhere))
+            other, place = rng.choice(everywhere)
             container[key], other[place] = copy.deepcopy(other[place]), copy.deepcopy(container[key])
         elif isinstance(container, dict):
-            container[draw(TEXTS)] = copy.deepcopy(draw(VALUES))
+            container[rng.choice(TEXTS)] = _anything(rng)
     return value
+
+
+def _anything(rng: Random) -> Any:
+    return copy.deepcopy(rng.choice(rng.choice((TEXTS, NUMBERS, OTHERS))))
+
+
+def mutated(value: Any) -> st.SearchStrategy[Any]:
+    """Copies of a JSON value, see `mutate`."""
+    return st.randoms(use_true_random=False).map(lambda rng: mutate(rng, value))
 
 
 def encoded(value: Any) -> bytes:
@@ -99,10 +93,14 @@ WAYS: dict[str, Callable[[bytes, int], bytes]] = {
 }
 
 
-@st.composite
-def damaged(draw: st.DrawFn, contents: st.SearchStrategy[bytes]) -> bytes:
+def damage(rng: Random, content: bytes) -> bytes:
     """Content that is damaged in one more way, or in none."""
-    return WAYS[draw(st.sampled_from(list(WAYS)))](draw(contents), draw(st.integers(0, 1 << 20)))
+    return WAYS[rng.choice(list(WAYS))](content, rng.randrange(1 << 20))
+
+
+def damaged(contents: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
+    """Contents, see `damage`."""
+    return st.builds(damage, st.randoms(use_true_random=False), contents)
 
 
 def assert_spoken(error: SpokenError, file: str) -> None:

@@ -86,3 +86,10 @@ def test_a_failed_write_leaves_the_old_file(landing: Path) -> None:
         snapshot.write(landing, HEADER, rows())
     assert landing.read_bytes() == before
     assert [path.name for path in landing.parent.iterdir()] == ["east.jsonl"]
+
+
+def test_a_line_that_no_reader_takes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "east.jsonl"
+    snapshot.write(path, HEADER, [*ROWS, {"kind": "proof", "name": "x" * snapshot.LONGEST_LINE}])
+    with pytest.raises(SnapshotError, match="line 4 is longer than 1048576 bytes"):
+        snapshot.check(path)
