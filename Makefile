@@ -2,6 +2,8 @@
 # make demo    two real clusters on this machine lose partitions in ways that hurt, and get them back
 # make check   lint, types, unit tests
 # make test    check, and the same on real Kafka clusters
+# make model   every state of a small partition: what each rule of decision would destroy there
+# make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
 # make bench   figures against the stock Kafka tool
 # make clean   removes what setup made in this checkout (not the user's cache of Kafka jars)
 
@@ -10,7 +12,10 @@ export KAFKA_VERSION ?= 4.3.1
 BIN := .venv/bin
 COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
 
-.PHONY: setup demo check test bench clean
+SEED ?= 1
+RUNS ?= 5
+
+.PHONY: setup demo check test model chaos bench clean
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
@@ -40,9 +45,17 @@ check: setup
 	$(BIN)/pytest tests/unit
 
 test: check
+	$(BIN)/pytest tests/model
 	$(BIN)/pytest tests/integration
+	$(BIN)/pytest tests/chaos
 	rm -rf .cache/molecule
 	PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test --all
+
+model: setup
+	@$(BIN)/python -m model
+
+chaos: setup
+	@$(BIN)/python -m chaos --seed $(SEED) --runs $(RUNS)
 
 bench: setup
 	@$(BIN)/python -m bench
