@@ -29,7 +29,7 @@ PREPARED = (
     "two.lock", "two.machines", "two.lockstep", "two.crossed", "two.nested", "two.around",
     "interrupted.sigint", "interrupted.sigterm", "interrupted.between",
 )  # fmt: skip
-LAGGING = (*PREPARED, "anew", "bare", "reassigned")
+LAGGING = (*PREPARED, "anew", "bare", "reassigned", "reach")
 FORKED = ("proven",)
 # As lagging, in pairs: one for each step at which an election is killed.
 KILLED, KILLED_PARTITIONS = "killed.everywhere", 240

@@ -1,0 +1,86 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Blast radius on real clusters: limits that only a number lifts, and brokers that are not as lost as their operator says."""
+
+from __future__ import annotations
+
+import time
+
+from integration.support import Operator, failure, outcomes
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.blast_radius import SILENT_FOR
+from rig import KafkaCluster
+
+TOPIC = "reach"
+# In the cluster east broker 1 is dead and broker 4 is held on its way back: it fetches the metadata log.
+DEAD, HELD = 1, 4
+GIVE_UP_SECONDS = 60
+
+
+def test_limits_are_lifted_by_the_number_that_is_told(east: Operator) -> None:
+    before = east.states(TOPIC)
+    east.snapshot_and_plan("1", [TOPIC])
+    options = {**east.connection, **east.files("1"), "plan": str(east.path("plans", "1")), "allow_data_loss": True}
+    for check in (True, False):
+        msg = failure("kafka_designated_election", {**options, "max_partitions": 3}, check=check)
+        assert "4 partitions would be elected, and max_partitions is 3" in msg
+        assert "--limit east -e kafka_recovery_max_partitions=4" in msg
+    msg = failure("kafka_designated_election", {**options, "max_offline_brokers": 1})
+    assert "2 brokers are offline (1, 4), and max_offline_brokers is 1" in msg
+    assert "--limit east -e kafka_recovery_max_offline_brokers=2" in msg
+    msg = failure("kafka_designated_election", {**options, "lost_brokers": [DEAD, HELD]})
+    assert f"broker {HELD} is named in lost_brokers, but it fetched the metadata log" in msg
+    assert f"broker {DEAD} is" not in msg
+    assert east.states(TOPIC) == before
+    assert not east.path("results", "1").exists()
+
+    done = east.apply("1", max_partitions=4, max_offline_brokers=2, lost_brokers=[DEAD])
+    assert outcomes(done["results"]) == {TOPIC: {"elected"}}
+    # What is online already is no reach at all.
+    again = east.apply("1", max_partitions=0, max_offline_brokers=0)
+    assert outcomes(again["results"]) == {TOPIC: {"already_online"}}
+
+
+def test_preflight_stops_before_anything_is_read(east: Operator) -> None:
+    """Its partitions have been recovered by no test: they are looked at only."""
+    named = [{"topic": "no_survivor.balanced", "partition": partition} for partition in range(4)]
+    played = east.play("recover", "1", partitions=named, allow_data_loss=True, max_partitions=3)
+    assert played.returncode != 0 and "4 partitions of east have no live leader" in played.stdout, played
+    assert "kafka_recovery_max_partitions=4" in played.stdout, played
+    played = east.play("recover", "1", "--check", partitions=named, allow_data_loss=True, max_offline_brokers=1)
+    assert played.returncode != 0 and "2 brokers of east are offline (1, 4)" in played.stdout, played
+    played = east.play("plan", "1", partitions=named, max_partitions=3, max_offline_brokers=1, lost_brokers=[DEAD, HELD])
+    assert played.returncode != 0 and f"broker {HELD} is named in lost_brokers, but it fetched the metadata log" in played.stdout, played
+    assert not (east.workdir / "landing").exists()
+
+
+def test_a_broker_that_hangs_is_not_lost_and_a_dead_one_is(west: Operator) -> None:
+    hanging, dead = 2, 3
+    west.cluster.pause(hanging)
+    try:
+        west.cluster.kill(dead)
+        west.cluster.wait_fenced([hanging, dead])
+        wait_silent(west.cluster, hanging, dead)
+        found = west.ask("kafka_lost_broker_info", lost_brokers=[hanging, dead, 8])
+        alone = west.ask("kafka_lost_broker_info", lost_brokers=[dead])
+    finally:
+        west.cluster.resume(hanging)
+    address = west.cluster.brokers[hanging].address
+    assert found["objections"] == [
+        f"broker {hanging} is named in lost_brokers, but its port {address} accepts connections",
+        "broker 8 is named in lost_brokers, but it is no broker of this cluster: neither registered nor in a replica set",
+    ]
+    assert alone["objections"] == []
+    assert alone["brokers"][0]["silent_seconds"] > SILENT_FOR and alone["brokers"][0]["signs_of_life"] == []
+
+
+def wait_silent(cluster: KafkaCluster, *brokers: int) -> None:
+    """Wait until the quorum has not heard of these brokers for longer than a broker that is only slow would take."""
+
+    def heard() -> str:
+        times = cluster.observer_fetch_times()
+        now = max(*times.values(), int(time.time() * 1000))
+        return ", ".join(str(broker) for broker in brokers if now - times[broker] <= SILENT_FOR * 1000)
+
+    cluster.wait_until(heard, "brokers that were heard of lately", GIVE_UP_SECONDS)
