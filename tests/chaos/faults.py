@@ -67,17 +67,27 @@ class SurvivorKilled(Fault):
 
 
 class SurvivorStopped(Fault):
-    """SIGSTOP for a survivor between gathering and election."""
+    """SIGSTOP for a survivor between gathering and election, or long enough before to be fenced by then."""
 
     name = "survivor stopped"
     lasting = True
+    early: bool | None = None  # drawn where nobody says
+
+    def begin(self) -> None:
+        self.early = self.random.random() < 0.3 if self.early is None else self.early
+        if self.early:
+            self._stop(noticed=True)
 
     def between(self, plan: Callable[[], dict[str, Any]]) -> None:
-        broker, noticed = self.a_survivor(), self.random.random() < 0.5
-        self.stage.cluster.pause(broker)
-        if noticed and self.stage.cluster.answering():
-            self.stage.cluster.wait_fenced([broker])
-        self.story = f"broker {broker} stopped{', and fenced' if noticed else ''}"
+        if not self.early:
+            self._stop(noticed=self.random.random() < 0.5)
+
+    def _stop(self, noticed: bool) -> None:
+        broker, cluster = self.a_survivor(), self.stage.cluster
+        cluster.pause(broker)
+        if noticed and cluster.answering():
+            cluster.wait_fenced([broker])
+        self.story = f"broker {broker} stopped{', and fenced' if noticed else ''} {'before' if self.early else 'after'} the gathering"
 
     def end(self) -> None:
         self.stage.revive(self.script.survivors)
@@ -227,9 +237,12 @@ class OwnKill(Fault):
 
 
 def a_request(random: Random) -> Trip:
-    """A random request, or the answer to one."""
+    """A random request, or the answer to one; every third time one of those that change the cluster."""
+    kind = random.choice(("request", "answer"))
+    if random.random() < 1 / 3:
+        return random.choice((Trip(ELECTING, kind, 1, REORDER), Trip(ELECTING, kind, 1, ELECT), Trip(ELECTING, kind, 2, REORDER)))
     module = random.choice((GATHERING, ELECTING, ELECTING))
-    return Trip(module, random.choice(("request", "answer")), random.randint(1, REQUESTS[module]))
+    return Trip(module, kind, random.randint(1, REQUESTS[module]))
 
 
 FAULTS: dict[str, type[Fault]] = {

@@ -62,15 +62,22 @@ class Recovered:
 
 
 class Recovery:
-    """Recovers some topics of a damaged cluster, by the strategy balanced."""
+    """Recovers some topics of a damaged cluster."""
 
     def __init__(
-        self, stage: Stage, watcher: Watcher, operator: Operator, topics: Sequence[str], strategy: Mapping[str, str] | None = None
+        self,
+        stage: Stage,
+        watcher: Watcher,
+        operator: Operator,
+        topics: Sequence[str],
+        options: Mapping[str, str] | None = None,
+        keeps: bool = True,
     ) -> None:
+        """`options`: of the plan, strategy balanced where nothing is said. `keeps`: what survivors hold must not be lost."""
         self._stage, self._watcher, self._operator = stage, watcher, operator
+        self._options, self._keeps = dict(options or {"strategy": "balanced"}), keeps
         self._topics = list(topics)
         self._all = sorted({state.topic for state in stage.cluster.describe() if not state.topic.startswith("__")})
-        self._strategy = dict(strategy or {"strategy": "balanced"})
         self._first = self._states(self._all)
         self._logs: Logs = {}
         self._rows: dict[TopicPartition, dict[str, Any]] = {}  # of the plan that was made last
@@ -160,7 +167,7 @@ class Recovery:
         row = self._rows.get(key, {})
         done.elected[key] = elected, frozenset(held)
         promises = self._stage.ledger.promises[key]
-        if self._strategy["strategy"] == "balanced":
+        if self._keeps:
             done.violations += judge.keeps_what_survivors_held(key, elected, held, promises, row.get("evidence", "prefix"))
         if row and elected == row["designatedLeader"]:
             done.violations += judge.within_bounds(key, row, held[elected], held.values(), promises)
@@ -172,7 +179,7 @@ class Recovery:
         if gathered is None:
             return
         spark = {"spark_remote": self._operator.spark_remote} if self._operator.spark_remote else {}
-        params = {"workdir": files["workdir"], "run_id": run_id, "clusters": [files["cluster"]], **self._strategy, **spark}
+        params = {"workdir": files["workdir"], "run_id": run_id, "clusters": [files["cluster"]], **self._options, **spark}
         if self._run(PLANNING, params, attempt, done, connected=False) is None:
             return
         plan = self._operator.read("plans", run_id)

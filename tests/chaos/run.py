@@ -59,11 +59,11 @@ class Runner:
 
     def __init__(self, stage: Stage, directory: Path, spark_remote: str | None) -> None:
         self._stage, self._directory, self._spark_remote = stage, directory, spark_remote
-        self._watcher = Watcher(stage, directory)
+        self.watcher = Watcher(stage, directory)
 
     def close(self) -> None:
         """Stop listening to modules."""
-        self._watcher.close()
+        self.watcher.close()
 
     def run(self, seed: int, faults: Sequence[str] = ()) -> Outcome:
         """Play the history of a seed and judge everything. `faults`: names to take instead of those that the seed draws."""
@@ -80,8 +80,8 @@ class Runner:
         if seed % 2 == 0:
             self._elect_twins_by_stock(script, outcome)
         for group, fault_name in enumerate(chosen):
-            fault = FAULTS[fault_name](stage, self._watcher, random, script)
-            recovery = Recovery(stage, self._watcher, self._operator(seed, group), history.group_topics(seed, group))
+            fault = FAULTS[fault_name](stage, self.watcher, random, script)
+            recovery = Recovery(stage, self.watcher, self.operator(seed, group), history.group_topics(seed, group))
             done = recovery.run(f"{seed}-{group}", fault, random)
             outcome.recoveries.append(done)
             outcome.violations += done.violations
@@ -92,7 +92,7 @@ class Runner:
         outcome.seconds = time.monotonic() - began
         return outcome
 
-    def _operator(self, seed: int, part: int | str) -> Operator:
+    def operator(self, seed: int, part: int | str) -> Operator:
         """Somebody with a workdir of their own."""
         return Operator(self._stage.cluster, self._directory / f"workdir-{seed}-{part}", self._spark_remote)
 
@@ -141,8 +141,10 @@ class Runner:
         """The strategy aggressive on what balanced held back: its losses are scored, its bounds and orders judged."""
         topics = [name for group in range(GROUPS) for name in history.group_topics(script.seed, group)]
         if any(state.leader < 0 for state in self._stage.states(topics).values()):
-            recovery = Recovery(self._stage, self._watcher, self._operator(script.seed, "rest"), topics, {"strategy": "aggressive"})
-            done = recovery.run(f"{script.seed}-rest", Fault(self._stage, self._watcher, random, script), random)
+            recovery = Recovery(
+                self._stage, self.watcher, self.operator(script.seed, "rest"), topics, {"strategy": "aggressive"}, keeps=False
+            )
+            done = recovery.run(f"{script.seed}-rest", Fault(self._stage, self.watcher, random, script), random)
             outcome.aggressive.append(done)
             outcome.violations += done.violations
             for key, (elected, _) in done.elected.items():

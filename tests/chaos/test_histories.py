@@ -1,0 +1,38 @@
+"""Histories are drawn from their seeds alone, and every one of them can happen."""
+
+from __future__ import annotations
+
+from chaos.history import BROKERS, TWIN, draw
+
+SCRIPTS = [draw(seed) for seed in range(200)]
+
+
+def test_the_same_seed_gives_the_same_history() -> None:
+    assert [draw(script.seed) for script in SCRIPTS] == SCRIPTS
+
+
+def test_nobody_acts_who_is_not_there() -> None:
+    for script in SCRIPTS:
+        up = set(BROKERS)
+        for step in script.steps:
+            if step.what == "back":
+                assert step.broker not in up, script
+                up.add(step.broker)
+            elif step.broker:
+                assert {step.broker, step.other or step.broker} <= up, script
+                up -= {step.broker, step.other if step.what == "usurped" else step.broker}
+        assert up == set(script.survivors), script
+        assert script.lost not in up, script
+
+
+def test_twins_get_what_their_originals_get() -> None:
+    for script in SCRIPTS:
+        for step in script.steps:
+            for (topic, number), amount in step.amounts.items():
+                assert step.amounts[topic.removesuffix(TWIN), number] == amount, script
+
+
+def test_every_shape_and_every_step_comes_up() -> None:
+    assert {script.shape for script in SCRIPTS} == {"walk", "fork", "figure 8"}
+    steps = {step.what for script in SCRIPTS for step in script.steps}
+    assert steps == {"write", "kill", "terminate", "stop", "alone", "carried", "usurped", "back", "read", "controller"}

@@ -1,0 +1,121 @@
+"""The judges find what they are there for: on logs written by hand, each decision that loses something is told from one that does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chaos import judge, rivals
+from chaos.ledger import Acknowledged
+from chaos.logs import Log, Record
+from rig import PartitionState
+
+KEY = ("t", 0)
+REPLICAS = (1, 3, 2)
+
+
+def log(*values: str, epochs: dict[str, int]) -> Log:
+    return tuple(Record(offset, epochs[value], value) for offset, value in enumerate(values))
+
+
+# Broker 3 wrote two records alone in epoch 0 and died; broker 2 got one that was acknowledged by all in epoch 1.
+EPOCHS = {"a": 0, "b": 0, "alone-1": 0, "alone-2": 0, "committed": 1}
+FORKED = {2: log("a", "b", "committed", epochs=EPOCHS), 3: log("a", "b", "alone-1", "alone-2", epochs=EPOCHS)}
+# The history of Raft's figure 8: the later epoch was never committed, the longer log of the earlier one was.
+FIGURE_8 = {2: log("a", "b", "committed", epochs=EPOCHS), 3: log("a", "b", "alone-1", epochs={**EPOCHS, "alone-1": 2})}
+PREFIX = {2: log("a", "b", "committed", epochs=EPOCHS), 3: log("a", "b", epochs=EPOCHS)}
+PROMISES = {
+    "a": Acknowledged(0, "all"),
+    "b": Acknowledged(1, "all"),
+    "committed": Acknowledged(2, "all"),
+    "alone-1": Acknowledged(2, "1"),
+    "gone with broker 1": Acknowledged(3, "all"),
+}
+
+
+def state(leader: int, epoch: int = 4, replicas: tuple[int, ...] = REPLICAS) -> PartitionState:
+    return PartitionState("t", 0, leader, epoch, replicas, (), (1,), (), ())
+
+
+@pytest.mark.parametrize(
+    ("rule", "logs", "loses"),
+    [
+        ("LEO only", FORKED, True),
+        ("(epoch, LEO)", FORKED, False),
+        ("stock", FORKED, True),
+        ("(epoch, LEO)", FIGURE_8, True),
+        ("LEO only", PREFIX, False),
+        ("stock", PREFIX, True),
+    ],
+)
+def test_a_rule_that_destroys_a_committed_record_of_another_survivor_is_found_out(rule: str, logs: dict[int, Log], loses: bool) -> None:
+    elected = rivals.RULES[rule](REPLICAS, logs)
+    found = judge.keeps_what_survivors_held(KEY, elected, logs, PROMISES, "forked")
+    assert bool(found) == loses
+    assert rivals.cost(elected, logs, PROMISES, ["all"]) == (int(loses), 1 + int(loses))
+
+
+def test_the_evidence_prefix_promises_every_record() -> None:
+    assert not judge.keeps_what_survivors_held(KEY, 2, PREFIX, PROMISES, "prefix")
+    levels = [violation.evidence for violation in judge.keeps_what_survivors_held(KEY, 2, FORKED, PROMISES, "prefix")]
+    assert len(levels) == 2, "one record that a leader alone acknowledged, one that nobody did"
+
+
+@pytest.mark.parametrize(("lower", "upper", "found"), [(0, "unknown", 0), (3, "unknown", 0), (4, "unknown", 1), (None, 1, 0), (None, 0, 1)])
+def test_stated_losses_are_compared_with_real_ones(lower: int | None, upper: object, found: int) -> None:
+    row = {"loss": {"lower_bound": lower, "upper_bound": upper}}
+    # Broker 2 leads: "alone-1", "alone-2" and "gone with broker 1" are lost, the last one had been acknowledged by all.
+    assert len(judge.within_bounds(KEY, row, FORKED[2], FORKED.values(), PROMISES)) == found
+
+
+def test_a_leader_that_was_there_must_stay() -> None:
+    before, moved = {KEY: state(3)}, {KEY: state(2, epoch=5)}
+    assert judge.left_alone(before, moved, {KEY}, disturbed=())
+    assert not judge.left_alone(before, moved, (), disturbed=()), "nobody of ours named it"
+    assert not judge.left_alone(before, moved, {KEY}, disturbed={3})
+    assert not judge.left_alone({KEY: state(-1)}, moved, {KEY}, disturbed=())
+
+
+def test_an_order_may_stand_changed_only_while_the_journal_knows() -> None:
+    before, after = {KEY: state(-1)}, {KEY: state(2, replicas=(2, 3, 1))}
+    assert judge.same_orders(before, after)
+    assert not judge.same_orders(before, after, journalled={KEY})
+    assert not judge.same_orders(before, {KEY: state(2)})
+
+
+def test_what_is_left_in_the_workdir_is_found(tmp_path: Path) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / ".east.json.abc").touch()
+    assert judge.nothing_left(tmp_path, killed=0, journalled=())
+    assert not judge.nothing_left(tmp_path, killed=1, journalled=())
+    assert judge.nothing_left(tmp_path, killed=1, journalled={KEY})
+
+
+def test_a_second_run_must_neither_write_nor_move_nor_say_so() -> None:
+    calm = {KEY: state(2)}
+    assert not judge.changed_nothing(False, (), calm, calm)
+    assert judge.changed_nothing(True, (), calm, calm)
+    assert judge.changed_nothing(False, ["ElectLeaders"], calm, calm)
+    assert judge.changed_nothing(False, (), calm, {KEY: state(2, epoch=5)})
+
+
+@pytest.mark.parametrize(
+    ("leader", "result", "settled"),
+    [
+        (2, {}, True),
+        (-1, {}, False),
+        (-1, {"outcome": "held", "reason": "forked: broker 3's log parts"}, True),
+        (-1, {"outcome": "held", "reason": "incomplete: broker 3 did not answer"}, False),
+        (-1, {"outcome": "stale", "reason": "forked"}, False),
+    ],
+)
+def test_offline_partitions_need_a_reason_that_stands(leader: int, result: dict[str, str], settled: bool) -> None:
+    assert bool(judge.settled({KEY: state(leader)}, {KEY: result})) != settled
+
+
+def test_a_traceback_is_no_reason() -> None:
+    assert not judge.speaks("m", 1, "broker 3 does not answer", "")
+    assert not judge.speaks("m", -9, "", "")
+    assert judge.speaks("m", 1, "", "Traceback (most recent call last)")
+    assert judge.speaks("m", 1, "broker 3 does not answer", "Traceback (most recent call last)")
