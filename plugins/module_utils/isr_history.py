@@ -91,6 +91,11 @@ def _least(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else min(one, other)
 
 
+def _least_since(entry: Entry, one: int | None, other: int | None) -> int | None:
+    """The same, but in a snapshot everything holds at once, and configuration stands behind the partitions."""
+    return other if entry.timestamp is None else _least(one, other)
+
+
 class _Replay:
     """What the log says of the wanted partitions, up to the entry that was applied last."""
 
@@ -129,11 +134,11 @@ class _Replay:
             case records.ConfigChange(name=name) if name == MIN_ISR:
                 self._configs.set(record)
                 for partition in self._wanted.values():
-                    partition.least_min_isr = _least(partition.least_min_isr, self._min_isr(partition))
+                    partition.least_min_isr = _least_since(entry, partition.least_min_isr, self._min_isr(partition))
             case records.FeatureLevel(name=name, level=level) if name == METADATA_VERSION:
                 self._version = level
                 for partition in self._wanted.values():
-                    partition.least_version = _least(partition.least_version, level)
+                    partition.least_version = _least_since(entry, partition.least_version, level)
             case records.TopicCreated(name=name, topic_id=topic_id):
                 self._names[topic_id] = name
             case records.TopicRemoved(topic_id=topic_id):

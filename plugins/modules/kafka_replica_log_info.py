@@ -16,7 +16,7 @@ description:
     epoch, and for its last batch with the epoch in which it was written.
   - For each pair of survivors finds out whether one log is a prefix of the other, or at which offset they fork. So the evidence holds for any winner.
   - Where O(controller_bootstrap_servers) is given and a partition is offline, reads the metadata log of the active controller too (its snapshot, where the
-    log's beginning is gone): who led, who was in the ISR, and what C(min.insync.replicas) was, change by change, back to the last moment at which
+    log's beginning is gone) for who led, who was in the ISR, and what C(min.insync.replicas) was, change by change, back to the last moment at which
     all survivors were in the ISR. It stops after 256 MiB or O(duration) seconds, and then says that the history is not complete; nothing fails for that.
     It asks for CLUSTER_ACTION on the cluster where there is an authorizer.
   - Writes everything to a sealed landing file, C(<workdir>/landing/<run_id>/<cluster>.jsonl), which M(streamops.kafka_recovery.kafka_recovery_plan) reads.

@@ -119,6 +119,13 @@ def test_of_metadata_versions_the_least_since_then_counts() -> None:
     assert replay(STORY)["metadata_version"] is None
 
 
+def test_in_a_snapshot_the_order_of_records_means_nothing() -> None:
+    snapshot = [Entry(9, None, one) for one in (*STORY[:2], min_isr(2), feature(21))]
+    (row,) = isr_history.rows([*snapshot, *(Entry(10, 1000, one) for one in STORY[2:])], [STATE], [2, 3])
+    assert (row["min_insync_replicas"], row["metadata_version"], row["doubt"]) == (2, 21, None)
+    assert row["changes"][0]["timestamp"] is None
+
+
 def test_a_topic_of_that_name_that_was_deleted_is_another_one() -> None:
     row = replay([feature(21), topic(), min_isr(1), partition([1, 2, 3], 1), removed(), *START, *STORY])
     assert (row["min_insync_replicas"], isrs(row)[0]) == (2, [1, 2, 3])
