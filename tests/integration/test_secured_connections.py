@@ -14,6 +14,7 @@ from integration.secured import SCRAM as SCRAM_PASSWORD
 from integration.support import failure, run_module
 
 from rig.acls import Acl
+from rig.secured import SCRAM_MECHANISMS
 
 # Far more than any answer here takes: an error that comes before it was not waited for.
 LIMIT = 60
@@ -77,7 +78,7 @@ FAULTS: dict[str, tuple[Callable[[Fortress], Options], list[str]]] = {
     "client_certificate_of_an_unknown_ca": (lambda f: f.at("MTLS", **f.client(unknown=True)), ["refused client_cert", "truststore"]),
     "other_mechanism": (
         lambda f: f.at("BARE", sasl_mechanism="PLAIN", sasl_username=USER, sasl_password="wrong"),
-        ["takes no PLAIN", "set sasl_mechanism to one of SCRAM-SHA-256, SCRAM-SHA-512"],
+        ["takes no PLAIN", "set sasl_mechanism to one of", *SCRAM_MECHANISMS],
     ),
     "login_without_sasl": (lambda f: {**f.at("SASL"), "security_protocol": "SSL"}, ["hangs up", "security_protocol", "SASL"]),
     "sasl_without_a_login": (
@@ -104,7 +105,8 @@ def refusals(fortress: Fortress, why: str = "Failed authentication with") -> int
     return sum(fortress.cluster.log_file(broker).read_text().count(why) for broker in SURVIVORS)
 
 
-def test_a_login_that_is_refused_is_tried_only_once_more_to_find_out_why(open_fortress: Fortress) -> None:
+def test_a_login_that_is_refused_is_not_tried_over_and_over(open_fortress: Fortress) -> None:
     before = refusals(open_fortress, "invalid credentials")
     failure("kafka_partition_info", {**open_fortress.login(SCRAM), "sasl_password": "wrong", "request_timeout": LIMIT})
-    assert refusals(open_fortress, "invalid credentials") - before == len(SURVIVORS) + 1, "accounts get locked"
+    # One by one on each broker, at most once more by the client library itself, and once to find out why: accounts get locked.
+    assert 0 < refusals(open_fortress, "invalid credentials") - before <= 2 * len(SURVIVORS) + 1

@@ -19,6 +19,7 @@ from integration.requestlog import RequestLog
 from integration.secured import ALTER, DESCRIBE, GROUPS, READ, SURVIVORS, TO_PLAN, TO_RECOVER, Fortress
 from integration.support import Operator, by_partition, failure, run_module
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS, Connection
 from rig import java
@@ -32,6 +33,12 @@ LOGIN = "SCRAM-SHA-512"
 def operator(fortress: Fortress, spark_remote: str, tmp_path: Path) -> Operator:
     """Somebody who logs in."""
     return Operator(fortress.cluster, tmp_path, spark_remote, login=fortress.login(LOGIN))
+
+
+def opened(fortress: Fortress) -> Cluster:
+    """What modules ask the cluster through."""
+    options = {name: spec.get("default") for name, spec in CONNECTION_ARGUMENTS.items()} | fortress.login(LOGIN)
+    return Cluster(Connection.from_params(options))
 
 
 def missing(operator: Operator, **params: Any) -> list[Acl]:
@@ -69,8 +76,11 @@ def test_the_metadata_log_takes_one_more(fortress: Fortress, operator: Operator)
     controllers = fortress.cluster.servers("CONTROLLER_SASL").split(",")
     fortress.grant(TO_PLAN)
     assert missing(operator, controller_bootstrap_servers=controllers) == [Acl("CLUSTER_ACTION", "CLUSTER", CLUSTER)]
+    without = operator.snapshot("1", ["orders"], controller_bootstrap_servers=controllers)["history"]
+    assert "CLUSTER_AUTHORIZATION_FAILED" in without["doubt"]
     fortress.grant([*TO_PLAN, Acl("CLUSTER_ACTION", "CLUSTER", CLUSTER)])
     assert missing(operator, controller_bootstrap_servers=controllers) == []
+    assert operator.snapshot("2", ["orders"], controller_bootstrap_servers=controllers)["history"]["doubt"] is None
 
 
 def test_the_remedy_works_as_it_is_printed(fortress: Fortress, operator: Operator, tmp_path: Path) -> None:
@@ -92,6 +102,12 @@ def test_the_remedy_works_as_it_is_printed(fortress: Fortress, operator: Operato
 def test_what_goes_wrong_without_each(fortress: Fortress, operator: Operator) -> None:
     fortress.grant([READ, GROUPS])
     assert "grant DESCRIBE on the cluster" in failure("kafka_partition_info", operator.connection)
+
+    with opened(fortress) as cluster:
+        with pytest.raises(ClusterError, match="CLUSTER_AUTHORIZATION_FAILED; grant DESCRIBE on the cluster"):
+            cluster.reassigning()
+        with pytest.raises(ClusterError, match="grant DESCRIBE_CONFIGS on the topics"):
+            cluster.min_insync_replicas({"orders"})
 
     fortress.grant([DESCRIBE, Acl("DESCRIBE", "TOPIC", "*")])
     operator.snapshot("1", ["orders"], duration=1)
@@ -120,14 +136,13 @@ def test_committed_offsets_are_seen_with_describe_on_groups(fortress: Fortress) 
     request = ConsumerGroupTopicPartitions("billing", [Committed("orders", 0, 20, leader_epoch=0)])
     for future in admin.alter_consumer_group_offsets([request]).values():
         future.result()
-    options = {name: spec.get("default") for name, spec in CONNECTION_ARGUMENTS.items()} | fortress.login(LOGIN)
     for acls, found in (
         (TO_PLAN, [("billing", ("orders", 0), 20, 0)]),
         ((DESCRIBE, READ), []),
         ((ALTER, READ, GROUPS), [("billing", ("orders", 0), 20, 0)]),
     ):
         fortress.grant(acls)
-        with Cluster(Connection.from_params(options)) as cluster:
+        with opened(fortress) as cluster:
             assert cluster.committed_offsets({("orders", 0)}) == found
 
 
@@ -139,6 +154,18 @@ def test_before_anything_happens_the_playbook_names_what_is_missing(fortress: Fo
     assert "--add --allow-principal User:recovery --operation Alter --cluster" in played.stdout
     assert not (operator.workdir / "landing").exists()
     assert log.written() == {}
+
+
+def test_a_plan_of_named_partitions_takes_their_topic_alone_and_what_would_help_is_told(fortress: Fortress, operator: Operator) -> None:
+    fortress.grant([DESCRIBE, Acl("READ", "TOPIC", "invoices")])
+    hidden = operator.play("plan", "1")
+    assert hidden.returncode != 0, hidden
+    assert "--operation Describe --topic '*'" in hidden.stdout
+    assert "name the partitions to recover" in hidden.stdout
+    played = operator.play("plan", "2", partitions=[{"topic": "invoices", "partition": 0}])
+    assert played.returncode == 0, played
+    assert "Helpful, not needed: kafka-acls.sh" in played.stdout
+    assert [(row["topic"], row["designatedLeader"]) for row in operator.read("plans", "2")["partitions"]] == [("invoices", 2)]
 
 
 def test_with_exactly_these_it_works_from_end_to_end(fortress: Fortress, operator: Operator) -> None:
