@@ -38,13 +38,15 @@ FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 class Cluster(Asking):
     """One Kafka cluster, opened as a context manager.
 
-    `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked.
+    `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked. `in_doubt`: partitions whose
+    order a request was to change that was sent and never answered: a broker that hangs may still carry it out, long afterwards.
     """
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, connection.bootstrap_servers)
         self._nodes: list[brokers.Node] = []
         self.cluster_id = ""
+        self.in_doubt: set[TopicPartition] = set()
 
     # --- asking -------------------------------------------------------------------------------------------------
 
@@ -257,7 +259,20 @@ class Cluster(Asking):
 
     def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, str | None]:
         """Give each partition the same replicas in a new order. Returns Kafka's error name (None: done) by partition."""
-        answer = self._ask(lambda: messages.reorder(orders, self._timeout_ms), hedge_after=self._connection.request_timeout)
+        made: list[Any] = []
+
+        def make() -> Any:
+            made.append(messages.reorder(orders, self._timeout_ms))
+            return made[-1]
+
+        answered = 0
+        try:
+            answer = self._ask(make, hedge_after=self._connection.request_timeout)
+            answered = 1
+        finally:
+            # A request has a version from the moment on in which it is written to its connection.
+            if sum(1 for request in made if request.API_VERSION is not None) > answered:
+                self.in_doubt |= orders.keys()
         refused = messages.error_name(answer.error_code)
         return dict.fromkeys(orders, refused) if refused else messages.read_reorder(answer)
 

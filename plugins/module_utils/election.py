@@ -61,6 +61,9 @@ class Electing(Asked, Protocol):
     """What elections need of a cluster."""
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
+
+    in_doubt: set[TopicPartition]
+
     def reassigning(self) -> set[TopicPartition]: ...
     def reorder(self, orders: Orders) -> dict[TopicPartition, str | None]: ...
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]: ...
@@ -74,7 +77,7 @@ def repair(cluster: Electing, journal: Journal) -> list[TopicPartition]:
     left = journal.left_behind()
     states = cluster.partitions(set(left))
     orders = to_restore(left, states)
-    unsettled = {key: left[key] for key in [*_restore(cluster, orders), *foreign(left, states)]}
+    unsettled = {key: left[key] for key in [*_restore(cluster, orders), *foreign(left, states), *(left.keys() & cluster.in_doubt)]}
     journal.settle(unsettled)
     return sorted(orders)
 
@@ -178,7 +181,8 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         # At once: the order has done its work when the controller has answered, and the shorter it stands the better.
         states = cluster.partitions({entry.key for entry in batch})
         unsettled = _put_back(cluster, changed, refused, states)
-        if identifier is not None and not unsettled:
+        # What hangs somewhere may change an order once more: the journal has to know it for the next run.
+        if identifier is not None and not unsettled and not any(order.key in cluster.in_doubt for order in changed):
             journal.close(identifier)
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     not_reordered = [

@@ -142,6 +142,12 @@ class Recovery:
                 f"{len(changed)} partitions still have the replica order of an election ({_some(changed)}); "
                 "run again with allow_data_loss to put their order back"
             )
+        doubtful = sorted((self._cluster.in_doubt & left.keys()) - {*changed, *others})
+        if doubtful:
+            self.warnings.append(
+                f"a request to change the replica order of {len(doubtful)} partitions ({_some(doubtful)}) was never answered, and a broker that "
+                "hangs may still carry it out; run again with allow_data_loss when every broker answers, to put their order back should it have"
+            )
         if others:
             self.warnings.append(
                 f"{len(others)} partitions stand neither in the replica order from before an election nor in that of the election "

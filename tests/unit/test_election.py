@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -134,6 +134,30 @@ def test_a_request_that_fails_once_leaves_no_order_behind(tmp_path: Path, end_at
         ("t", 2): (3, 1, 2),
     }
     assert all(state.leader >= 0 for state in controller.states.values())
+
+
+def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_run(tmp_path: Path) -> None:
+    class Hanging(Controller):
+        late: Mapping[TopicPartition, Sequence[int]] = {}
+
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, str | None]:
+            if not self.written:
+                self.late = orders
+                self.in_doubt |= orders.keys()
+            return super().reorder(orders)
+
+    controller = Hanging()
+    assert recover(controller, tmp_path / "j")["t", 0] == "elected"
+    assert controller.states["t", 0].replicas == (1, 3, 2)
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert set(journal.left_behind()) == {("t", 0)}
+    controller.in_doubt = set()
+    controller.reorder(controller.late)  # the broker that hung goes on
+    assert controller.states["t", 0].replicas == (2, 3, 1)
+    recover(controller, tmp_path / "j")
+    assert controller.states["t", 0].replicas == (1, 3, 2)
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.left_behind() == {}
 
 
 def test_a_plan_whose_guards_do_not_stand_writes_nothing(tmp_path: Path) -> None:
