@@ -111,6 +111,13 @@ def same_orders(before: States, after: States, journalled: Collection[TopicParti
     ]
 
 
+def says_what_is_left(journalled: Collection[TopicPartition], warnings: Collection[str]) -> list[Violation]:
+    """A run that comes to its end with its journal open says so: another run is needed."""
+    if not journalled or any("replica order" in warning for warning in warnings):
+        return []
+    return [Violation("the journal stays open without a word", name(min(journalled)), str(warnings))]
+
+
 def nothing_left(workdir: Path, killed: int, journalled: Collection[TopicPartition]) -> list[Violation]:
     """No open intent, and no temporary file but those of our processes that were killed (at most one each)."""
     found = [Violation("the journal stays open", name(key), str(workdir)) for key in sorted(journalled)]

@@ -35,6 +35,7 @@ class Attempt:
 
     results: dict[TopicPartition, dict[str, Any]] = field(default_factory=dict)
     changed: bool = False
+    warnings: list[str] = field(default_factory=list)
     killed: bool = False
     refused: str = ""  # which module failed, with its words
     seen: Seen = field(default_factory=Seen)
@@ -99,7 +100,7 @@ class Recovery:
         again = run_id if last.killed else f"{run_id}-1"
         while True:
             open_ends = judge.settled(self._states(done.partitions), last.results)
-            if not open_ends or done.attempts == ATTEMPTS + 1:
+            if not (open_ends or self._journalled()) or done.attempts == ATTEMPTS + 1:
                 break
             last = self._attempt(again, fault, done, strike=False)
             again = f"{run_id}-{done.attempts}"
@@ -148,7 +149,10 @@ class Recovery:
         if attempt.refused:
             done.refusals.append(attempt.refused)
         after = self._states(self._all)
-        done.violations += judge.same_orders(self._first, after, self._journalled())
+        journalled = self._journalled()
+        done.violations += judge.same_orders(self._first, after, journalled)
+        if attempt.results:
+            done.violations += judge.says_what_is_left(journalled, attempt.warnings)
         written = set().union(*attempt.seen.writing.values())
         done.violations += judge.left_alone(before, after, written, fault.touched)
         for moment in attempt.seen.moments:
@@ -191,6 +195,7 @@ class Recovery:
         if elected is not None:
             attempt.results = by_partition(elected.result["results"])
             attempt.changed = bool(elected.result["changed"])
+            attempt.warnings = [str(warning) for warning in elected.result.get("warnings", ())]
 
     def _ask(self, module: str, params: Mapping[str, Any], connected: bool = True) -> Answer:
         """Run a module."""

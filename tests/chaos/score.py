@@ -65,7 +65,12 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def is_leak(violation: Violation) -> bool:
     """Whether something was left behind."""
-    return violation.judge in {"a replica order stayed changed", "the journal stays open", "temporary files are left"}
+    return violation.judge in {
+        "a replica order stayed changed",
+        "the journal stays open",
+        "the journal stays open without a word",
+        "temporary files are left",
+    }
 
 
 def by_fault(recoveries: Sequence[Recovered], fault: str) -> dict[str, Any]:

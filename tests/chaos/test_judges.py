@@ -84,6 +84,12 @@ def test_an_order_may_stand_changed_only_while_the_journal_knows() -> None:
     assert not judge.same_orders(before, {KEY: state(2)})
 
 
+def test_an_open_journal_needs_a_word() -> None:
+    assert judge.says_what_is_left({KEY}, ["something else"])
+    assert not judge.says_what_is_left({KEY}, ["1 partitions still have the replica order of an election"])
+    assert not judge.says_what_is_left((), [])
+
+
 def test_what_is_left_in_the_workdir_is_found(tmp_path: Path) -> None:
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / ".east.json.abc").touch()
