@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -83,6 +84,7 @@ class Partition:
         self.bounds = bounds
         self._codes: dict[Replica, int] = {}
         self._decoded: Replicas = []
+        self._fetched = cache(lambda replica, leader: tuple(self._fetches(replica, leader)))
 
     def first(self) -> State:
         """Everybody is in sync, and nothing is written."""
@@ -100,7 +102,7 @@ class Partition:
         yield from self._commits(state, replicas, place, in_sync)
         for index, replica in enumerate(replicas):
             if index != place:
-                for after in self._fetches(replica, leader):
+                for after in self._fetched(replica, leader):
                     yield self._with(state, replicas, index, after)
         yield from self._isr_changes(state, replicas, place, in_sync)
         if self.bounds.min_isr_changes:
@@ -197,7 +199,7 @@ class Partition:
 
     def _led(self, state: State, replicas: Replicas, leader: int) -> State:
         """The next epoch, led by `leader`."""
-        after = [replica._replace(follows=False) if replica.follows else replica for replica in replicas]
+        after = [_unfollowing(replica) if replica.follows else replica for replica in replicas]
         after[leader] = _inside(replicas[leader], LEADER)
         return self._settled(state._replace(epoch=state.epoch + 1), _dense(after))
 
@@ -206,25 +208,27 @@ class Partition:
         last = 1 + max(replica.left for replica in replicas)
         after = list(replicas)
         for index in leaving:
-            after[index] = replicas[index]._replace(role=OUT, left=last, eligible=self.bounds.eligible_leader_replicas)
+            after[index] = _outside(replicas[index], last, self.bounds.eligible_leader_replicas)
         return after
 
     def _settled(self, state: State, replicas: Replicas) -> State:
         """After a change of the ISR or of min ISR: an ISR that is large enough overtakes whoever is outside, and empties the ELR."""
         if sum(replica.role != OUT for replica in replicas) >= state.min_isr:
-            replicas = [one._replace(overtaken=True, eligible=False) if one.role == OUT else one for one in replicas]
-        return state._replace(replicas=self._code(replicas))
+            replicas = [_overtaken(replica) if replica.role == OUT else replica for replica in replicas]
+        return State(state.epoch, state.min_isr, state.committed, self._code(replicas))
 
     def _with(self, state: State, replicas: Replicas, index: int, replica: Replica) -> State:
-        return state._replace(replicas=self._code(_put(replicas, index, replica)))
+        return State(state.epoch, state.min_isr, state.committed, self._code(_put(replicas, index, replica)))
 
     def _code(self, replicas: Replicas) -> tuple[int, ...]:
-        codes = self._codes
+        found = []
         for replica in replicas:
-            if replica not in codes:
-                codes[replica] = len(self._decoded)
+            code = self._codes.get(replica)
+            if code is None:
+                code = self._codes[replica] = len(self._decoded)
                 self._decoded.append(replica)
-        return self._ordered([codes[replica] for replica in replicas])
+            found.append(code)
+        return self._ordered(found)
 
     def _ordered(self, codes: list[int]) -> tuple[int, ...]:
         return tuple(sorted(codes))
@@ -232,7 +236,7 @@ class Partition:
 
 def told(survivors: Iterable[Replica]) -> Replicas:
     """What can be known of survivors when the others are gone."""
-    return _dense(replica._replace(follows=False) for replica in survivors)
+    return _dense(_unfollowing(replica) for replica in survivors)
 
 
 def _put(replicas: Replicas, index: int, replica: Replica) -> Replicas:
@@ -241,8 +245,27 @@ def _put(replicas: Replicas, index: int, replica: Replica) -> Replicas:
     return after
 
 
+# There are few replicas that differ, and millions of steps: what becomes of a replica is computed once.
+
+
+@cache
 def _inside(replica: Replica, role: int) -> Replica:
     return Replica(replica.log, replica.high_watermark, role, follows=True)
+
+
+@cache
+def _outside(replica: Replica, left: int, eligible: bool) -> Replica:
+    return replica._replace(role=OUT, left=left, eligible=eligible)
+
+
+@cache
+def _unfollowing(replica: Replica) -> Replica:
+    return replica._replace(follows=False)
+
+
+@cache
+def _overtaken(replica: Replica) -> Replica:
+    return replica._replace(overtaken=True, eligible=False)
 
 
 def _since(replicas: Replicas, happened: int) -> Replicas:
