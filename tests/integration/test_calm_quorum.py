@@ -184,9 +184,11 @@ def test_killed_controllers(controllers: Controllers) -> None:
     first = controllers.now().leader_id
     seen = watched(controllers, lambda: cluster.kill(first))
     assert quorum.judge(seen).verdict == "churning", quorum.history(seen)
+    unheard = [f"voter {first} has not fetched the metadata log since the leader took over"]
+    controllers.wait(lambda found: quorum.judge([quorum.Look(0.0, found)]).reasons == unheard, "followed by the other voter")
     found = controllers.info()
-    assert found["verdict"] == "calm" and found["leader_id"] != first
-    assert found["reasons"] == [f"voter {first} has not fetched the metadata log since the leader took over"]
+    assert (found["verdict"], found["reasons"]) == ("calm", unheard)
+    assert found["leader_id"] != first
 
     second = found["leader_id"]
     cluster.kill(second)

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from kafka.protocol.admin import DescribeQuorumResponse
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
+from kafka.protocol.metadata import ApiVersionsResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
@@ -91,3 +93,12 @@ def test_an_error_of_a_fetch_comes_back_by_name() -> None:
         ]
     )
     assert messages.read_batches(answer) == {("orders", 0): messages.FetchedBatch("OFFSET_OUT_OF_RANGE", -1, -1, None)}
+
+
+def test_vote_versions_are_what_a_controller_offers() -> None:
+    def offered(*rows: tuple[int, int, int]) -> Any:
+        kind = ApiVersionsResponse.ApiVersion
+        return ApiVersionsResponse(api_keys=[kind(api_key=key, min_version=low, max_version=high) for key, low, high in rows])
+
+    assert messages.read_vote_versions(offered((1, 4, 17), (52, 0, 2))) == (0, 2)
+    assert messages.read_vote_versions(offered((1, 4, 17))) is None  # a broker
