@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reachability
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED, Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import Quorum
@@ -173,7 +173,7 @@ def check(cluster: Watched, name: str, replicas: Collection[int], entries: int, 
     """
     if not entries:
         return
-    offline = [row["broker_id"] for row in cluster.broker_states(replicas) if row["broker_state"] != "unfenced"]
+    offline = [row["broker_id"] for row in cluster.broker_states(replicas) if row["broker_state"] != UNFENCED]
     reasons = beyond(entries, offline, limits, name) and beyond(predicted(), offline, limits, name)
     if limits.lost_brokers:
         reasons += not_lost(look_for(cluster, limits.lost_brokers, replicas), limits.lost_brokers)
