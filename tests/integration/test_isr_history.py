@@ -50,6 +50,8 @@ def test_a_snapshot_stands_for_the_beginning_of_the_log(spark_remote: str, tmp_p
             assert all(change["timestamp"] for change in others)
             assert (row["min_insync_replicas"], row["last_isr"]) == (2, [1])
 
+        assert set(cluster.observer_fetch_times()) <= {1, 2, 3}, "nobody takes the reader for a member of the quorum"
+
         south.plan("1", strategy="balanced")
         results = south.apply("1")["results"]
         assert {(row["outcome"], row["leader"], row["evidence"]) for row in results} == {("elected", AHEAD, "forked_resolved")}
