@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls impo
 
 Ask = Callable[[Callable[[], Any]], Any]
 
+UNKNOWN_TOPIC = 3  # whoever works with it will say so
 TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED = 29, 30
 KNOWN = {int(operation) for operation in ACLOperation}
 
@@ -31,10 +32,12 @@ def probe(ask: Ask, topics: Collection[str] | None) -> Held:
     `ask` puts a request to any broker. Answers of brokers from Kafka 2.8 on are understood.
     """
     described = ask(lambda: DescribeClusterRequest(include_cluster_authorized_operations=True, endpoint_type=1))
-    rows = [row for row in ask(lambda: _metadata(topics)).topics if row.name is not None]
+    rows = [row for row in ask(lambda: _metadata(topics)).topics if row.error_code != UNKNOWN_TOPIC]
     return Held(
         cluster=operations(described.authorized_operations),
-        topics={row.name: frozenset() if row.error_code else operations(row.authorized_operations) for row in rows},
+        topics={
+            row.name: frozenset() if row.error_code == TOPIC_AUTHORIZATION_FAILED else operations(row.authorized_operations) for row in rows
+        },
         reading={row.name for row in rows if any(partition.leader_id < 0 for partition in row.partitions)},
         any_topic=_any_topic(ask) if topics is None else None,
         any_group=_any_group(ask),

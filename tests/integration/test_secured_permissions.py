@@ -59,6 +59,7 @@ def test_nothing_is_missing_where_all_are_granted(fortress: Fortress, operator: 
     assert operator.ask("kafka_permission_info", elect=True, partitions=None)["missing"] == []
     fortress.grant(TO_PLAN)
     assert missing(operator) == []
+    assert missing(operator, partitions=[{"topic": "nowhere", "partition": 0}]) == [], "that it does not exist is told by others"
     assert missing(operator, elect=True) == [ALTER]
     assert missing(Operator(fortress.cluster, operator.workdir), elect=True) == [], "who may do everything"
 
@@ -67,6 +68,7 @@ def test_topics_that_are_hidden_count_unless_others_are_named(fortress: Fortress
     fortress.grant([DESCRIBE, GROUPS, Acl("READ", "TOPIC", "orders")])
     assert missing(operator) == [Acl("DESCRIBE", "TOPIC", "*")]
     assert missing(operator, partitions=ORDERS) == []
+    assert missing(operator, partitions=[{"topic": "nowhere", "partition": 0}]) == [Acl("READ", "TOPIC", "nowhere")]
     assert missing(operator, partitions=[*ORDERS, {"topic": "payments", "partition": 0}]) == [Acl("READ", "TOPIC", "payments")]
     fortress.grant([DESCRIBE, GROUPS, Acl("DESCRIBE", "TOPIC", "*"), Acl("READ", "TOPIC", "orders")])
     assert missing(operator) == [Acl("READ", "TOPIC", "invoices"), Acl("READ", "TOPIC", "payments")]
