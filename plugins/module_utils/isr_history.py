@@ -178,7 +178,7 @@ def rows(log: Iterable[Entry], states: Sequence[PartitionState], alive: Collecti
 
     `changes`, oldest first: each with the leader, leader epoch, ISR and ELR from then on, whether its leader was elected uncleanly and whether
     the replicas changed. They begin with the last moment at which all replicas on `alive` brokers were in the ISR, or with the oldest known.
-    `offline_since` (milliseconds since 1970) and `last_isr`: when the last leader was lost, and the ISR until then; None where that is not known.
+    `offline_since` (milliseconds since 1970) and `last_isr`: when the last leader was lost, and the ISR until then; None where that is not known, or doubtful.
     `min_insync_replicas`: the least in all that is known (None: the log does not say); `metadata_version`: the least since the first change.
     `doubt`: why this may not be what happened, else None; a log that could not be read to its end is for the caller to tell.
     """
@@ -201,7 +201,7 @@ def _row(state: PartitionState, found: _Partition, doubts: Sequence[tuple[int, s
         )
     return {
         **untold(state.key, doubt),
-        **_end(found.changes),
+        **(_end(found.changes) if doubt is None else {}),
         "metadata_version": found.least_version,
         "min_insync_replicas": found.least_min_isr,
         "changes": found.changes,
@@ -236,5 +236,5 @@ def gather(controllers: Controllers, states: Sequence[PartitionState], alive: Co
         found = [untold(state.key, None) for state in states]
     if doubt is not None:
         doubt = f"the metadata log could not be read to its end: {doubt}"
-        found = [{**row, "doubt": doubt} for row in found]
+        found = [{**row, "doubt": doubt, "offline_since": None, "last_isr": None} for row in found]
     return found, {"bytes": log.bytes, "seconds": round(log.seconds, 3), "from_snapshot": log.snapshot, "doubt": doubt}

@@ -108,6 +108,13 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         (0, "high_watermark"),
         [],
     ),
+    "doubted": (
+        Situation("doubted", {1: FENCED, 2: ACKNOWLEDGED, 3: Log.of((100, 0))}, history={**history(*PAST, doubt="cut off"), "offline_since": None}),
+        "broker 2 holds the best log: it ends at offset 121, last written in leader epoch 1; broker 3's log (to offset 100) is a prefix of it; "
+        "broker 1 has been silent for 12 s",
+        (0, "high_watermark"),
+        [],
+    ),
     "below": (
         Situation("below", {2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120)}),
         "broker 3 holds the best log: it ends at offset 120, last written in leader epoch 1; "

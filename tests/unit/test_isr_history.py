@@ -146,8 +146,9 @@ def test_what_is_not_understood_is_a_doubt_unless_everybody_was_in_sync_afterwar
 
 
 def test_a_history_that_does_not_end_as_the_brokers_say_is_doubted() -> None:
-    told = replay([*START, *STORY], state=replace(STATE, leader_epoch=4, isr=(2,)))["doubt"]
-    assert told == "the metadata log ends at leader epoch 1 with ISR [], the brokers know leader epoch 4 with ISR [2]"
+    row = replay([*START, *STORY], state=replace(STATE, leader_epoch=4, isr=(2,)))
+    assert (row["offline_since"], row["last_isr"]) == (None, None)
+    assert row["doubt"] == "the metadata log ends at leader epoch 1 with ISR [], the brokers know leader epoch 4 with ISR [2]"
     assert replay(START)["doubt"] == "the metadata log does not have this partition"
 
 
@@ -163,6 +164,7 @@ def test_gathering_tells_what_it_cost_and_why_it_ended() -> None:
         == cost["doubt"]
         == "the metadata log could not be read to its end: the active controller gives nothing at offset 7 of 9"
     )
+    assert rows[0]["offline_since"] is None
     rows, cost = isr_history.gather(Nobody(), [STATE], [2, 3], 60)
     assert rows[0]["changes"] == []
     assert "none of them is the active controller" in rows[0]["doubt"]

@@ -49,7 +49,7 @@ def histories(partitions: DataFrame) -> DataFrame:
         {
             "left_last": F.coalesce(
                 F.when(
-                    latest >= 0,
+                    (latest >= 0) & row["doubt"].isNull(),
                     F.transform(
                         F.filter("inside", lambda one: one["place"] == latest),
                         lambda one: F.struct(
