@@ -64,28 +64,36 @@ def _why(server: str, connection: Connection, error: Exception) -> str:
         return "no connection within the time limit; is the address right, and is a firewall in between?"
     except OSError as problem:
         return f"{problem.strerror or problem}; is a broker running there, and is it this port?"
-    tls = _speaks_tls(host, int(port))
+    seconds = min(connection.request_timeout, HANDSHAKE_SECONDS)
+    said = str(error) or type(error).__name__
+    silent = f"the port accepts connections but gives no Kafka answer ({said}); check security_protocol, and whether the broker hangs"
+    try:
+        tls = _speaks_tls(host, int(port), seconds)
+    except TimeoutError:
+        return silent
     if tls and not connection.encrypted:
         return f"the port speaks TLS but security_protocol is {connection.security_protocol}; set SSL or SASL_SSL"
     if connection.encrypted and not tls:
         return f"the port does not speak TLS but security_protocol is {connection.security_protocol}; set PLAINTEXT or SASL_PLAINTEXT"
-    said = str(error) or type(error).__name__
     try:
-        try_out(connection, host, int(port), min(connection.request_timeout, HANDSHAKE_SECONDS))
+        try_out(connection, host, int(port), seconds)
     except OSError:
-        return f"the port accepts connections but gives no Kafka answer ({said}); check security_protocol, and whether the broker hangs"
+        return silent
     return f"connecting works, but the answer did not come ({said}); is the broker overloaded?"
 
 
-def _speaks_tls(host: str, port: int) -> bool:
+def _speaks_tls(host: str, port: int, seconds: float) -> bool:
+    """Whether a port answers a client's TLS greeting as TLS. TimeoutError where it says nothing at all."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        with socket.create_connection((host, port), timeout=KNOCK_SECONDS) as raw, context.wrap_socket(raw, server_hostname=host):
+        with socket.create_connection((host, port), timeout=seconds) as raw, context.wrap_socket(raw, server_hostname=host):
             return True
     except ssl.SSLError as error:
         # An alert (a client certificate is wanted, say) is TLS too; anything else that is not TLS is called so.
         return "ALERT" in str(error).upper()
+    except TimeoutError:
+        raise
     except OSError:
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_permission_info
 short_description: Find the permissions that a recovery would miss
-version_added: 0.2.0
+version_added: 0.1.0
 author: StreamOps (@streamops)
 description:
   - Asks a cluster what this client may do there, and names each ACL that a recovery needs and the client lacks, before anything is tried.
