@@ -50,7 +50,7 @@ def main() -> int:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-recovery-chaos-")))
         remote = stack.enter_context(connect_server(directory))
-        stage = Stage(stack.enter_context(new_cluster(say=lambda text: console.print(f"[dim]{text}[/]"))))
+        stage = Stage(stack.enter_context(new_cluster(say=lambda text: console.print(text, markup=False, style="dim"))))
         runner = Runner(stage, directory, remote)
         stack.callback(runner.close)
         for seed in seeds:

@@ -10,12 +10,13 @@ from random import Random
 from typing import Any
 
 from chaos.history import Script
+from chaos.hook import PLANNING
 from chaos.stage import Stage
 from chaos.watch import ELECT, REORDER, Trip, Watcher
 from rig import RigError
 from rig.proxy import Mode
 
-GATHERING, PLANNING, ELECTING = "kafka_replica_log_info", "kafka_recovery_plan", "kafka_designated_election"
+GATHERING, ELECTING = "kafka_replica_log_info", "kafka_designated_election"
 # About as many requests as these modules send for one batch of partitions.
 REQUESTS = {GATHERING: 10, ELECTING: 16}
 
@@ -178,29 +179,37 @@ class CleanLeaderReturns(Fault):
 
 
 class Network(Fault):
-    """From a random request on connections are cut, slow, or go nowhere: those of one broker, of two or of all, for a while."""
+    """From a random request on connections are cut, slow, or go nowhere, for a while: those of one broker, of two or of all,
+    or those of the broker that this very request goes to, until the run has ended."""
 
     mode = Mode.PASS
+    trip: Trip | None = None  # drawn where nobody says
 
     def begin(self) -> None:
-        brokers = self.random.sample((1, 2, 3), k=self.random.randint(1, 3))
-        seconds, delay = self.random.uniform(0.2, 9), self.random.uniform(0.1, 1.2) if self.mode is Mode.DELAY else 0.0
-        trip = a_request(self.random)
+        self._brokers = self.random.sample((1, 2, 3), k=self.random.randint(1, 3))
+        self._seconds = self.random.uniform(0.2, 9)
+        self._delay = self.random.uniform(0.1, 1.2) if self.mode is Mode.DELAY else 0.0
+        self._only_asked = self.random.random() < 0.3
+        self._trip = self.trip or a_request(self.random)
+        self._timer = threading.Timer(self._seconds, self._over)
+        self.watcher.set(self._trip, self._strike)
 
-        def strike() -> None:
-            proxies = self.stage.cluster.proxies
-            proxies.set(self.mode, brokers, delay)
-            self._timer = threading.Timer(seconds, lambda: proxies.set(Mode.PASS))
+    def _strike(self) -> None:
+        only = [self.watcher.asked] if self._only_asked or self.trip else []
+        chosen = [broker for broker in only if isinstance(broker, int) and broker in self.stage.cluster.brokers]
+        self.stage.cluster.proxies.set(self.mode, chosen or self._brokers, self._delay)
+        if not chosen:
             self._timer.start()
-            self.story = f"brokers {sorted(brokers)} for {seconds:.1f} s from {trip} on" + (f", {delay:.1f} s late" if delay else "")
+        lasting = f"broker {chosen[0]} until the end of the run" if chosen else f"brokers {sorted(self._brokers)} for {self._seconds:.1f} s"
+        self.story = f"{lasting}, from {self._trip} on" + (f", {self._delay:.1f} s late" if self._delay else "")
 
-        self._timer = threading.Timer(0, lambda: None)
-        self.watcher.set(trip, strike)
+    def _over(self) -> None:
+        self.stage.cluster.proxies.set(Mode.PASS)
 
     def end(self) -> None:
         self.watcher.clear()
         self._timer.cancel()
-        self.stage.cluster.proxies.set(Mode.PASS)
+        self._over()
 
 
 class ConnectionsCut(Network):

@@ -13,29 +13,36 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from kafka.net.manager import KafkaConnectionManager
-
 DIE = "die"
+PLANNING = "kafka_recovery_plan"  # asks no broker anything
 BEFORE = "from chaos.hook import install; install({module!r}, {address!r})"
 
 
 def install(module: str, address: str) -> None:
     """Connect to the watcher and tell it everything from now on."""
     teller = _Teller(module, address)
-    send: Callable[..., Any] = KafkaConnectionManager.send
+    if module != PLANNING:
+        _tell_requests(teller)
     fsync = os.fsync
-
-    def telling_send(manager: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        name = type(request).__name__.removesuffix("Request")
-        teller.tell("request", name, partitions=_partitions(request))
-        return send(manager, request, *args, **kwargs).add_both(lambda _: teller.tell("answer", name))
 
     def telling_fsync(descriptor: Any) -> None:
         teller.tell("write", "fsync")
         fsync(descriptor)
 
-    KafkaConnectionManager.send = telling_send
     os.fsync = telling_fsync  # type: ignore[assignment]
+
+
+def _tell_requests(teller: _Teller) -> None:
+    from kafka.net.manager import KafkaConnectionManager
+
+    send: Callable[..., Any] = KafkaConnectionManager.send
+
+    def telling_send(manager: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        name = type(request).__name__.removesuffix("Request")
+        teller.tell("request", name, node=kwargs.get("node_id"), partitions=_partitions(request))
+        return send(manager, request, *args, **kwargs).add_both(lambda _: teller.tell("answer", name))
+
+    KafkaConnectionManager.send = telling_send
 
 
 class _Teller:

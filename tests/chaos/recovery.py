@@ -14,7 +14,8 @@ from typing import Any
 from integration.support import Answer, Operator, by_partition
 
 from chaos import judge
-from chaos.faults import ELECTING, GATHERING, PLANNING, Fault
+from chaos.faults import ELECTING, GATHERING, Fault
+from chaos.hook import PLANNING
 from chaos.judge import Violation
 from chaos.logs import Logs, survey
 from chaos.stage import Stage

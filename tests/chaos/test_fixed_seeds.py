@@ -9,18 +9,19 @@ import pytest
 from integration.spark import connect_server
 
 from chaos import score
-from chaos.faults import Fault, SurvivorStopped
+from chaos.faults import ELECTING, ConnectionsBlackHoled, Fault, SurvivorStopped
 from chaos.history import Script, draw, group_topics
 from chaos.recovery import Recovered, Recovery
 from chaos.run import Runner
 from chaos.stage import Stage, new_cluster
+from chaos.watch import REORDER, Trip
 
 # Between them: two shapes of histories, faults that strike at a request, between two modules, and all the time.
 SEEDS = {
     2: ("own process killed", "connections black-holed", "designated killed"),
     4: ("survivor killed", "controllers killed", "clean leader returns"),
 }
-FORK = 12
+FORK = 344
 
 
 class Ground:
@@ -84,3 +85,16 @@ def test_a_stopped_survivor_is_no_lost_one(ground: Ground, forked: Script) -> No
     assert done.outcomes["held"] >= len(done.partitions) > 0, "held while it lasts"
     assert done.attempts > 1
     assert done.elected, "when it is over"
+
+
+class ChangeNeverAnswered(ConnectionsBlackHoled):
+    trip = Trip(ELECTING, "request", 1, REORDER)
+
+
+def test_a_change_of_order_that_comes_late_is_put_back_by_the_next_run(ground: Ground, forked: Script) -> None:
+    """The broker that is to change the order hangs. Another one does it, and puts it back; then the first one goes on."""
+    done = ground.recover(forked, 2, {"strategy": "balanced"}, ChangeNeverAnswered)
+    assert done.story, "no partition needed another order"
+    assert not done.violations, "\n".join(map(str, done.violations))
+    assert done.elected
+    assert done.attempts > 1, "the journal stays open until another run has looked"

@@ -54,7 +54,7 @@ class Seen:
 
 
 class Watcher:
-    """Runs modules and listens to them. One at a time."""
+    """Runs modules and listens to them. One at a time. `asked`: the broker that the latest request goes to."""
 
     def __init__(self, stage: Stage, directory: Path) -> None:
         self._stage = stage
@@ -66,6 +66,7 @@ class Watcher:
         self._count = 0
         self.seen = Seen()
         self.struck = ""
+        self.asked: object = None
         self._trouble: RigError | None = None
         threading.Thread(target=self._serve, daemon=True).start()
 
@@ -113,6 +114,7 @@ class Watcher:
 
     def _answer(self, event: dict[str, Any]) -> str:
         self.seen.events += 1
+        self.asked = event.get("node", self.asked)
         word = "go"
         if self._trip is not None and self._reached(self._trip[0], event):
             (trip, action, die), self._trip = self._trip, None
