@@ -12,6 +12,7 @@ from model.search import Findings, score, scores
 VARIANTS = {
     "2 records": Bounds(2, records=2),
     "2 records, power cuts": Bounds(2, records=2, power_cuts=True),
+    "3 epochs, power cuts": Bounds(2, epochs=3, power_cuts=True),
     "2 records, unclean elections": Bounds(2, records=2, unclean_elections=True),
     "2 records, min ISR goes from 2 to 1 and back": Bounds(2, records=2, min_isr_changes=True),
     "2 records, ELR": Bounds(2, records=2, eligible_leader_replicas=True),
@@ -20,6 +21,7 @@ VARIANTS = {
     ),
     "4 replicas, 2 records, 3 epochs": Bounds(2, replicas=4, records=2, epochs=3),
     "4 replicas, 2 records, 3 epochs, min ISR 3": Bounds(3, replicas=4, records=2, epochs=3),
+    "4 replicas, 2 records, 2 epochs, power cuts": Bounds(2, replicas=4, records=2, epochs=2, power_cuts=True),
     "2 records, Kafka before 3.7 (commits below min ISR)": Bounds(2, records=2, commit_needs_min_isr=False),
 }
 
