@@ -90,11 +90,11 @@ class Controllers:
         self.cluster.wait_until(obstacle, f"not {what}", GIVE_UP_SECONDS)
 
     def wait_silent(self, *voters: int, seconds: float) -> None:
-        """Wait until the leader has not heard of these voters for so long."""
+        """Wait until the leader has not heard of these voters for so long, or never has because it is a new one."""
 
         def silent(found: quorum.Quorum) -> bool:
             since = {voter.replica_id: voter.seconds_since_fetch for voter in found.voters}
-            return all((since[voter] or 0) > seconds for voter in voters)
+            return all((silence := since[voter]) is None or silence > seconds for voter in voters)
 
         self.wait(silent, f"without a word of {voters} for {seconds} s")
 
