@@ -14,6 +14,7 @@ from rich.console import Console
 from demo import story
 from demo.world import HANGING, Site, two_clusters
 from rig import Kept
+from rig.fleet import host_vars
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,7 +98,7 @@ class Playbook:
     def __init__(self, scratch: Path, sites: list[Site]) -> None:
         self.workdir = scratch / "workdir"
         self._inventory = scratch / "inventory.yml"
-        hosts = {site.name: {"kafka_bootstrap_servers": site.cluster.bootstrap_servers} for site in sites}
+        hosts = {site.name: host_vars(site.cluster) for site in sites}
         variables = {"kafka_recovery_workdir": str(self.workdir), "kafka_recovery_duration": 6, "kafka_request_timeout": 3}
         self._inventory.write_text(yaml.safe_dump({"kafka_clusters": {"hosts": hosts, "vars": variables}}))
 
