@@ -65,9 +65,7 @@ def main() -> int:
     for table in score.tables(figures):
         console.print(table)
     if options.json:
-        details = [
-            {"seed": outcome.seed, "history": outcome.story, "violations": list(map(str, outcome.violations))} for outcome in outcomes
-        ]
+        details = [score.details(outcome) for outcome in outcomes]
         options.json.write_text(json.dumps({**figures, "runs": details}, indent=1) + "\n")
     return 1 if figures["violations"] else 0
 

@@ -63,6 +63,29 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
+def details(outcome: Outcome) -> dict[str, Any]:
+    """One history: what happened, and what came of each recovery."""
+    return {
+        "seed": outcome.seed,
+        "history": outcome.story,
+        "violations": list(map(str, outcome.violations)),
+        "recoveries": [
+            {
+                "fault": done.fault,
+                "story": done.story,
+                "partitions": len(done.partitions),
+                "elected": len(done.elected),
+                "held": dict(Counter(done.held.values())),
+                "outcomes": dict(done.outcomes),
+                "refusals": done.refusals,
+                "runs": done.attempts,
+                "seconds": round(done.seconds, 1),
+            }
+            for done in (*outcome.recoveries, *outcome.aggressive)
+        ],
+    }
+
+
 def is_leak(violation: Violation) -> bool:
     """Whether something was left behind."""
     return violation.judge in {
@@ -74,12 +97,11 @@ def is_leak(violation: Violation) -> bool:
 
 
 def by_fault(recoveries: Sequence[Recovered], fault: str) -> dict[str, Any]:
-    """The recoveries under one fault (those that it struck): how many, what came of them, how long they took in seconds."""
-    chosen = [done for done in recoveries if done.fault == fault and struck(done)]
+    """The recoveries under one fault: how many, what came of them, how long they took in seconds. What a fault missed counts as undisturbed."""
+    chosen = [done for done in recoveries if (done.fault if struck(done) else "none") == fault]
     seconds = [done.seconds for done in chosen if done.partitions]
     return {
         "recoveries": len(chosen),
-        "did_not_strike": sum(done.fault == fault and not struck(done) for done in recoveries),
         "partitions": sum(len(done.partitions) for done in chosen),
         "elected": sum(len(done.elected) for done in chosen),
         "held": sum(len(done.held) for done in chosen),
