@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -45,7 +46,7 @@ class Watch(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
-        while not self.over.wait(0.02):
+        while not self.over.wait(0.05):
             try:
                 for process in [self._process, *self._process.children(recursive=True)]:
                     self.found.add("\0".join(process.cmdline()))
@@ -162,8 +163,8 @@ def test_refused_logins_show_no_secret(fortress: Fortress, tmp_path: Path) -> No
     seen = watched(operator, home, operator.inventory(**{other: hosts[other] for other in others}))
     assert seen.returncode != 0
     assert "Traceback" not in seen.output
-    for login, (option, _) in WRONG.items():
-        said = [line for line in seen.output.splitlines() if line.startswith("[ERROR]") or f"[{login}]: FAILED!" in line or '"msg"' in line]
-        assert any(option in line for line in said), f"the option of {login} is named"
+    # The errors as -vvv shows them: JSON, laid out over several lines.
+    errors = {host: json.loads(text)["msg"] for host, text in re.findall(r"(?ms)^fatal: \[(\S+)\]: FAILED! => (\{.*?^\})", seen.output)}
+    assert {login: option in errors[login] for login, (option, _) in WRONG.items()} == dict.fromkeys(WRONG, True)
     assert leaks(secrets, contents(tmp_path)) == secrets, "the search finds them in the inventory"
     assert leaks(secrets, [seen.output, *seen.command_lines, *contents(tmp_path / "work", home)]) == set()
