@@ -193,12 +193,11 @@ def main() -> None:
     try:
         interruption.listen()
         recovery_plan(module)
-    except (SpokenError, KeyboardInterrupt) as error:
+    except SpokenError as error:
         interruption.only_note()
-        # Spark takes Ctrl-C for itself, and what was asked of it then fails in words of its own.
-        stopped = interruption.noted() or ("SIGINT" if isinstance(error, KeyboardInterrupt) else None)
-        whole = f"{interruption.INTERRUPTED} by {stopped}: plans that were not finished stand as before; run again"
-        module.fail_json(msg=whole if stopped else str(error))
+        # What was asked of Spark fails in words of its own when it is interrupted.
+        stopped = f"{interruption.INTERRUPTED} by {interruption.noted()}: plans that were not finished stand as before; run again"
+        module.fail_json(msg=stopped if interruption.noted() else str(error))
 
 
 if __name__ == "__main__":

@@ -12,11 +12,12 @@ import fcntl
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,42 @@ def test_what_was_not_reached_is_held_and_elected_by_the_next_run(prepared: Call
     after = operator.states(operator.name)
     assert {key: state.replicas for key, state in after.items()} == before
     assert {state.leader for state in after.values()} == {2}
+
+
+def members(session: int) -> list[str]:
+    """Commands of the processes that live in a session."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, _parent, _group, its_session = (process / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(its_session) == session and state != "Z":
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl_c", "sigterm"])
+def test_planning_that_is_interrupted_while_its_own_spark_starts_leaves_no_java_behind(
+    prepared: Callable[[str], Operator], tmp_path: Path, number: signal.Signals
+) -> None:
+    operator = prepared("interrupted.between")
+    (tmp_path / "landing").mkdir()
+    shutil.copytree(operator.path("landing", "1").parent, tmp_path / "landing" / "1")
+    arguments = tmp_path / "arguments.json"
+    arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": {"workdir": str(tmp_path), "run_id": "1"}}))
+    module = str(CHECKOUT / "plugins" / "modules" / "kafka_recovery_plan.py")
+    process = subprocess.Popen(
+        [sys.executable, module, str(arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        wait_until(lambda: any("SparkSubmit" in command for command in members(process.pid)), "a Java")
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=GIVE_UP_SECONDS)
+        assert process.returncode == 1
+        assert json.loads(stdout)["msg"].startswith(f"interrupted by {number.name}: plans that were not finished stand as before")
+        assert "Traceback" not in stderr, stderr
+        wait_until(lambda: not members(process.pid), "no process left")
+        assert not list(tmp_path.glob("plans/1/*"))
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

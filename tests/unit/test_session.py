@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -76,3 +78,12 @@ def test_a_java_that_fails_is_quoted(tmp_path: Path) -> None:
 def test_what_spark_refuses_is_told_in_a_sentence(spark: SparkSession) -> None:
     with pytest.raises(SparkError, match="cannot read the landing files: the workdir must be readable"), in_words(BytesIO()):
         spark.read.json("file:/no/such/file")
+
+
+def test_a_java_that_ended_while_it_was_asked_is_no_traceback() -> None:
+    with pytest.raises(SparkError, match=r"Spark failed: .*Connection refused"), in_words(BytesIO()):
+        raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+
+
+def test_spark_leaves_ctrl_c_to_the_module(spark: SparkSession) -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +24,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import unbroken
+
+# What Py4J says of connections that break is told by the error that they raise.
+logging.getLogger("py4j").addHandler(logging.NullHandler())
+logging.getLogger("py4j").propagate = False
 
 LOCAL = "local[*]"
 CONNECT_SECONDS = 10.0
@@ -71,7 +79,7 @@ def in_words(log: IO[bytes]) -> Iterator[None]:
     """Turn errors of Spark into SparkError; `log` holds what its JVM wrote."""
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
         raise SparkError(_spoken(error, log)) from error
 
 
@@ -97,8 +105,20 @@ def _start(master: str, settings: Mapping[str, str], conf: Mapping[str, str], lo
     builder = SparkSession.builder.master(master).appName("kafka_recovery_plan")
     for key, value in {**LEAN, **(EMBEDDED if master.startswith("local") else {}), **settings, **conf}.items():
         builder = builder.config(key, value)
-    with _console_to(log):
+    # A start that is broken off would leave a Java behind that nobody knows.
+    with _console_to(log), unbroken(), _ctrl_c_kept():
         return builder.getOrCreate()
+
+
+@contextmanager
+def _ctrl_c_kept() -> Iterator[None]:
+    """Spark takes SIGINT for itself, to cancel its jobs: give it back."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
