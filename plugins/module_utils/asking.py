@@ -12,6 +12,7 @@ import logging
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -48,6 +49,9 @@ class Asking:
         self._timeout_ms = int(connection.request_timeout * 1000)
         self._net = NetworkSelector()
         self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
+        # When a connection breaks, kafka-python would ask one of the named nodes for Metadata in the background and hang up on it afterwards: also
+        # while it owes us an answer. One dead node would make living ones unreachable.
+        self._manager.get_connection = partial(self._manager.get_connection, refresh_metadata_on_err=False)
         self._home: Any = None
         self.unreachable: dict[Any, str] = {}
 

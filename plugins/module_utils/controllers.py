@@ -10,7 +10,6 @@ given and nothing else. Which of them is active is found by asking them all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, Asking, ClusterError
@@ -28,9 +27,6 @@ class Controllers(Asking):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, connection.controller_bootstrap_servers)
-        # When a connection breaks, kafka-python asks another node for Metadata in the background, and hangs up on one that answers none: every
-        # controller. One dead controller would make living ones unreachable.
-        self._manager.get_connection = partial(self._manager.get_connection, refresh_metadata_on_err=False)
 
     def active(self) -> tuple[Any, Any]:
         """Return the active controller's node and its DescribeQuorum answer. ClusterError where none of the addresses is the active one."""
