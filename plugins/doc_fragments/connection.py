@@ -21,7 +21,8 @@ options:
   controller_bootstrap_servers:
     description:
       - Addresses of the KRaft controllers' own listener, each as C(host:port). All of them, because only the active one can tell everything.
-      - Optional. They tell more than brokers do. Their listener has to be secured as the brokers' listener is, with the same credentials.
+      - Optional. They tell the ISR history, which is evidence where logs fork, and which Vote versions they understand.
+        Their listener has to be secured as the brokers' listener is, with the same credentials.
     type: list
     elements: str
     default: []
