@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -103,6 +104,8 @@ class Runner:
         before = {key: state for key, state in self._stage.states(twins).items() if state.leader < 0}
         logs = survey(cluster, script.survivors, {key: state.replicas for key, state in before.items()})
         elect_unclean(cluster, before)
+        with suppress(RigError):  # whom it did not elect is judged below
+            cluster.wait_for_partitions(twins, lambda state: state.leader >= 0, "with a leader", ONLINE_SECONDS)
         after = self._stage.states(twins)
         for key, state in before.items():
             expected = rivals.stock(state.replicas, logs[key])

@@ -65,6 +65,20 @@ class Stage:
             else:
                 self.cluster.start_node(broker)
         self.cluster.wait_unfenced(brokers)
+        for broker in brokers:
+            self._wait_answering(broker)
+
+    def _wait_answering(self, broker: int) -> None:
+        """Wait until a broker answers by itself: started soon after its end, it still counts as unfenced from before."""
+
+        def silence() -> str:
+            try:
+                self.cluster.log_end_offsets(broker, (), ASK_SECONDS)
+            except Unanswered as problem:
+                return str(problem)
+            return ""
+
+        self.cluster.wait_until(silence, "not answering", 60)
 
     def wait_for_controller(self) -> None:
         """Wait until a controller is active, and no live broker is fenced because one was missing."""
