@@ -6,7 +6,7 @@ import json
 import signal
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -22,11 +22,13 @@ from chaos.stage import Stage
 from chaos.watch import Seen, Watcher
 from rig import PartitionState
 from rig.admin import TopicPartition
+from rig.cluster import POLL_SECONDS
 
 # Small, for a fault shall not cost minutes; large enough for a busy machine.
 OPTIONS = {"request_timeout": 4}
 DURATION = 12.0
 ATTEMPTS = 5
+REPLAY_SECONDS = 15.0
 DETECTING = "kafka_partition_info"
 
 
@@ -116,8 +118,8 @@ class Recovery:
         return done
 
     def _judge_the_end(self, run_id: str, fault: Fault, done: Recovered) -> None:
-        now = self._states(self._all)
         journalled = self._journalled()
+        now = self._replayed()
         done.violations += judge.same_orders(self._first, now)
         done.violations += judge.nothing_left(self._operator.workdir, done.killed, journalled)
         extra = Recovered(fault.name, partitions=done.partitions)
@@ -149,8 +151,8 @@ class Recovery:
         done.outcomes.update(row["outcome"] for row in attempt.results.values())
         if attempt.refused:
             done.refusals.append(attempt.refused)
-        after = self._states(self._all)
         journalled = self._journalled()
+        after = self._replayed(journalled)
         done.violations += judge.same_orders(self._first, after, journalled)
         if attempt.results:
             done.violations += judge.says_what_is_left(journalled, attempt.warnings)
@@ -216,6 +218,14 @@ class Recovery:
     def _states(self, topics: Sequence[str] | Sequence[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         names = {topic if isinstance(topic, str) else topic[0] for topic in topics}
         return self._stage.states(names) if names else {}
+
+    def _replayed(self, journalled: Collection[TopicPartition] = ()) -> dict[TopicPartition, PartitionState]:
+        """The cluster as it is when the broker that is asked has replayed the last changes: a busy one lags behind. An order that really
+        stayed changed does not go away by waiting."""
+        deadline = time.monotonic() + REPLAY_SECONDS
+        while judge.same_orders(self._first, states := self._states(self._all), journalled) and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        return states
 
     def _look(self, keys: Sequence[TopicPartition]) -> Logs:
         """The logs of all survivors that can be read now, and of the others as they were last read: nobody writes to an offline partition."""
