@@ -48,7 +48,7 @@ class Attempt:
 class Recovered:
     """How a recovery went.
 
-    `elected`: who was elected by us, and who was alive then, by partition. `seconds`: from the end of detection to the end of recovery.
+    `elected`: who was elected by us, and who was alive then, by partition; `evidence`: on what. `seconds`: from the end of detection to the end of recovery.
     """
 
     fault: str
@@ -63,6 +63,7 @@ class Recovered:
     seconds: float = 0.0
     before: Logs = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
+    evidence: dict[TopicPartition, str] = field(default_factory=dict)
 
 
 class Recovery:
@@ -173,9 +174,10 @@ class Recovery:
             return
         row = self._rows.get(key, {})
         done.elected[key] = elected, frozenset(held)
+        done.evidence[key] = row.get("evidence", "prefix")
         promises = self._stage.ledger.promises[key]
         if self._keeps:
-            done.violations += judge.keeps_what_survivors_held(key, elected, held, promises, row.get("evidence", "prefix"))
+            done.violations += judge.keeps_what_survivors_held(key, elected, held, promises, done.evidence[key])
         if row and elected == row["designatedLeader"]:
             done.violations += judge.within_bounds(key, row, held[elected], held.values(), promises)
 

@@ -94,8 +94,12 @@ class Runner:
         return outcome
 
     def operator(self, seed: int, part: int | str) -> Operator:
-        """Somebody with a workdir of their own."""
-        return Operator(self._stage.cluster, self._directory / f"workdir-{seed}-{part}", self._spark_remote)
+        """Somebody with a workdir of their own. In every other group of partitions they ask the controllers for the ISR history, too."""
+        cluster = self._stage.cluster
+        login = {"bootstrap_servers": cluster.bootstrap_servers.split(",")}
+        if isinstance(part, int) and (seed + part) % 2:
+            login["controller_bootstrap_servers"] = cluster.controller_bootstrap_servers.split(",")
+        return Operator(cluster, self._directory / f"workdir-{seed}-{part}", self._spark_remote, login=login)
 
     def _elect_twins_by_stock(self, script: Script, outcome: Outcome) -> None:
         """Kafka's own tool on the twins: does it elect whom we think, and lose what we compute?"""

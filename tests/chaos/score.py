@@ -51,6 +51,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "offline": sum(outcome.offline for outcome in outcomes),
         "acknowledged": sum(outcome.acknowledged for outcome in outcomes),
         "elected": sum(len(done.elected) for done in recoveries),
+        "elected_on": dict(sum((Counter(done.evidence.values()) for done in recoveries), Counter[str]())),
         "held": dict(sum((Counter(done.held.values()) for done in recoveries), Counter[str]())),
         "outcomes": dict(sum((done.outcomes for done in recoveries), Counter[str]())),
         "reruns": sum(done.attempts - 1 for done in recoveries),
@@ -132,6 +133,7 @@ def tables(figures: dict[str, Any]) -> list[Table]:
     names = ("histories", "recoveries", "partitions", "offline", "acknowledged", "elected", "reruns", "own_processes_killed")
     for name in (*names, "stock_elections_checked", "leaks", "violations", "seconds"):
         whole.add_row(name.replace("_", " "), str(figures[name]))
+    whole.add_row("elected, by evidence", ", ".join(f"{word} {number}" for word, number in sorted(figures["elected_on"].items())) or "0")
     whole.add_row("held, by reason", ", ".join(f"{reason} {number}" for reason, number in sorted(figures["held"].items())) or "0")
     columns = ("recoveries", "partitions", "elected", "held", "stale", "failed", "clean_leader", "modules_refused", "reruns")
     faults = Table("fault", *(column.replace("_", " ") for column in columns), "median s", "max s", title="by fault")

@@ -20,7 +20,9 @@ def outcome(seed: int, *recoveries: Recovered, violations: tuple[Violation, ...]
 
 
 def recovered(fault: str, story: str, seconds: float, runs: int = 1) -> Recovered:
-    return Recovered(fault, story, ONLINE, {("t", 0): (2, ALIVE)}, {("t", 1): "forked"}, Counter(elected=1, stale=2), [], runs, 0, seconds)
+    done = Recovered(fault, story, ONLINE, {("t", 0): (2, ALIVE)}, {("t", 1): "forked"}, Counter(elected=1, stale=2), [], runs, 0, seconds)
+    done.evidence[("t", 0)] = "prefix"
+    return done
 
 
 OUTCOMES = [
@@ -35,6 +37,7 @@ def test_faults_count_where_they_struck() -> None:
     assert (cut["recoveries"], cut["median_seconds"], cut["max_seconds"], cut["reruns"]) == (2, 6.5, 9.0, 2)
     assert none["recoveries"] == 1
     assert (figures["elected"], figures["held"], figures["reruns"]) == (3, {"forked": 3}, 2)
+    assert figures["elected_on"] == {"prefix": 3}
     assert figures["costs"][OURS] == {"partitions": 8, "another_held": {}, "total": {"all": 3}}
     assert (figures["leaks"], figures["violations"]) == (1, 1)
 
