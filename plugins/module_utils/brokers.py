@@ -32,7 +32,8 @@ def state_rows(
     """State of every registered broker and of those `mentioned` as replicas, sorted by id.
 
     `silence`: seconds since each last fetched the metadata log. `answering`: fenced brokers whose port accepts connections.
-    Rows have `broker_id`, `broker_state`, `silent_seconds` (None: it never fetched since the active controller took over) and `rack`.
+    Rows have `broker_id`, `broker_state`, `silent_seconds` (None: not since the active controller took over, which
+    also forgets who has been silent for five minutes) and `rack`.
     """
     known = {node.broker_id: node for node in nodes}
     rows = []

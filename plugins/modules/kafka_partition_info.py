@@ -83,7 +83,9 @@ count:
   type: int
   sample: 1
 brokers:
-  description: State of every broker that is registered or in a replica list. RV(brokers[].silent_seconds) since it last fetched the metadata log.
+  description:
+    - State of every broker that is registered or in a replica list. RV(brokers[].silent_seconds) since it last fetched the metadata log, V(null) where
+      the active controller does not know. It forgets who has been silent for five minutes.
   returned: success
   type: list
   elements: dict

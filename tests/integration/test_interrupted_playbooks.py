@@ -43,7 +43,13 @@ if any("AnsiballZ_kafka_designated_election" in part for part in sys.orig_argv):
     KafkaConnectionManager.send = held
 """
 # The terminal becomes the controlling one, as of a login shell: Ctrl-C there reaches what it would reach for an operator.
-OWN_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+# What runs in the background ignores Ctrl-C, and so would the playbook where the tests do.
+OWN_TERMINAL = """
+import fcntl, os, signal, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 BETWEEN = """
 import os, signal, time
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, interruption

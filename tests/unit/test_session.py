@@ -86,4 +86,5 @@ def test_a_java_that_ended_while_it_was_asked_is_no_traceback() -> None:
 
 
 def test_spark_leaves_ctrl_c_to_the_module(spark: SparkSession) -> None:
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    # Who runs the tests may have it ignored. Spark's own handler is one of its functions.
+    assert not getattr(signal.getsignal(signal.SIGINT), "__module__", "").startswith("pyspark")
