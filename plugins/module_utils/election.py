@@ -178,7 +178,9 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         ready = [entry for entry in batch if entry.key not in refused]
         errors = cluster.elect_unclean([entry.key for entry in ready]) if ready else {}
     finally:
-        # At once: the order has done its work when the controller has answered, and the shorter it stands the better.
+        # The order has done its work when the controller has answered. The one look that is taken before it is put back comes
+        # when new leaders are there to be seen, too.
+        time.sleep(FIRST_LOOK)
         states = cluster.partitions({entry.key for entry in batch})
         unsettled = _put_back(cluster, changed, refused, states)
         # What hangs somewhere may change an order once more: the journal has to know it for the next run.

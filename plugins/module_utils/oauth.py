@@ -13,9 +13,6 @@ import urllib.error
 import urllib.parse
 from typing import Any
 
-from ansible.module_utils.urls import ConnectionError as UnreachableError
-from ansible.module_utils.urls import open_url
-
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
@@ -79,6 +76,10 @@ class TokenSource:
         self._token, self._fresh_until, self._expires = token, asked + FRESH * seconds, asked + seconds
 
     def _ask(self) -> dict[str, Any]:
+        # It brings cryptography along, which would cost the start of every task that needs no token.
+        from ansible.module_utils.urls import ConnectionError as UnreachableError
+        from ansible.module_utils.urls import open_url
+
         form = {"grant_type": "client_credentials", **({"scope": self._scope} if self._scope else {})}
         # RFC 6749, section 2.3.1: encoded as in a form first, so that a secret may hold any character.
         user, password = (urllib.parse.quote_plus(part) for part in self._client)
