@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -136,16 +135,8 @@ def look_for(cluster: Watched, lost: Collection[int], mentioned: Collection[int]
     if not known.issuperset(lost):
         # Kafka before 4.0 does not list fenced brokers, but replica sets name them.
         known |= {broker for state in cluster.partitions().values() for broker in state.replicas}
-    down = [node for node in nodes.values() if node.fenced]
-    with ThreadPoolExecutor(max_workers=16) as pool:
-        answers = dict(zip([node.broker_id for node in down], pool.map(_answers, down), strict=True))
-    silence: dict[int, float] = {}
-    for replica in (*quorum.voters, *quorum.observers):
-        # A broker that is a controller too is a voter. One id can stand here more than once, with different directory ids: the latest
-        # sign of life counts.
-        if replica.seconds_since_fetch is not None:
-            seconds = replica.seconds_since_fetch
-            silence[replica.replica_id] = min(seconds, silence.get(replica.replica_id, seconds))
+    answering = reachability.fenced_that_answer(nodes.values())
+    silence = quorum.silence()
     epoch = quorum.leader_epoch if quorum.leader_epoch == first else None
     return [
         Sight(
@@ -153,16 +144,12 @@ def look_for(cluster: Watched, lost: Collection[int], mentioned: Collection[int]
             broker in known,
             broker in nodes and not nodes[broker].fenced,
             f"{nodes[broker].host}:{nodes[broker].port}" if broker in nodes else None,
-            answers.get(broker, False),
+            broker in answering,
             silence.get(broker),
             epoch,
         )
         for broker in sorted({*known, *lost})
     ]
-
-
-def _answers(node: Node) -> bool:
-    return reachability.port_answers(node.host, node.port)
 
 
 def check(cluster: Watched, name: str, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits) -> None:

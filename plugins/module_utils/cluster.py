@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cluster: everything that one cluster can be asked or told. The only door to the Kafka clients.
+"""Cluster: everything that one cluster can be asked or told through its brokers.
 
 kafka-python carries the requests that have to reach one chosen broker, confluent-kafka what librdkafka offers (topic
 configs, consumer groups). Brokers are asked side by side, each within `request_timeout` by itself; one that does not
@@ -11,7 +11,6 @@ answer is data (`unreachable`), never an exception and never a hang. All methods
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -102,11 +101,8 @@ class Cluster(Asking):
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
         """State of every registered broker and of those `mentioned` as replicas; see `brokers.state_rows`."""
         self._refresh_nodes()
-        down = [node for node in self._nodes if node.fenced]
-        with ThreadPoolExecutor(max_workers=16) as pool:
-            answers = pool.map(lambda node: reachability.port_answers(node.host, node.port), down)
-        answering = {node.broker_id for node, answered in zip(down, answers, strict=True) if answered}
-        return brokers.state_rows(self._nodes, mentioned, self._silence(), answering)
+        answering = reachability.fenced_that_answer(self._nodes)
+        return brokers.state_rows(self._nodes, mentioned, self.quorum().silence(), answering)
 
     def unfenced(self) -> set[int]:
         """Ids of the brokers that are unfenced now."""
@@ -121,9 +117,6 @@ class Cluster(Asking):
     def quorum(self) -> quorum.Quorum:
         """The metadata quorum as its leader describes it. ClusterError where no leader answers, quorum.Refused where one may not ask."""
         return quorum.read(self._describe_quorum())
-
-    def _silence(self) -> dict[int, float]:
-        return messages.read_silence(self._describe_quorum())
 
     def _describe_quorum(self) -> Any:
         # Brokers pass it on to the active controller. Where there is none, each of them waits for one and gives no answer at all.

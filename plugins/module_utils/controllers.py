@@ -35,7 +35,7 @@ class Controllers(Asking):
         told = {node: answer for node, found in answers.items() for answer in found}
         refusals = {}
         for node, answer in told.items():
-            refused = messages.error_name(answer.error_code) or messages.error_name(answer.topics[0].partitions[0].error_code)
+            refused = messages.quorum_error(answer)
             if refused is None:
                 return node, answer
             refusals[nodes[node]] = refused
@@ -62,11 +62,7 @@ class Controllers(Asking):
 
 def _row(address: str, answers: list[Any], unreachable: str | None) -> dict[str, Any]:
     vote = messages.read_vote_versions(answers[0]) if answers else None
-    refused = (
-        messages.error_name(answers[1].error_code) or messages.error_name(answers[1].topics[0].partitions[0].error_code)
-        if len(answers) == 2
-        else unreachable
-    )
+    refused = messages.quorum_error(answers[1]) if len(answers) == 2 else unreachable
     follows = refused == NOT_ACTIVE
     return {
         "address": address,

@@ -18,13 +18,12 @@ import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, refuse_link, utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
@@ -98,8 +97,7 @@ class Journal:
         self._known: list[ChangedOrder] = []
 
     def __enter__(self) -> Journal:
-        if self._path.is_symlink():
-            raise FileError(f"{self._path} is a symbolic link: remove it, files of the workdir are never written through links")
+        refuse_link(self._path)
         try:
             self._stream = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600), "r+b")
         except (OSError, ValueError) as error:
@@ -110,7 +108,7 @@ class Journal:
             os.fchmod(self._stream.fileno(), 0o600)
             self._read()
             if self._run_id is not None:
-                self._append({"kind": "run", "run_id": self._run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": _now()})
+                self._append({"kind": "run", "run_id": self._run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": utc_now()})
         except BaseException:
             self._stream.close()
             raise
@@ -257,7 +255,3 @@ def foreign(left: Left, states: Mapping[TopicPartition, PartitionState]) -> Left
         and sorted(state.replicas) == sorted(changes[0].original)
         and state.replicas not in {changes[0].original, *(change.changed for change in changes)}
     }
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -142,18 +142,9 @@ def describe_quorum() -> DescribeQuorumRequest:
     return DescribeQuorumRequest(topics=[kind(topic_name="__cluster_metadata", partitions=[kind.PartitionData(partition_index=0)])])
 
 
-def read_silence(answer: Any) -> dict[int, float]:
-    """Seconds since each node last fetched the metadata log, on the active controller's clock. Nodes that never fetched are absent."""
-    quorum = answer.topics[0].partitions[0]
-    replicas = [*quorum.current_voters, *quorum.observers]
-    now = max((replica.last_fetch_timestamp for replica in replicas), default=-1)
-    silent: dict[int, float] = {}
-    for replica in replicas:
-        if replica.last_fetch_timestamp > 0:
-            # One id can stand here more than once, with different directory ids: the latest sign of life counts.
-            seconds = (now - replica.last_fetch_timestamp) / 1000
-            silent[replica.replica_id] = min(seconds, silent.get(replica.replica_id, seconds))
-    return silent
+def quorum_error(answer: Any) -> str | None:
+    """Why a node does not describe the quorum (Kafka's name), None where it does."""
+    return error_name(answer.error_code) or error_name(answer.topics[0].partitions[0].error_code)
 
 
 def api_versions() -> ApiVersionsRequest:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from kafka.errors import KafkaError
@@ -96,11 +97,8 @@ class MetadataLog:
         data, size = bytearray(), 1
         while len(data) < size and self._within_limits(f"byte {len(data)} of the snapshot"):
             place = len(data)
-            piece = self._ask(
-                node,
-                metadata_fetch.read_snapshot,
-                lambda: metadata_fetch.fetch_snapshot(snapshot, place, epoch, REQUEST_BYTES),  # noqa: B023
-            )
+            make = partial(metadata_fetch.fetch_snapshot, snapshot, place, epoch, REQUEST_BYTES)
+            piece = self._ask(node, metadata_fetch.read_snapshot, make)
             if piece.error or not piece.records:
                 self.cut = f"the active controller answers {piece.error or 'nothing'} at byte {place} of its snapshot"
                 return

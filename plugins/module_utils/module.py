@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,11 @@ class KafkaModule:
         """The `workdir` option, user directory expanded."""
         return Path(self.params["workdir"]).expanduser().absolute()
 
+    @cached_property
+    def connection(self) -> Connection:
+        """The connection options, checked once. Whoever connects takes them from here, so that one login serves all."""
+        return Connection.from_params(self.params)
+
     def run(self, work: Callable[[KafkaModule, Cluster], dict[str, Any]]) -> None:
         """Open the cluster, call `work`, exit with the dict that it returns.
 
@@ -55,7 +61,7 @@ class KafkaModule:
         gc.disable()
         try:
             interruption.listen()
-            with Cluster(Connection.from_params(self.params)) as cluster:
+            with Cluster(self.connection) as cluster:
                 result = work(self, cluster)
             interruption.only_note()
         except SpokenError as error:

@@ -51,6 +51,16 @@ class Quorum(NamedTuple):
     voters: tuple[Replica, ...]
     observers: tuple[Replica, ...]
 
+    def silence(self) -> dict[int, float]:
+        """Seconds since each node last fetched the metadata log, on the active controller's clock. Nodes that never fetched are absent."""
+        silent: dict[int, float] = {}
+        for replica in (*self.voters, *self.observers):
+            # A broker that is a controller too is a voter. One id can stand here more than once, with different directory ids: the latest
+            # sign of life counts.
+            if (seconds := replica.seconds_since_fetch) is not None:
+                silent[replica.replica_id] = min(seconds, silent.get(replica.replica_id, seconds))
+        return silent
+
 
 class Look(NamedTuple):
     """One look at the quorum, `seconds` after the watch began. `quorum` is None where no leader answered, and `problem` says why."""

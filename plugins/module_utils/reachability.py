@@ -9,7 +9,9 @@ import socket
 import ssl
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.handshake import Refused, try_out
 
@@ -24,6 +26,14 @@ def port_answers(host: str, port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+def fenced_that_answer(nodes: Iterable[Node]) -> set[int]:
+    """Ids of the fenced brokers among `nodes` whose port answers."""
+    down = [node for node in nodes if node.fenced]
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        answers = pool.map(lambda node: port_answers(node.host, node.port), down)
+    return {node.broker_id for node, answered in zip(down, answers, strict=True) if answered}
 
 
 def explain(connection: Connection, error: Exception) -> str:

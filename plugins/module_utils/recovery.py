@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import bl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
     ALREADY_ONLINE,
     CLEAN_LEADER,
@@ -159,7 +158,7 @@ class Recovery:
         """Write the results file and return its path."""
         document = {
             **self._header,
-            "finished_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "finished_at": utc_now(),
             "summary": self._summary(),
             "partitions": [
                 asdict(result) for result in sorted(self._results, key=lambda result: in_recovery_order((result.topic, result.partition)))

@@ -143,7 +143,6 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule
 
@@ -152,9 +151,8 @@ def quorum_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     looks = quorum.watch(cluster, module.params["window"])
     rows = []
-    connection = Connection.from_params(module.params)
-    if connection.controller_bootstrap_servers:
-        with Controllers(connection) as controllers:
+    if module.connection.controller_bootstrap_servers:
+        with Controllers(module.connection) as controllers:
             rows = controllers.rows()
     return {"changed": False, **quorum.report(looks, rows), "unreachable_brokers": cluster.unreachable_rows()}
 

@@ -115,7 +115,6 @@ unreachable_brokers:
 
 import traceback
 from collections import Counter
-from datetime import UTC, datetime
 from typing import Any
 
 from ansible.module_utils.basic import missing_required_lib
@@ -123,8 +122,7 @@ from ansible.module_utils.basic import missing_required_lib
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import (
     KafkaModule,
     partition_arguments,
@@ -164,7 +162,7 @@ def replica_log_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
         "cluster": params["cluster"],
         "cluster_id": cluster.cluster_id,
         "run_id": params["run_id"],
-        "collected_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "collected_at": utc_now(),
         "backend": "compat",
         "options": {"duration": params["duration"], "named": wanted is not None},
         "unreachable_brokers": sorted(cluster.unreachable),
@@ -185,10 +183,9 @@ def replica_log_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
 
 def read_history(module: KafkaModule, found: evidence.Evidence) -> dict[str, Any]:
     """Add the histories of offline partitions to what was found, where controllers are named; return `history`, or nothing."""
-    connection = Connection.from_params(module.params)
-    if not connection.controller_bootstrap_servers or not found.offline:
+    if not module.connection.controller_bootstrap_servers or not found.offline:
         return {}
-    with Controllers(connection) as controllers:
+    with Controllers(module.connection) as controllers:
         found.histories, cost = isr_history.gather(controllers, found.offline, found.alive, module.params["duration"])
     return {"history": cost}
 

@@ -9,7 +9,6 @@ import struct
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import DescribeQuorumResponse
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsResponse
@@ -59,30 +58,6 @@ def test_error_codes_have_the_names_that_kafka_gives_them() -> None:
         83: "ELIGIBLE_LEADERS_NOT_AVAILABLE",
         84: "ELECTION_NOT_NEEDED",
     }
-
-
-def test_silence_is_counted_on_the_controllers_own_clock_and_the_latest_fetch_of_an_id_counts() -> None:
-    topic = DescribeQuorumResponse.TopicData
-    kind = topic.PartitionData
-    replica = kind.ReplicaState if hasattr(kind, "ReplicaState") else DescribeQuorumResponse.ReplicaState
-    answer = DescribeQuorumResponse(
-        topics=[
-            topic(
-                partitions=[
-                    kind(
-                        current_voters=[replica(replica_id=101, last_fetch_timestamp=50_000)],
-                        observers=[
-                            replica(replica_id=1, last_fetch_timestamp=20_000),
-                            replica(replica_id=1, last_fetch_timestamp=49_500),
-                            replica(replica_id=2, last_fetch_timestamp=10_000),
-                            replica(replica_id=3, last_fetch_timestamp=-1),
-                        ],
-                    )
-                ]
-            )
-        ]
-    )
-    assert messages.read_silence(answer) == {101: 0.0, 1: 0.5, 2: 40.0}
 
 
 def test_an_error_of_a_fetch_comes_back_by_name() -> None:

@@ -220,3 +220,27 @@ def test_where_brokers_get_no_answer_the_controllers_have_a_say() -> None:
         "controller c3:9093 refused",
     ]
     assert quorum.report([look(0.0, led())], rows)["reasons"] == []
+
+
+def test_silence_is_counted_on_the_controllers_own_clock_and_the_latest_fetch_of_an_id_counts() -> None:
+    topic = DescribeQuorumResponse.TopicData
+    kind = topic.PartitionData
+    replica = kind.ReplicaState if hasattr(kind, "ReplicaState") else DescribeQuorumResponse.ReplicaState
+    answer = DescribeQuorumResponse(
+        topics=[
+            topic(
+                partitions=[
+                    kind(
+                        current_voters=[replica(replica_id=101, last_fetch_timestamp=50_000)],
+                        observers=[
+                            replica(replica_id=1, last_fetch_timestamp=20_000),
+                            replica(replica_id=1, last_fetch_timestamp=49_500),
+                            replica(replica_id=2, last_fetch_timestamp=10_000),
+                            replica(replica_id=3, last_fetch_timestamp=-1),
+                        ],
+                    )
+                ]
+            )
+        ]
+    )
+    assert quorum.read(answer).silence() == {101: 0.0, 1: 0.5, 2: 40.0}

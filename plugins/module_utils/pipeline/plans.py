@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, check_inside, safe_name, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, check_inside, safe_name, utc_now, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, entries, gold, history, silver, spread
 
 # Entries by (section, evidence or reason).
@@ -132,7 +131,7 @@ def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str], ro
         "cluster": header["cluster"],
         "cluster_id": header["cluster_id"],
         "run_id": header["run_id"],
-        "created_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created_at": utc_now(),
         **options,
     }
     counts: Counts = Counter()
