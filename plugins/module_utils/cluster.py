@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages, permissions
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import permissions, protocol
 
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
 HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
@@ -51,12 +51,12 @@ class Cluster(Asking):
 
     def _opened(self) -> None:
         try:
-            answer = self._ask_any(lambda: messages.metadata(()), list(self._named()), 0.0)
+            answer = self._ask_any(lambda: protocol.metadata(()), list(self._named()), 0.0)
         except errors.KafkaError as error:
             raise ClusterError(reachability.explain(self._connection, error)) from error
         self._manager.cluster.update_metadata(answer)
         self.cluster_id = answer.cluster_id
-        self._nodes = messages.read_nodes(answer)
+        self._nodes = protocol.read_nodes(answer)
         if not self._nodes:
             servers = ", ".join(self._connection.bootstrap_servers)
             raise ClusterError(f"{servers} answered, but knows no broker that is alive yet; try again shortly")
@@ -64,12 +64,12 @@ class Cluster(Asking):
 
     def _refresh_nodes(self) -> None:
         """Ask again which brokers are registered, and which of them are fenced."""
-        alive = self._ask(lambda: messages.metadata(()))
+        alive = self._ask(lambda: protocol.metadata(()))
         self._manager.cluster.update_metadata(alive)
-        self._nodes = messages.read_nodes(alive)
-        answer = self._ask(messages.describe_cluster)
+        self._nodes = protocol.read_nodes(alive)
+        answer = self._ask(protocol.describe_cluster)
         if answer.API_VERSION >= 2:
-            self._nodes = messages.read_nodes(answer)
+            self._nodes = protocol.read_nodes(answer)
 
     def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER, at_most: int | None = None) -> Any:
         """Ask any live broker: the one that answered last time first, the next one too when it takes longer than `hedge_after` seconds.
@@ -120,12 +120,12 @@ class Cluster(Asking):
 
     def _describe_quorum(self) -> Any:
         # Brokers pass it on to the active controller. Where there is none, each of them waits for one and gives no answer at all.
-        answer = self._ask(messages.describe_quorum, at_most=3)
+        answer = self._ask(protocol.describe_quorum, at_most=3)
         said = "so brokers that are coming back cannot be told from lost ones"
-        refused = messages.error_name(answer.error_code)
+        refused = protocol.error_name(answer.error_code)
         if refused:
             raise quorum.Refused(f"the metadata quorum cannot be described ({refused}), {said}; grant DESCRIBE on the cluster")
-        refused = messages.error_name(answer.topics[0].partitions[0].error_code)
+        refused = protocol.error_name(answer.topics[0].partitions[0].error_code)
         if refused:
             raise ClusterError(f"the metadata quorum cannot be described ({refused}), {said}; wait until the quorum has a leader")
         return answer
@@ -140,25 +140,25 @@ class Cluster(Asking):
         try:
             found = self._pages(keys)
         except errors.IncompatibleBrokerVersion:
-            found = messages.read_metadata(self._ask(lambda: messages.metadata(None if keys is None else {topic for topic, _ in keys})))
+            found = protocol.read_metadata(self._ask(lambda: protocol.metadata(None if keys is None else {topic for topic, _ in keys})))
         return {state.key: state for state in found}
 
     def _pages(self, keys: Collection[TopicPartition] | None) -> list[PartitionState]:
         # The broker goes through topics by name: from the first partition asked for up to the last one, no further.
         start, stop = (min(keys), max(keys)) if keys else (None, None)
         names = sorted({topic for topic, _ in keys or ()})
-        limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else messages.PARTITIONS_PER_PAGE
+        limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else protocol.PARTITIONS_PER_PAGE
         found: list[PartitionState] = []
         while True:
-            page = self._ask(partial(messages.describe_topic_partitions, names, start, limit))
-            found += messages.read_topic_partitions(page)
+            page = self._ask(partial(protocol.describe_topic_partitions, names, start, limit))
+            found += protocol.read_topic_partitions(page)
             if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
                 break
             start = page.next_cursor.topic_name, page.next_cursor.partition_index
             names = [name for name in names if name >= start[0]]
         if keys and min(keys)[0] not in {state.topic for state in found}:
             # Nothing from that partition on: one row of the topic tells a missing partition from a missing topic.
-            found += messages.read_topic_partitions(self._ask(lambda: messages.describe_topic_partitions([min(keys)[0]], None, 1)))
+            found += protocol.read_topic_partitions(self._ask(lambda: protocol.describe_topic_partitions([min(keys)[0]], None, 1)))
         return found
 
     def permissions(self, topics: Collection[str] | None) -> acls.Held:
@@ -167,11 +167,11 @@ class Cluster(Asking):
 
     def reassigning(self) -> set[TopicPartition]:
         """The partitions that have a reassignment under way."""
-        answer = self._ask(messages.list_reassignments)
-        refused = messages.error_name(answer.error_code)
+        answer = self._ask(protocol.list_reassignments)
+        refused = protocol.error_name(answer.error_code)
         if refused:
             raise ClusterError(f"reassignments cannot be listed: {refused}; grant DESCRIBE on the cluster")
-        return messages.read_reassigning(answer)
+        return protocol.read_reassigning(answer)
 
     def min_insync_replicas(self, topics: Collection[str]) -> dict[str, int]:
         """min.insync.replicas by topic."""
@@ -185,25 +185,25 @@ class Cluster(Asking):
 
     # --- what replicas hold --------------------------------------------------------------------------------------
 
-    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, messages.LogEnd]]:
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, protocol.LogEnd]]:
         """Log end offset and partition leader epoch of the replicas on each broker; brokers and partitions without an answer are absent."""
-        asked = {node: [messages.list_offsets(chunk) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
-        return {node: _merged(map(messages.read_log_ends, answers)) for node, answers in self._ask_each(asked).items()}
+        asked = {node: [protocol.list_offsets(chunk) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
+        return {node: _merged(map(protocol.read_log_ends, answers)) for node, answers in self._ask_each(asked).items()}
 
     def batches(
         self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
-    ) -> dict[int, dict[TopicPartition, messages.FetchedBatch]]:
+    ) -> dict[int, dict[TopicPartition, protocol.FetchedBatch]]:
         """The batch that holds (or follows) an offset in the log of each broker's replica, with high watermark and log start.
 
         Brokers and partitions without an answer are absent. An empty answer is asked again with more room, unless the log's
         very end is asked for (`retry_empty` false), where there is nothing to come.
         """
-        found: dict[int, dict[TopicPartition, messages.FetchedBatch]] = {node: {} for node in work}
+        found: dict[int, dict[TopicPartition, protocol.FetchedBatch]] = {node: {} for node in work}
         left = {node: dict(offsets) for node, offsets in work.items()}
         for size, per_request in FETCH_ROUNDS if retry_empty else FETCH_ROUNDS[:1]:
             asked = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
             for node, answers in self._ask_each(asked).items():
-                found[node] |= _merged(map(messages.read_batches, answers))
+                found[node] |= _merged(map(protocol.read_batches, answers))
             left = {
                 node: {key: offset for key, offset in offsets.items() if _came_empty(found[node].get(key))}
                 for node, offsets in left.items()
@@ -255,7 +255,7 @@ class Cluster(Asking):
         made: list[Any] = []
 
         def make() -> Any:
-            made.append(messages.reorder(orders, self._timeout_ms))
+            made.append(protocol.reorder(orders, self._timeout_ms))
             return made[-1]
 
         answered = 0
@@ -266,18 +266,18 @@ class Cluster(Asking):
             # A request has a version from the moment on in which it is written to its connection.
             if sum(1 for request in made if request.API_VERSION is not None) > answered:
                 self.in_doubt |= orders.keys()
-        refused = messages.error_name(answer.error_code)
-        return dict.fromkeys(orders, refused) if refused else messages.read_reorder(answer)
+        refused = protocol.error_name(answer.error_code)
+        return dict.fromkeys(orders, refused) if refused else protocol.read_reorder(answer)
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
         """Elect the first live replica where there is no clean one. Returns Kafka's error name (None: elected) by partition."""
-        answer = self._ask(lambda: messages.elect_unclean(keys, self._timeout_ms), hedge_after=self._connection.request_timeout)
-        refused = messages.error_name(answer.error_code)
-        return dict.fromkeys(keys, refused) if refused else messages.read_election(answer)
+        answer = self._ask(lambda: protocol.elect_unclean(keys, self._timeout_ms), hedge_after=self._connection.request_timeout)
+        refused = protocol.error_name(answer.error_code)
+        return dict.fromkeys(keys, refused) if refused else protocol.read_election(answer)
 
 
 def _fetches(offsets: Mapping[TopicPartition, int], size: int, per_request: int) -> Iterator[Any]:
-    return (messages.fetch({key: offsets[key] for key in chunk}, size) for chunk in chunks(offsets, per_request))
+    return (protocol.fetch({key: offsets[key] for key in chunk}, size) for chunk in chunks(offsets, per_request))
 
 
 def _merged(parts: Iterable[dict[Any, Any]]) -> dict[Any, Any]:
@@ -287,5 +287,5 @@ def _merged(parts: Iterable[dict[Any, Any]]) -> dict[Any, Any]:
     return merged
 
 
-def _came_empty(fetched: messages.FetchedBatch | None) -> bool:
+def _came_empty(fetched: protocol.FetchedBatch | None) -> bool:
     return fetched is not None and fetched.error is None and fetched.batch is None

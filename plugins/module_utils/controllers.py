@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connectio
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import PRE_VOTE_SINCE
 
 if CLIENT_IMPORT_ERROR is None:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 
 NOT_ACTIVE = "NOT_LEADER_OR_FOLLOWER"  # a controller that does not lead the quorum does not describe it
 
@@ -31,11 +31,11 @@ class Controllers(Asking):
     def active(self) -> tuple[Any, Any]:
         """Return the active controller's node and its DescribeQuorum answer. ClusterError where none of the addresses is the active one."""
         nodes = self._named()
-        answers = self._ask_each({node: [messages.describe_quorum()] for node in nodes})
+        answers = self._ask_each({node: [protocol.describe_quorum()] for node in nodes})
         told = {node: answer for node, found in answers.items() for answer in found}
         refusals = {}
         for node, answer in told.items():
-            refused = messages.quorum_error(answer)
+            refused = protocol.quorum_error(answer)
             if refused is None:
                 return node, answer
             refusals[nodes[node]] = refused
@@ -49,7 +49,7 @@ class Controllers(Asking):
         What one does not tell is None, and `error` says why.
         """
         nodes = self._named()
-        told = self._ask_each({node: [messages.api_versions(), messages.describe_quorum()] for node in nodes})
+        told = self._ask_each({node: [protocol.api_versions(), protocol.describe_quorum()] for node in nodes})
         return [_row(address, told[node], self.unreachable.get(node)) for node, address in sorted(nodes.items(), key=lambda item: item[1])]
 
     def ask(self, node: Any, make: Callable[[], Any]) -> Any:
@@ -61,8 +61,8 @@ class Controllers(Asking):
 
 
 def _row(address: str, answers: list[Any], unreachable: str | None) -> dict[str, Any]:
-    vote = messages.read_vote_versions(answers[0]) if answers else None
-    refused = messages.quorum_error(answers[1]) if len(answers) == 2 else unreachable
+    vote = protocol.read_vote_versions(answers[0]) if answers else None
+    refused = protocol.quorum_error(answers[1]) if len(answers) == 2 else unreachable
     follows = refused == NOT_ACTIVE
     return {
         "address": address,

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The two messages by which the active controller gives its metadata log away: Fetch, and FetchSnapshot for a log whose beginning is gone.
 
-Built from plain data, read back into plain data, like `messages.py`. kafka-python knows no FetchSnapshot, and modules ship no JSON files, so its
+Built from plain data, read back into plain data, like `protocol.py`. kafka-python knows no FetchSnapshot, and modules ship no JSON files, so its
 schema stands here (Apache Kafka's FetchSnapshotRequest.json and FetchSnapshotResponse.json).
 """
 
@@ -16,7 +16,7 @@ from kafka.protocol.api_message import ApiMessage, ApiMessageData
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.schemas import StructField
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.messages import error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name
 
 TOPIC, TOPIC_ID, PARTITION = "__cluster_metadata", uuid.UUID(int=1), 0
 # Controllers refuse v12, which names topics; v18 is of no use here.

@@ -16,10 +16,10 @@ TOPICS = damaged.of("none")
 # What kafka-python raises for a request that a broker does not offer.
 WITHOUT_PAGES = """
 from kafka import errors
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 def too_old(*args):
     raise errors.IncompatibleBrokerVersion("DescribeTopicPartitions")
-messages.describe_topic_partitions = too_old
+protocol.describe_topic_partitions = too_old
 """
 OFFLINE = {topic for topic in TOPICS if not topic.startswith("already_online")}
 

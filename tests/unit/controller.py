@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.messages import FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
 
 ALIVE = {2: 121, 3: 100}
 

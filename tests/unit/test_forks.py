@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.forks import Prober, pair_row, settle
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.messages import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch
 
 KEY = ("orders", 0)
 Log = list[LastBatch]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The messages that are sent to brokers one by one: built from plain data, read back into plain data.
+"""The messages of released Kafka that are sent to brokers one by one: built from plain data, read back into plain data.
 
 They stand on kafka-python's schemas. Nothing here does I/O; `cluster.py` decides whom to ask.
 """

@@ -13,7 +13,7 @@ from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
 
 HEADER = struct.pack(">qiibIhiqq", 120, 49, 3, 2, 0xDEADBEEF, 0, 4, 1000, 2000)
@@ -30,7 +30,7 @@ def test_what_is_no_batch_of_format_v2_is_none(records: bytes | None) -> None:
 
 
 def test_fetch_asks_as_a_replica_that_reads_to_the_log_end_and_outside_any_session() -> None:
-    request = messages.fetch({("orders", 3): 179, ("orders", 1): 7, ("b", 0): 1}, 2048)
+    request = protocol.fetch({("orders", 3): 179, ("orders", 1): 7, ("b", 0): 1}, 2048)
     again = FetchRequest.decode(bytes(request.encode(version=12)), version=12)
     assert (again.replica_id, again.session_id, again.session_epoch, again.min_bytes, again.max_wait_ms) == (-3, 0, -1, 0, 0)
     asked = {
@@ -42,13 +42,13 @@ def test_fetch_asks_as_a_replica_that_reads_to_the_log_end_and_outside_any_sessi
 
 
 def test_list_offsets_asks_as_a_debugging_replica() -> None:
-    again = ListOffsetsRequest.decode(bytes(messages.list_offsets([("orders", 3)]).encode(version=7)), version=7)
+    again = ListOffsetsRequest.decode(bytes(protocol.list_offsets([("orders", 3)]).encode(version=7)), version=7)
     row = again.topics[0].partitions[0]
     assert (again.replica_id, again.isolation_level, row.partition_index, row.timestamp) == (-2, 0, 3, -1)
 
 
 def test_error_codes_have_the_names_that_kafka_gives_them() -> None:
-    names = {code: messages.error_name(code) for code in (0, 3, 6, 31, 56, 83, 84)}
+    names = {code: protocol.error_name(code) for code in (0, 3, 6, 31, 56, 83, 84)}
     assert names == {
         0: None,
         3: "UNKNOWN_TOPIC_OR_PARTITION",
@@ -67,7 +67,7 @@ def test_an_error_of_a_fetch_comes_back_by_name() -> None:
             topic(topic="orders", partitions=[topic.PartitionData(partition_index=0, error_code=1, high_watermark=-1, log_start_offset=-1)])
         ]
     )
-    assert messages.read_batches(answer) == {("orders", 0): messages.FetchedBatch("OFFSET_OUT_OF_RANGE", -1, -1, None)}
+    assert protocol.read_batches(answer) == {("orders", 0): protocol.FetchedBatch("OFFSET_OUT_OF_RANGE", -1, -1, None)}
 
 
 def test_vote_versions_are_what_a_controller_offers() -> None:
@@ -75,5 +75,5 @@ def test_vote_versions_are_what_a_controller_offers() -> None:
         kind = ApiVersionsResponse.ApiVersion
         return ApiVersionsResponse(api_keys=[kind(api_key=key, min_version=low, max_version=high) for key, low, high in rows])
 
-    assert messages.read_vote_versions(offered((1, 4, 17), (52, 0, 2))) == (0, 2)
-    assert messages.read_vote_versions(offered((1, 4, 17))) is None  # a broker
+    assert protocol.read_vote_versions(offered((1, 4, 17), (52, 0, 2))) == (0, 2)
+    assert protocol.read_vote_versions(offered((1, 4, 17))) is None  # a broker
