@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 CLUSTER, TOPIC, GROUP = "CLUSTER", "TOPIC", "GROUP"
-GATHER, ISR_HISTORY, ELECT = "gather", "isr_history", "elect"
+GATHER, ISR_HISTORY, ELECT, NATIVE = "gather", "isr_history", "elect", "native"
 ALL = "*"
 # Whoever may do one of these may DESCRIBE too, also where no ACL says so (Kafka's Authorizer interface).
 IMPLY_DESCRIBE = ("READ", "WRITE", "DELETE", "ALTER")
@@ -39,6 +39,7 @@ NEEDS = (
     Need(GATHER, "DESCRIBE", GROUP, "committed offsets, which can prove a branch where logs fork", required=False),
     Need(ISR_HISTORY, "CLUSTER_ACTION", CLUSTER, "the controllers' metadata log, which tells who left the ISR last", required=False),
     Need(ELECT, "ALTER", CLUSTER, "changing the order of replicas for a moment, and electing"),
+    Need(NATIVE, "CLUSTER_ACTION", CLUSTER, "KIP-1275's messages, which brokers offer here: reading log ends, and designated elections"),
 )
 
 
@@ -69,7 +70,12 @@ class Missing(NamedTuple):
 
 def missing(held: Held, stages: Collection[str], cluster_name: str = "kafka-cluster") -> list[Missing]:
     """Return the ACLs to add for these stages, as few as possible: none that another one of them implies."""
-    found = [row for need in NEEDS if need.stage in stages for row in _missing(need, held, cluster_name)]
+    once: dict[tuple[str, str, str], Missing] = {}
+    for row in (row for need in NEEDS if need.stage in stages for row in _missing(need, held, cluster_name)):
+        acl = row.need.resource_type, row.name, row.need.operation
+        # Of two stages that need the same, the one that cannot do without it is told.
+        once[acl] = row if row.need.required else once.get(acl, row)
+    found = list(once.values())
     stronger = {(row.need.resource_type, row.name) for row in found if row.need.operation in IMPLY_DESCRIBE}
     return [row for row in found if row.need.operation != "DESCRIBE" or (row.need.resource_type, row.name) not in stronger]
 

@@ -9,6 +9,7 @@ A node that does not answer is data (`unreachable`), never an exception and neve
 from __future__ import annotations
 
 import logging
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ class ClusterError(SpokenError):
 class Asking:
     """Connections to the nodes behind `servers` (each host:port), opened as a context manager. May be used from several threads.
 
-    `unreachable`: node id → why it did not answer the last time that it was asked.
+    `unreachable`: node id → why it did not answer the last time that it was asked; `failures`: the same as the client's exceptions.
     """
 
     def __init__(self, connection: Connection, servers: Sequence[str]) -> None:
@@ -54,6 +55,8 @@ class Asking:
         self._manager.get_connection = partial(self._manager.get_connection, refresh_metadata_on_err=False)
         self._home: Any = None
         self.unreachable: dict[Any, str] = {}
+        self.failures: dict[Any, Exception] = {}
+        self._throttled_until: dict[Any, float] = {}
 
     def __enter__(self) -> Self:
         self._net.start()
@@ -131,15 +134,23 @@ class Asking:
         flying: deque[Any] = deque()
         try:
             for request in requests:
+                await self._net.sleep(max(0.0, self._throttled_until.get(node, 0.0) - time.monotonic()))
                 flying.append(self._send(node, request))
                 if len(flying) == 2:
-                    answers.append(await flying.popleft())
+                    answers.append(self._heed(node, await flying.popleft()))
             while flying:
-                answers.append(await flying.popleft())
+                answers.append(self._heed(node, await flying.popleft()))
             self.unreachable.pop(node, None)
+            self.failures.pop(node, None)
         except errors.KafkaError as error:
             self.unreachable[node] = words(error)
+            self.failures[node] = error
         return answers
+
+    def _heed(self, node: Any, answer: Any) -> Any:
+        """A node that throttles wants to be left alone for so long (KIP-219): whoever sends on is held up by it anyway."""
+        self._throttled_until[node] = time.monotonic() + getattr(answer, "throttle_time_ms", 0) / 1000
+        return answer
 
 
 def words(error: Exception) -> str:

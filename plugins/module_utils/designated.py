@@ -22,7 +22,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 
 
 def designations(rows: Sequence[Mapping[str, Any]], source: str) -> dict[TopicPartition, int]:
-    """Return the designated leader by partition. Rows have `topic`, `partition`, `designated_leader`. PartitionError for one named twice."""
+    """Return the designated leader by partition. Rows have `topic`, `partition`, `designated_leader`.
+
+    PartitionError for one named twice, and where none is named: a list that a template made empty must not look like a recovery.
+    """
+    if not rows:
+        raise PartitionError(f"{source}: no partition is named; name some, each with the leader that it shall get")
     named: dict[TopicPartition, int] = {}
     for row in rows:
         key = row["topic"], row["partition"]
@@ -86,6 +91,10 @@ def _entry(state: PartitionState, designated: int, logs: Mapping[int, ReplicaLog
         evidence=NAMED,
         strategy="balanced",
         truncated=list(_truncated(designated, pairs, logs)),
+        broker_epochs={broker: log.broker_epoch for broker, log in logs.items() if log.error is None and log.broker_epoch is not None},
+        isr=state.isr,
+        eligible_leader_replicas=state.eligible_leader_replicas,
+        last_known_elr=state.last_known_elr,
     )
 
 

@@ -22,16 +22,30 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     TopicPartition,
     has_live_leader,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 POLL_SECONDS = 0.5
 # A replica that was just opened, or whose broker is still loading metadata, answers with these for a moment.
-PASSING = {"NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"}
 NO_ANSWER = "NO_ANSWER"
+PASSING = {
+    NO_ANSWER,
+    "NOT_LEADER_OR_FOLLOWER",
+    "UNKNOWN_TOPIC_OR_PARTITION",
+    "UNKNOWN_TOPIC_ID",
+    "LEADER_NOT_AVAILABLE",
+    "FENCED_LEADER_EPOCH",
+    "UNKNOWN_LEADER_EPOCH",
+    "REQUEST_LIMIT_REACHED",
+}
 
 
 @dataclass(frozen=True)
 class ReplicaLog:
-    """One survivor's log. Offsets in records; `last_written_epoch` is -1 for an empty log and None where no batch could be read."""
+    """One survivor's log. Offsets in records; `last_written_epoch` is -1 for an empty log and None where no batch could be read.
+
+    The native backend knows the `broker_epoch` (KIP-966: another one means that the broker has rebooted since), and the log's end where the
+    last batch cannot be read: `probe_error` says why it could not.
+    """
 
     error: str | None
     log_start_offset: int | None = None
@@ -39,11 +53,13 @@ class ReplicaLog:
     high_watermark: int | None = None
     partition_leader_epoch: int | None = None
     last_batch: LastBatch | None = None
+    broker_epoch: int | None = None
+    probe_error: str | None = None
 
     @property
     def empty(self) -> bool:
         """Whether the log holds no record."""
-        return self.log_end_offset is not None and self.log_start_offset == self.log_end_offset
+        return self.log_end_offset is not None and self.log_end_offset in (0, self.log_start_offset)
 
     @property
     def last_written_epoch(self) -> int | None:
@@ -72,7 +88,7 @@ class Asked(Protocol):
 
 @dataclass
 class Evidence:
-    """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `rows`), and history rows of `isr_history`."""
+    """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `rows`), history rows of `isr_history`, configs."""
 
     states: Sequence[PartitionState]
     brokers: list[dict[str, Any]]
@@ -80,6 +96,7 @@ class Evidence:
     pairs: list[dict[str, Any]] = field(default_factory=list)
     proofs: list[dict[str, Any]] = field(default_factory=list)
     histories: list[dict[str, Any]] = field(default_factory=list)
+    configs: TopicConfigs = field(default_factory=TopicConfigs)
 
     @property
     def offline(self) -> list[PartitionState]:
@@ -96,8 +113,14 @@ class Evidence:
         broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
         yield from ({"kind": "broker", **row} for row in self.brokers)
         for state in self.states:
-            flags = {"named": state.key in named, "reassigning": state.key in reassigning}
-            yield {"kind": "partition", **state.as_dict(), **flags}
+            config = self.configs.of(state.topic)
+            told = {
+                "named": state.key in named,
+                "reassigning": state.key in reassigning,
+                "min_insync_replicas": config.effective_min_isr(len(state.replicas)),
+                "unclean_leader_election_enable": config.unclean_leader_election_enable,
+            }
+            yield {"kind": "partition", **state.as_dict(), **told}
             for broker_id in state.replicas if state.leader < 0 else ():
                 log = self.replicas.get((state.key, broker_id), ReplicaLog(error=None))
                 yield {"kind": "replica", **replica_row(state.key, broker_id, log), "broker_state": broker_states[broker_id]}
@@ -123,6 +146,8 @@ def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[st
         "last_batch_last_offset": batch.last_offset if batch else None,
         "last_batch_crc": batch.crc if batch else None,
         "last_batch_max_timestamp": batch.max_timestamp if batch else None,
+        "broker_epoch": log.broker_epoch,
+        "probe_error": log.probe_error,
     }
 
 
@@ -139,7 +164,7 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
     offline = [state for state in states if state.leader < 0]
     wanted = [(state.key, broker) for state in offline for broker in state.replicas if broker in unfenced]
     replicas = read_logs(cluster, wanted, duration)
-    if any(log.error for log in replicas.values()):
+    if any(log.error or log.probe_error for log in replicas.values()):
         # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor.
         brokers = cluster.broker_states(mentioned)
         unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
@@ -163,7 +188,7 @@ def read_logs(cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], dura
     missing = list(wanted)
     while missing:
         logs |= _ask_once(cluster, missing)
-        missing = [replica for replica in missing if logs[replica].error in (PASSING | {NO_ANSWER})]
+        missing = [replica for replica in missing if {logs[replica].error, logs[replica].probe_error} & PASSING]
         if not missing or time.monotonic() >= deadline:
             break
         time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
@@ -200,15 +225,34 @@ def _ask_once(cluster: Asked, wanted: Sequence[tuple[TopicPartition, int]]) -> R
         fetched = heads.get(broker, {}).get(key) or tails.get(broker, {}).get(key)
         if end is not None and end.error:
             logs[key, broker] = ReplicaLog(error=end.error)
-        elif end is None or fetched is None:
+        elif end is None:
             logs[key, broker] = ReplicaLog(error=NO_ANSWER)
-        elif fetched.error:
-            logs[key, broker] = ReplicaLog(error=fetched.error)
+        elif fetched is None or fetched.error:
+            logs[key, broker] = _unprobed(end, NO_ANSWER if fetched is None else fetched.error)
         else:
             logs[key, broker] = ReplicaLog(
-                None, fetched.log_start_offset, end.log_end_offset, fetched.high_watermark, end.partition_leader_epoch, fetched.batch
+                None,
+                fetched.log_start_offset,
+                end.log_end_offset,
+                fetched.high_watermark,
+                end.partition_leader_epoch,
+                fetched.batch,
+                end.broker_epoch,
             )
     return logs
+
+
+def _unprobed(end: Any, error: str | None) -> ReplicaLog:
+    """A log whose last batch could not be read. GetReplicaLogInfo speaks for itself; without it the replica has not answered."""
+    if end.broker_epoch is None:
+        return ReplicaLog(error=error)
+    return ReplicaLog(
+        None,
+        log_end_offset=end.log_end_offset,
+        partition_leader_epoch=end.partition_leader_epoch,
+        broker_epoch=end.broker_epoch,
+        probe_error=error,
+    )
 
 
 def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober) -> Iterator[dict[str, Any]]:

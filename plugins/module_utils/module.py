@@ -9,7 +9,7 @@ import gc
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
@@ -23,6 +23,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connectio
     Connection,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options import check_numbers
+
+C = TypeVar("C", bound=Cluster)
 
 
 class KafkaModule:
@@ -49,8 +52,8 @@ class KafkaModule:
         """The connection options, checked once. Whoever connects takes them from here, so that one login serves all."""
         return Connection.from_params(self.params)
 
-    def run(self, work: Callable[[KafkaModule, Cluster], dict[str, Any]]) -> None:
-        """Open the cluster, call `work`, exit with the dict that it returns.
+    def run(self, work: Callable[[KafkaModule, C], dict[str, Any]], opening: type[C] = Cluster) -> None:  # type: ignore[assignment]
+        """Open the cluster as one of class `opening`, call `work`, exit with the dict that it returns.
 
         A dict with a true `failed` fails the task after everything was tried; a spoken error fails it with its text.
         """
@@ -61,7 +64,8 @@ class KafkaModule:
         gc.disable()
         try:
             interruption.listen()
-            with Cluster(self.connection) as cluster:
+            check_numbers(self.params)
+            with opening(self.connection) as cluster:
                 result = work(self, cluster)
             interruption.only_note()
         except SpokenError as error:

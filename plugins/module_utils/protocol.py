@@ -17,6 +17,7 @@ from kafka.errors import for_code
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     DescribeClusterRequest,
+    DescribeConfigsRequest,
     DescribeQuorumRequest,
     DescribeTopicPartitionsRequest,
     ElectLeadersRequest,
@@ -29,25 +30,32 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import NAMES, TopicConfigs, parsed
 
 # A replica that has no leader still answers a "replica" that is no broker. -2 (debugging) reads ListOffsets from any
 # replica; only -3 (future local) makes Fetch read up to the log end, -2 stops at the replica's own high watermark.
 DEBUGGING_REPLICA, FUTURE_LOCAL_REPLICA = -2, -3
 # From Fetch v13 on topics go by id and v15 moves the replica id: v12 is the last version that serves FUTURE_LOCAL_REPLICA as it stands.
 FETCH_VERSION = 12
-LATEST, UNCLEAN = -1, 1
+LATEST = -1
+ELECTION_TYPES = {"preferred": 0, "unclean": 1}  # KIP-460
 PARTITIONS_PER_PAGE = 2000
 # kafka-python still has the name that this code had before followers could answer.
 RENAMED = {6: "NOT_LEADER_OR_FOLLOWER"}
+TOPIC_RESOURCE = 2
 VOTE = 52  # kafka-python has no class for what controllers say among themselves
 
 
 class LogEnd(NamedTuple):
-    """What ListOffsets says of one replica: `log_end_offset` and `partition_leader_epoch`, or `error` (Kafka's name)."""
+    """What a broker says of one replica: `log_end_offset` and `partition_leader_epoch`, or `error` (Kafka's name).
+
+    `broker_epoch` is told by GetReplicaLogInfo (KIP-1275) alone, ListOffsets does not know it.
+    """
 
     error: str | None
     log_end_offset: int
     partition_leader_epoch: int
+    broker_epoch: int | None = None
 
 
 class FetchedBatch(NamedTuple):
@@ -152,9 +160,36 @@ def api_versions() -> ApiVersionsRequest:
     return ApiVersionsRequest(client_software_name="streamops-kafka-recovery", client_software_version="1")
 
 
+def read_versions(answer: Any) -> dict[int, tuple[int, int]]:
+    """Lowest and highest version of every message that a node understands, by API key."""
+    return {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+
+
+def read_feature_level(answer: Any, feature: str) -> int | None:
+    """Level at which the cluster runs a feature, 0 where it is not finalized. None where the node does not (yet) know, or is too old to tell."""
+    if answer.API_VERSION < 3 or answer.finalized_features_epoch < 0:
+        return None
+    return next((int(row.max_version_level) for row in answer.finalized_features if row.name == feature), 0)
+
+
 def read_vote_versions(answer: Any) -> tuple[int, int] | None:
     """Lowest and highest version of Vote that a controller understands, None where the node is no controller."""
-    return next(((row.min_version, row.max_version) for row in answer.api_keys if row.api_key == VOTE), None)
+    return read_versions(answer).get(VOTE)
+
+
+def describe_topic_configs(topics: Iterable[str]) -> DescribeConfigsRequest:
+    """The configs of `topic_configs.NAMES` of these topics, as they hold: where a topic sets none, the cluster's or the answering broker's."""
+    kind = DescribeConfigsRequest.DescribeConfigsResource
+    resources = [kind(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=list(NAMES)) for topic in topics]
+    return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
+
+
+def read_topic_configs(answer: Any) -> TopicConfigs:
+    """Configs by topic."""
+    return TopicConfigs(
+        {row.resource_name: parsed({config.name: config.value for config in row.configs}) for row in answer.results if not row.error_code},
+        {row.resource_name: error for row in answer.results if (error := error_name(row.error_code))},
+    )
 
 
 def list_offsets(keys: Iterable[TopicPartition]) -> ListOffsetsRequest:
@@ -253,10 +288,10 @@ def read_reorder(answer: Any) -> dict[TopicPartition, str | None]:
     return {(topic.name, row.partition_index): error_name(row.error_code) for topic in answer.responses for row in topic.partitions}
 
 
-def elect_unclean(keys: Iterable[TopicPartition], timeout_ms: int) -> ElectLeadersRequest:
-    """KIP-460's unclean election of these partitions."""
+def elect(election_type: str, keys: Iterable[TopicPartition], timeout_ms: int) -> ElectLeadersRequest:
+    """KIP-460's election of these partitions; `election_type` is one of ELECTION_TYPES."""
     topics = [ElectLeadersRequest.TopicPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic(keys).items()]
-    return ElectLeadersRequest(election_type=UNCLEAN, topic_partitions=topics, timeout_ms=timeout_ms)
+    return ElectLeadersRequest(election_type=ELECTION_TYPES[election_type], topic_partitions=topics, timeout_ms=timeout_ms)
 
 
 def read_election(answer: Any) -> dict[TopicPartition, str | None]:

@@ -11,8 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import blast_radius, election, interruption
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, blast_radius, election, interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file, write_private
@@ -28,10 +27,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left, foreign, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, in_recovery_order
 
 NOT_ALLOWED = "data_loss_not_allowed"
 # What an operator wants to see first.
+ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
 WORST_FIRST = (FAILED, "stale", HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
 
 
@@ -42,9 +43,15 @@ class OtherClusterError(SpokenError):
 class Recovery:
     """Files are proven writable when it is made, before anything is elected. `warnings` are for the operator."""
 
-    def __init__(self, cluster: Cluster, name: str, run_id: str, workdir: Path, duration: float, attempts: int) -> None:
+    def __init__(self, cluster: NativeCluster, name: str, run_id: str, workdir: Path, duration: float, attempts: int) -> None:
         self._cluster = cluster
-        self._header: dict[str, Any] = {"cluster": name, "cluster_id": cluster.cluster_id, "run_id": run_id, "plan_id": None}
+        self._header: dict[str, Any] = {
+            "cluster": name,
+            "cluster_id": cluster.cluster_id,
+            "run_id": run_id,
+            "plan_id": None,
+            "backend": cluster.backend,
+        }
         self._duration = duration
         self._attempts = attempts
         self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl")
@@ -117,7 +124,7 @@ class Recovery:
         with Journal(self._journal_path, self._cluster.cluster_id, self._header["run_id"]) as journal:
             self._repaired = [f"{topic}-{partition}" for topic, partition in election.repair(self._cluster, journal)]
             self._results += election.run(
-                self._cluster, journal, self._entries, self._duration, self._attempts, election.elect_by_order, interruption.noted
+                self._cluster, journal, self._entries, self._duration, self._attempts, ELECT[self._cluster.backend], interruption.noted
             )
             try:
                 if journal.left_behind():
@@ -176,6 +183,7 @@ class Recovery:
         summary = self._summary()
         report: dict[str, Any] = {
             "changed": summary[ELECTED] > 0,
+            "backend": self._cluster.backend,
             "summary": summary,
             "results": [asdict(result) for result in worst[:preview]],
             "repaired": self._repaired,

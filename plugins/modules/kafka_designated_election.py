@@ -16,6 +16,8 @@ description:
   - Reads every guard of the plan again, live, in the batch that elects. An entry whose cluster has moved on is V(stale) and left alone; the others go on.
   - Works on every Kafka with KIP-460. The designated replica is put first in the replica order for the moment of the election and the order is put
     back afterwards; a journal, written ahead, lets the next run put back what a killed run could not.
+  - Where every broker offers KIP-1275's messages (see O(backend)), the controller is told whom to elect and no order is changed. A plan is applied with the
+    backend that its evidence was read with, because its guards are.
   - Never touches a partition that has a live leader. A clean leader that comes back meanwhile is elected by Kafka instead, and reported as V(clean_leader).
 options:
   plan:
@@ -88,6 +90,7 @@ options:
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions.workdir
+  - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.kafka
 attributes:
@@ -141,6 +144,11 @@ results:
       designated_leader: 2
       evidence: prefix
       reason: null
+backend:
+  description: The backend that was used, V(compat) or V(native).
+  returned: always
+  type: str
+  sample: compat
 results_path:
   description: File with all results, empty in check mode.
   returned: always
@@ -163,16 +171,20 @@ unreachable_brokers:
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import blast_radius, interruption, planfile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, blast_radius, interruption, planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
 
 
-def designated_election(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
+def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
+    if params["plan"]:
+        check_inside(module.workdir, Path(params["plan"]))
+    plan = planfile.load(params["plan"]) if params["plan"] else {}
+    choose_backend(module, cluster, plan.get("backend"))
     recovery = Recovery(
         cluster,
         name=params["cluster"],
@@ -181,9 +193,8 @@ def designated_election(module: KafkaModule, cluster: Cluster) -> dict[str, Any]
         duration=params["duration"],
         attempts=params["election_attempts"],
     )
-    if params["plan"]:
-        check_inside(module.workdir, Path(params["plan"]))
-        recovery.take_plan(planfile.load(params["plan"]), params["plan"])
+    if plan:
+        recovery.take_plan(plan, params["plan"])
     else:
         recovery.take_designations(params["partitions"], "option partitions")
     if params["allow_data_loss"]:
@@ -203,6 +214,20 @@ def designated_election(module: KafkaModule, cluster: Cluster) -> dict[str, Any]
     return {**result, "results_path": path}
 
 
+def choose_backend(module: KafkaModule, cluster: NativeCluster, made_with: str | None) -> None:
+    """Speak to the cluster as the options want it, and as the plan's guards need it (`made_with`, None without a plan of ours)."""
+    params = module.params
+    wanted = params["backend"] if made_with is None else backends.for_plan(params["backend"], made_with, params["plan"])
+    try:
+        warning = cluster.speak(wanted, params["get_replica_log_info_api_key"])
+    except backends.BackendError as error:
+        if wanted == params["backend"]:
+            raise
+        raise backends.BackendError(f"{params['plan']} was made with backend {made_with}: {error}; then make the plan anew") from error
+    if warning:
+        module.ansible.warn(warning)
+
+
 def main() -> None:
     """Run the module."""
     designation = {
@@ -219,12 +244,13 @@ def main() -> None:
             "duration": {"type": "float", "default": 30.0},
             "election_attempts": {"type": "int", "default": 3},
             **blast_radius.argument_spec(),
+            **backends.BACKEND_ARGUMENTS,
             "preview": {"type": "int", "default": 20},
         },
         mutually_exclusive=[("plan", "partitions")],
         required_one_of=[("plan", "partitions")],
     )
-    module.run(designated_election)
+    module.run(designated_election, opening=NativeCluster)
 
 
 if __name__ == "__main__":

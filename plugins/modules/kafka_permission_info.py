@@ -24,6 +24,7 @@ options:
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions
+  - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.kafka
 attributes:
@@ -75,20 +76,24 @@ unknown:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, backends
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
 
 
-def permission_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
+def permission_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
     wanted = requested(params["partitions"], params["partitions_file"])
     stages = [acls.GATHER]
     if params["controller_bootstrap_servers"]:
         stages.append(acls.ISR_HISTORY)
-    if params["elect"]:
+    cluster.speak(params["backend"], params["get_replica_log_info_api_key"])
+    if cluster.backend == backends.NATIVE:
+        # KIP-1275 asks for this one also to elect. Nothing is reordered then, so nothing is altered.
+        stages.append(acls.NATIVE)
+    elif params["elect"]:
         stages.append(acls.ELECT)
     held = cluster.permissions(None if wanted is None else {topic for topic, _ in wanted})
     return {
@@ -108,10 +113,10 @@ def _row(row: acls.Missing, params: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Run the module."""
     module = KafkaModule(
-        {**partition_arguments(), "elect": {"type": "bool", "default": False}},
+        {**partition_arguments(), "elect": {"type": "bool", "default": False}, **backends.BACKEND_ARGUMENTS},
         mutually_exclusive=[("partitions", "partitions_file")],
     )
-    module.run(permission_info)
+    module.run(permission_info, opening=NativeCluster)
 
 
 if __name__ == "__main__":

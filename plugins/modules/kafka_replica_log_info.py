@@ -19,6 +19,8 @@ description:
     log's beginning is gone) for who led, who was in the ISR, and what C(min.insync.replicas) was, change by change, back to the last moment at which
     all survivors were in the ISR. It stops after 256 MiB or O(duration) seconds, and then says that the history is not complete; nothing fails for that.
     It asks for CLUSTER_ACTION on the cluster where there is an authorizer.
+  - Reads C(min.insync.replicas) and C(unclean.leader.election.enable) of the topics where DESCRIBE_CONFIGS on them is granted (else a warning says so),
+    and the level of C(eligible.leader.replicas.version); the plan tells what they mean for its partitions.
   - Writes everything to a sealed landing file, C(<workdir>/landing/<run_id>/<cluster>.jsonl), which M(streamops.kafka_recovery.kafka_recovery_plan) reads.
   - Reads from the cluster only. The landing file is written in check mode too, because a dry run needs it.
 options:
@@ -39,6 +41,7 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions
   - streamops.kafka_recovery.partitions.workdir
+  - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.kafka
 attributes:
@@ -65,6 +68,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+backend:
+  description: The backend that was used, V(compat) or V(native).
+  returned: success
+  type: str
+  sample: compat
 path:
   description: The landing file.
   returned: success
@@ -100,6 +108,8 @@ preview:
       last_batch_last_offset: 120
       last_batch_crc: 3735928559
       last_batch_max_timestamp: 1795000000000
+      broker_epoch: null
+      probe_error: null
 table:
   description: The same as a text table, in the manner of KIP-1275's C(--show-replica-info).
   returned: success
@@ -119,15 +129,16 @@ from typing import Any
 
 from ansible.module_utils.basic import missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, evidence, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import (
     KafkaModule,
     partition_arguments,
     workdir_arguments,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order, only_known, requested
 
 if CLIENT_IMPORT_ERROR is None:
@@ -146,11 +157,14 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def replica_log_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
+def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
     path = work_file(module.workdir, "landing", params["cluster"], params["run_id"], suffix=".jsonl")
     wanted = requested(params["partitions"], params["partitions_file"])
+    warning = cluster.speak(params["backend"], params["get_replica_log_info_api_key"])
+    if warning:
+        module.ansible.warn(warning)
     known = cluster.partitions(wanted)
     if wanted is None:
         states = [known[key] for key in sorted(known, key=in_recovery_order) if known[key].leader < 0]
@@ -158,13 +172,17 @@ def replica_log_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
         states = only_known(wanted, known)
     found = evidence.gather(cluster, states, params["duration"])
     history = read_history(module, found)
+    found.configs = cluster.topic_configs({state.topic for state in found.offline})
+    if problem := found.configs.problem():
+        module.ansible.warn(problem)
     header = {
         "cluster": params["cluster"],
         "cluster_id": cluster.cluster_id,
         "run_id": params["run_id"],
         "collected_at": utc_now(),
-        "backend": "compat",
+        "backend": cluster.backend,
         "options": {"duration": params["duration"], "named": wanted is not None},
+        "eligible_leader_replicas_version": cluster.feature_level(ELR_FEATURE),
         "unreachable_brokers": sorted(cluster.unreachable),
     }
     snapshot.write(path, header, found.rows(named=set(wanted or ()), reassigning=cluster.reassigning()))
@@ -172,6 +190,7 @@ def replica_log_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     preview = [evidence.replica_row(key, broker, log) for (key, broker), log in found.replicas.items() if key in first]
     return {
         "changed": False,
+        "backend": cluster.backend,
         "path": str(path),
         "counts": counts(found),
         **history,
@@ -218,12 +237,13 @@ def main() -> None:
             **workdir_arguments(),
             "duration": {"type": "float", "default": 30.0},
             "preview": {"type": "int", "default": 10},
+            **backends.BACKEND_ARGUMENTS,
         },
         mutually_exclusive=[("partitions", "partitions_file")],
     )
     if PRETTYTABLE_IMPORT_ERROR is not None:
         module.ansible.fail_json(msg=missing_required_lib("prettytable"), exception=PRETTYTABLE_IMPORT_ERROR)
-    module.run(replica_log_info)
+    module.run(replica_log_info, opening=NativeCluster)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,20 @@ class Controller:
         for key in keys:
             state = self.states[key]
             assert state.leader < 0, "never called for a partition that has a leader"
-            first = next(broker for broker in state.replicas if broker in ALIVE)
-            self.states[key] = replace(state, leader=first, isr=(first,), leader_epoch=state.leader_epoch + 1)
+            self._lead(key, next(broker for broker in state.replicas if broker in ALIVE))
             errors[key] = None
         return errors
+
+    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]:
+        self._request()
+        self.written += 1
+        errors: dict[TopicPartition, str | None] = {}
+        for key, leader in leaders.items():
+            assert self.states[key].leader < 0, "never called for a partition that has a leader"
+            if leader in ALIVE:
+                self._lead(key, leader)
+            errors[key] = None if leader in ALIVE else "ELIGIBLE_LEADERS_NOT_AVAILABLE"
+        return errors
+
+    def _lead(self, key: TopicPartition, leader: int) -> None:
+        self.states[key] = replace(self.states[key], leader=leader, isr=(leader,), leader_epoch=self.states[key].leader_epoch + 1)

@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls impo
     GATHER,
     IMPLY_DESCRIBE,
     ISR_HISTORY,
+    NATIVE,
     NEEDS,
     Held,
     Missing,
@@ -96,6 +97,11 @@ def test_nothing_is_named_twice_that_another_one_implies(
     for operation, resource_type, name in rows:
         if operation == "DESCRIBE":
             assert not any((other, resource_type, name) in rows for other in IMPLY_DESCRIBE)
+
+
+def test_an_operation_that_two_stages_need_is_named_once_and_as_required() -> None:
+    rows = missing(held(cluster=frozenset({"DESCRIBE"})), [GATHER, ISR_HISTORY, NATIVE])
+    assert [(row.need.stage, row.need.operation) for row in rows] == [(NATIVE, "CLUSTER_ACTION")]
 
 
 @given(name=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), principal=st.text("aü'\" $`;\\", min_size=1))

@@ -31,23 +31,25 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery 
 FUZZ = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 LOSS = {"lower_bound": 0, "lower_bound_from": "high_watermark", "upper_bound": "unknown"}
-SURVIVORS = [{"broker_id": broker, "last_written_epoch": 0, "log_end_offset": end} for broker, end in ALIVE.items()]
+SURVIVORS = [{"broker_id": broker, "last_written_epoch": 0, "log_end_offset": end, "broker_epoch": None} for broker, end in ALIVE.items()]
+CONFIGS = {"min_insync_replicas": 2, "unclean_leader_election_enable": False}
 TRUNCATED = [{"broker_id": 3, "offset": 90, "records": 10}]
 
 
 def designated(partition: int, replicas: list[int]) -> dict[str, Any]:
     guards = {"topic_id": "id", "leader_epoch": 1, "replicas": replicas, "survivors": SURVIVORS}
     place = {"topic": "t", "partition": partition, "designatedLeader": 2, "replicas_best_first": [2, 3, 1], "evidence": "prefix"}
-    return {**place, "explanation": "words", "guards": guards, "loss": LOSS, "truncated": TRUNCATED}
+    standing = {"isr": [], "eligible_leader_replicas": [1], "last_known_elr": [1]}
+    return {**place, "explanation": "words", "guards": guards, "loss": LOSS, "truncated": TRUNCATED, **standing, **CONFIGS}
 
 
 PLAN = {
-    "version": 1, "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
-    "strategy": "balanced", "ranking": "last_written_epoch",
+    "version": 2, "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
+    "backend": "compat", "strategy": "balanced", "ranking": "last_written_epoch",
     "brokers": [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}],
     "partitions": [designated(0, [1, 3, 2]), designated(1, [1, 2, 3])],
     "held": [{"topic": "t", "partition": 7, "reason": "forked", "evidence": "forked", "candidate": 2, "explanation": "words", "loss": LOSS,
-              "truncated": TRUNCATED, "survivors": SURVIVORS}],
+              "truncated": TRUNCATED, "survivors": SURVIVORS, **CONFIGS}],
     "online": [{"topic": "t", "partition": 2, "leader": 3}],
 }  # fmt: skip
 BARE = {"partitions": [{"topic": "t", "partition": 0, "designatedLeader": 2}, {"topic": "t", "partition": 1, "designatedLeader": 2}]}
@@ -57,6 +59,7 @@ class Watching(Controller):
     """Lets nothing be told but what belongs to an election of its own offline partitions."""
 
     cluster_id = "abc"
+    backend = "compat"
 
     def unreachable_rows(self) -> list[dict[str, Any]]:
         return []

@@ -46,6 +46,15 @@ def test_nothing_moved_nothing_refused() -> None:
     assert refusal(ENTRY, LIVE) is None
 
 
+def test_a_broker_that_has_rebooted_has_to_be_looked_at_again_although_its_log_is_as_long_as_it_was() -> None:
+    entry = replace(ENTRY, broker_epochs={2: 31, 3: 40})
+    logs = {(KEY, 2): replace(log(1, 121), broker_epoch=31), (KEY, 3): replace(log(0, 100), broker_epoch=40)}
+    assert refusal(entry, replace(LIVE, logs=logs)) is None
+    rebooted = refusal(entry, replace(LIVE, logs={**logs, (KEY, 2): replace(log(1, 121), broker_epoch=55)}))
+    assert rebooted is not None and rebooted.outcome == "stale"
+    assert "broker 2 has registered anew: its broker epoch is 55, no longer 31" in (rebooted.reason or "")
+
+
 def test_another_order_of_the_same_replicas_is_somebody_else_at_work() -> None:
     result = refusal(ENTRY, with_state(replicas=(2, 3, 1)))
     assert result is not None and result.outcome == "stale"
@@ -73,6 +82,7 @@ def test_an_order_that_was_gathered_while_an_own_killed_run_had_it_changed_is_no
         (replace(LIVE, logs={**LIVE.logs, (KEY, 2): log(1, 120)}), "stale", "ends at offset 120"),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 3): log(1, 100)}), "stale", "broker 3 .* in epoch 1"),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 3): ReplicaLog("NO_ANSWER")}), "stale", "broker 3 does not answer"),
+        (replace(LIVE, logs={**LIVE.logs, (KEY, 3): replace(log(0, 100), broker_epoch=7)}), "stale", "its broker epoch is 7, no longer None"),
         (replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}), "held", "wait_for_clean_leader: broker 1"),
     ],
 )

@@ -132,6 +132,7 @@ def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str], ro
         "cluster_id": header["cluster_id"],
         "run_id": header["run_id"],
         "created_at": utc_now(),
+        "backend": header["backend"],
         **options,
     }
     counts: Counts = Counter()

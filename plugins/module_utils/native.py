@@ -1,0 +1,141 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""NativeCluster: a cluster that speaks KIP-1275's messages where its brokers offer them, behind the same functions as today's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, chunks
+
+if CLIENT_IMPORT_ERROR is None:
+    from kafka import errors
+
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
+
+    with suppress(ImportError):
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+
+LIMIT_REACHED = "REQUEST_LIMIT_REACHED"
+
+
+class NativeCluster(Cluster):
+    """One Kafka cluster. `backend`: compat until `speak` has found that the brokers offer more.
+
+    Brokers that answer with something else than the KIP's messages raise ClusterError: what they hold is then not known at all.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.backend = backends.COMPAT
+        self._api_key = backends.DEFAULT_API_KEY
+        self._topic_ids: dict[str, str] = {}
+
+    def speak(self, wanted: str, api_key: int) -> str | None:
+        """Choose the backend (see `backends.choose`) by asking every unfenced broker which messages it offers. Returns a warning, or None."""
+        self._api_key = api_key
+        offered = {} if wanted == backends.COMPAT else self._offered()
+        choice = backends.choose(wanted, offered, api_key)
+        self.backend = choice.backend
+        return choice.warning
+
+    def _offered(self) -> dict[int, backends.Versions]:
+        answers = self._ask_each({node: [protocol.api_versions()] for node in sorted(self.unfenced())})
+        return {node: protocol.read_versions(rows[0]) for node, rows in answers.items() if rows}
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        """As Cluster has it. GetReplicaLogInfo names topics by the ids that were seen here last."""
+        states = super().partitions(keys)
+        self._topic_ids |= {state.topic: state.topic_id for state in states.values()}
+        return states
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, protocol.LogEnd]]:
+        """As Cluster has it, with the broker's epoch (KIP-966) where the backend is native.
+
+        Pages (HasMoreData) and what brokers leave over (REQUEST_LIMIT_REACHED) are asked again until nothing more comes.
+        """
+        if self.backend != backends.NATIVE:
+            return super().log_ends(work)
+        found: dict[int, dict[TopicPartition, protocol.LogEnd]] = {node: {} for node in work}
+        left = {node: list(keys) for node, keys in work.items()}
+        while left := {node: keys for node, keys in left.items() if keys}:
+            asked = {node: list(chunks(keys, REQUEST_LIMIT)) for node, keys in left.items()}
+            answers = self._ask_each({node: [self._request(chunk) for chunk in parts] for node, parts in asked.items()})
+            self._fail_where_garbled(answers)
+            left = {node: self._read(node, asked[node], pages, found[node]) for node, pages in answers.items()}
+        return found
+
+    def _request(self, keys: Iterable[TopicPartition]) -> Any:
+        wanted: dict[str, list[int]] = {}
+        for topic, partition in keys:
+            wanted.setdefault(self._topic_ids[topic], []).append(partition)
+        return messages.get_replica_log_info(wanted, self._api_key)
+
+    def _read(
+        self, node: int, parts: Sequence[Sequence[TopicPartition]], answers: Sequence[Any], found: dict[TopicPartition, protocol.LogEnd]
+    ) -> list[TopicPartition]:
+        """Take one broker's pages in. Returns what it left over and would answer if it were asked again."""
+        left: list[TopicPartition] = []
+        served = 0
+        for keys, answer in zip(parts, answers, strict=False):  # a broker that fell silent has answered fewer
+            page = self._page(node, answer)
+            asked = {(self._topic_ids[topic], partition): (topic, partition) for topic, partition in keys}
+            if page.rows.keys() - asked.keys():
+                raise self._garbled(node, f"tells of {len(page.rows.keys() - asked.keys())} partitions that it was not asked about")
+            missing = [key for row, key in asked.items() if row not in page.rows]
+            if missing and not page.has_more_data:
+                name = f"{missing[0][0]}-{missing[0][1]}"
+                raise self._garbled(
+                    node, f"lacks {len(missing)} of {len(asked)} partitions ({name} first) and says that there is no more data"
+                )
+            limited = [asked[row] for row, info in page.rows.items() if info.error == LIMIT_REACHED]
+            left += missing + limited
+            served += len(page.rows) - len(limited)
+            found |= {asked[row]: protocol.LogEnd(*info, broker_epoch=page.broker_epoch) for row, info in page.rows.items()}
+        if left and not served:
+            # It may answer later. Asked without a pause it would only be kept from its work.
+            found |= {key: protocol.LogEnd(LIMIT_REACHED, -1, -1) for key in left}
+            return []
+        return left
+
+    def _page(self, node: int, answer: Any) -> messages.LogInfoPage:
+        try:
+            return messages.read_replica_log_info(answer)
+        except messages.MessageError as error:
+            raise self._garbled(node, str(error)) from error
+
+    def _fail_where_garbled(self, answers: Iterable[int]) -> None:
+        for node in answers:
+            error = self.failures.get(node)
+            if isinstance(error, errors.KafkaProtocolError):
+                raise self._garbled(node, f"cannot be read: {error}")
+
+    def _garbled(self, node: int, how: str) -> ClusterError:
+        return ClusterError(
+            f"broker {node} answers API key {self._api_key} with something else than KIP-1275's GetReplicaLogInfo v0: its answer {how}; "
+            "name the right key in get_replica_log_info_api_key, or set backend to compat"
+        )
+
+    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]:
+        """Elect exactly these leaders (ElectLeaders v3). Returns Kafka's error name (None: elected) by partition.
+
+        What the controller leaves over (REQUEST_LIMIT_REACHED) is sent again, as long as it takes some.
+        """
+        found: dict[TopicPartition, str | None] = {}
+        left = dict(leaders)
+        while left:
+            answer = self._ask(
+                lambda left=left: messages.elect_designated(left, self._timeout_ms), hedge_after=self._connection.request_timeout
+            )
+            refused = protocol.error_name(answer.error_code)
+            found |= dict.fromkeys(left, refused) if refused else protocol.read_election(answer)
+            limited = {key: leader for key, leader in left.items() if found.get(key) == LIMIT_REACHED}
+            left = limited if len(limited) < len(left) else {}
+        return found

@@ -1,0 +1,82 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Backends: native only where every broker that answers offers both of KIP-1275's messages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import (
+    AUTO,
+    COMPAT,
+    DEFAULT_API_KEY,
+    ELECT_LEADERS,
+    NATIVE,
+    BackendError,
+    choose,
+    for_plan,
+)
+
+BOTH = {DEFAULT_API_KEY: (0, 0), ELECT_LEADERS: (0, 3)}
+NEITHER = {ELECT_LEADERS: (0, 2)}
+VERSIONS = st.fixed_dictionaries(
+    {ELECT_LEADERS: st.tuples(st.just(0), st.integers(0, 5))},
+    optional={DEFAULT_API_KEY: st.tuples(st.integers(0, 1), st.integers(1, 2))},
+)
+
+
+@given(st.dictionaries(st.integers(1, 9), VERSIONS, max_size=4))
+def test_native_is_chosen_exactly_where_all_offer_both(offered: dict[int, dict[int, tuple[int, int]]]) -> None:
+    all_offer = bool(offered) and all(
+        versions.get(DEFAULT_API_KEY, (1, 1))[0] == 0 and versions[ELECT_LEADERS][1] >= 3 for versions in offered.values()
+    )
+    assert choose(AUTO, offered, DEFAULT_API_KEY).backend == (NATIVE if all_offer else COMPAT)
+    assert choose(COMPAT, offered, DEFAULT_API_KEY) == (COMPAT, None)
+    if all_offer:
+        assert choose(NATIVE, offered, DEFAULT_API_KEY) == (NATIVE, None)
+    else:
+        with pytest.raises(BackendError, match="backend native cannot be used"):
+            choose(NATIVE, offered, DEFAULT_API_KEY)
+
+
+def test_todays_kafka_is_no_reason_for_a_warning() -> None:
+    assert choose(AUTO, {1: NEITHER, 2: NEITHER}, DEFAULT_API_KEY) == (COMPAT, None)
+
+
+def test_a_mixed_cluster_says_who_lacks_what() -> None:
+    choice = choose(AUTO, {1: NEITHER, 2: BOTH, 3: NEITHER}, DEFAULT_API_KEY)
+    assert choice == (
+        COMPAT,
+        "falling back to backend compat: not every broker offers KIP-1275's messages: "
+        "brokers 1, 3 have no GetReplicaLogInfo v0 (API key 93) and no ElectLeaders v3",
+    )
+
+
+def test_another_key_is_another_message() -> None:
+    choice = choose(AUTO, {1: BOTH}, 94)
+    assert choice.backend == COMPAT
+    assert "no GetReplicaLogInfo v0 (API key 94)" in (choice.warning or "")
+    assert choose(AUTO, {1: {94: (0, 0), ELECT_LEADERS: (0, 3)}}, 94).backend == NATIVE
+
+
+def test_the_remedy_is_named() -> None:
+    with pytest.raises(BackendError, match=r"Set backend to auto or compat; .* get_replica_log_info_api_key"):
+        choose(NATIVE, {1: NEITHER}, DEFAULT_API_KEY)
+    with pytest.raises(BackendError, match="no broker told which messages it offers"):
+        choose(NATIVE, {}, DEFAULT_API_KEY)
+
+
+@pytest.mark.parametrize("made_with", [COMPAT, NATIVE])
+def test_a_plan_is_applied_with_the_backend_of_its_guards(made_with: str) -> None:
+    assert for_plan(AUTO, made_with, "east.json") == for_plan(made_with, made_with, "east.json") == made_with
+    other = COMPAT if made_with == NATIVE else NATIVE
+    with pytest.raises(BackendError, match=f"east.json was made with backend {made_with} .* set backend to auto or {made_with}"):
+        for_plan(other, made_with, "east.json")
+
+
+def test_a_backend_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(BackendError, match=r"east\.json was made with backend telepathy"):
+        for_plan(AUTO, "telepathy", "east.json")

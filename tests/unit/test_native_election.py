@@ -1,0 +1,78 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Native elections: ended at every single request, then run again; answers that do not tell of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from controller import Controller, Killed
+from test_election import ENTRIES
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+
+REQUESTS = 9  # that an undisturbed run sends
+
+
+def recover(controller: Controller, path: Path) -> dict[TopicPartition, Result]:
+    with Journal(path, "abc") as journal:
+        election.repair(controller, journal)
+        results = election.run(controller, journal, ENTRIES, 0.0, 1, election.elect_by_designation)
+        assert not journal.left_behind(), "nothing to put back"
+    return {(result.topic, result.partition): result for result in results}
+
+
+def outcomes(results: Mapping[TopicPartition, Result]) -> list[str]:
+    return [results["t", partition].outcome for partition in range(3)]
+
+
+def test_exactly_the_designated_replicas_lead_and_no_order_is_touched(tmp_path: Path) -> None:
+    controller = Controller()
+    assert outcomes(recover(controller, tmp_path / "j")) == ["elected", "elected", "already_online"]
+    assert {key: (state.leader, state.replicas) for key, state in controller.states.items()} == {
+        ("t", 0): (2, (1, 3, 2)),
+        ("t", 1): (2, (1, 2, 3)),
+        ("t", 2): (3, (3, 1, 2)),
+    }
+    assert (controller.requests, controller.written) == (REQUESTS, 1)
+
+
+@pytest.mark.parametrize("end_at", range(1, REQUESTS + 1))
+def test_killed_at_any_request_and_run_again_ends_as_if_undisturbed(tmp_path: Path, end_at: int) -> None:
+    undisturbed = Controller()
+    recover(undisturbed, tmp_path / "undisturbed")
+    controller = Controller(end_at)
+    with pytest.raises(Killed):
+        recover(controller, tmp_path / "j")
+    controller.end_at = None
+    recover(controller, tmp_path / "j")
+    assert controller.states == undisturbed.states
+    written = controller.written
+    assert set(outcomes(recover(controller, tmp_path / "j"))) == {"already_online"}
+    assert controller.written == written
+
+
+def test_an_error_of_the_controller_is_told_with_kafkas_name(tmp_path: Path) -> None:
+    class Refusing(Controller):
+        def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]:
+            return dict.fromkeys(leaders, "ELIGIBLE_LEADERS_NOT_AVAILABLE")
+
+    results = recover(Refusing(), tmp_path / "j")
+    assert outcomes(results) == ["failed", "failed", "already_online"]
+    assert results["t", 0].reason == "the controller elected nobody: ELIGIBLE_LEADERS_NOT_AVAILABLE"
+
+
+def test_an_answer_that_does_not_tell_of_a_partition_elected_nobody_there(tmp_path: Path) -> None:
+    class Forgetful(Controller):
+        def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]:
+            return super().elect_designated({key: leader for key, leader in leaders.items() if key != ("t", 0)})
+
+    results = recover(Forgetful(), tmp_path / "j")
+    assert outcomes(results) == ["failed", "elected", "already_online"]
+    assert results["t", 0].reason == "the controller elected nobody: the controller's answer does not tell of it"
