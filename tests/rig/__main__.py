@@ -9,7 +9,7 @@ import yaml
 from rich.console import Console
 from rich.table import Column, Table
 
-from rig import background, jars
+from rig import background, jars, patches
 from rig.errors import RigError
 from rig.scenarios import SCENARIOS
 
@@ -21,12 +21,12 @@ def say(line: str) -> None:
 
 
 def show_jars(options: argparse.Namespace) -> None:
-    print(jars.libs(options.version, options.tool, say))
+    print(jars.libs(patches.exact(options.version), options.tool, say))
 
 
 def up(options: argparse.Namespace) -> None:
     settings: dict[str, Any] = {"brokers": options.brokers, "controllers": options.controllers, "heap": options.heap}
-    settings |= {"version": options.version, "session_timeout": options.session_timeout}
+    settings |= {"version": patches.exact(options.version), "session_timeout": options.session_timeout}
     inventory_file = str(options.inventory.resolve()) if options.inventory else None
     wanted = {"clusters": options.clusters, "owner_pid": options.owner_pid, "inventory_file": inventory_file, "settings": settings}
     state = background.start(options.name, wanted, say)
@@ -82,7 +82,9 @@ def parser() -> argparse.ArgumentParser:
     some = argparse.ArgumentParser(add_help=False)
     some.add_argument("--cluster", action="append", help="only this cluster of the fleet; may be given several times")
     of_version = argparse.ArgumentParser(add_help=False)
-    of_version.add_argument("--version", default=jars.default_version(), help="Kafka version (default: %(default)s)")
+    of_version.add_argument(
+        "--version", default=jars.default_version(), help="Kafka version, or a release like 4.2 for its newest patch (default: %(default)s)"
+    )
 
     command = commands.add_parser("up", parents=[named, of_version], help="start a fleet; it stays until `down`")
     command.add_argument("--clusters", type=positive, default=1)

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -54,6 +54,7 @@ def libs(version: str | None = None, with_tool: str | None = None, say: Callable
     Processes that ask at the same time wait for one download. Raises RigError when the download fails.
     """
     version = version or default_version()
+    tool = chosen_tool(with_tool)
     home = cache_root() / f"kafka-{version}"
     target = home / "libs"
     if target.is_dir():
@@ -63,7 +64,6 @@ def libs(version: str | None = None, with_tool: str | None = None, say: Callable
         fcntl.flock(lock, fcntl.LOCK_EX)
         if target.is_dir():
             return target
-        tool = with_tool or ("maven" if shutil.which("mvn") else "ivy")
         say(f"downloading Kafka {version} from Maven Central with {tool} (about 80 MB, once)")
         with tempfile.TemporaryDirectory(prefix="download-", dir=home) as scratch:
             download = Path(scratch)
@@ -72,6 +72,11 @@ def libs(version: str | None = None, with_tool: str | None = None, say: Callable
             _keep_one_binding(download / "libs")
             (download / "libs").rename(target)
     return target
+
+
+def chosen_tool(named: str | None = None) -> str:
+    """The tool that was named, else "maven" where `mvn` is installed, else "ivy"."""
+    return named or ("maven" if shutil.which("mvn") else "ivy")
 
 
 def _coordinates(version: str) -> list[tuple[str, str, str]]:
@@ -87,23 +92,32 @@ def _with_maven(version: str, download: Path) -> None:
         f"    <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{number}</version></dependency>"
         for group, artifact, number in _coordinates(version)
     ]
-    (download / "pom.xml").write_text(POM.format(dependencies="\n".join(rows)))
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={download / 'libs'}"]
-    _run(["mvn", "--batch-mode", "--quiet", *goal], download, version)
+    run_maven(download, rows, goal, version)
 
 
 def _with_ivy(version: str, download: Path) -> None:
+    rows = [f'    <dependency org="{group}" name="{artifact}" rev="{number}"/>' for group, artifact, number in _coordinates(version)]
+    run_ivy(download, rows, ["-retrieve", f"{download}/libs/[artifact]-[revision](-[classifier]).[ext]"], version)
+
+
+def run_maven(where: Path, dependencies: Iterable[str], goal: Sequence[str], version: str) -> None:
+    """Run a goal on a project in the directory `where` that has these dependencies (lines of XML)."""
+    (where / "pom.xml").write_text(POM.format(dependencies="\n".join(dependencies)))
+    _run(["mvn", "--batch-mode", "--quiet", *goal], where, version)
+
+
+def run_ivy(where: Path, dependencies: Iterable[str], options: Sequence[str], version: str) -> None:
+    """Run the Ivy jar inside PySpark, which needs no installation of its own, on a module with these dependencies (lines of XML)."""
     spec = find_spec("pyspark")
     found = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar")) if spec and spec.origin else []
     if not found:
         raise RigError(
             "neither mvn nor PySpark's Ivy jar is there to download Kafka with: install Maven, or pip install -r requirements-dev.txt"
         )
-    rows = [f'    <dependency org="{group}" name="{artifact}" rev="{number}"/>' for group, artifact, number in _coordinates(version)]
-    (download / "ivy.xml").write_text(IVY.format(dependencies="\n".join(rows)))
-    pattern = f"{download}/libs/[artifact]-[revision](-[classifier]).[ext]"
-    options = ["-ivy", "ivy.xml", "-cache", str(cache_root() / "ivy"), "-types", "jar", "bundle", "-retrieve", pattern]
-    _run([find_java(), "-jar", str(found[-1]), *options], download, version)
+    (where / "ivy.xml").write_text(IVY.format(dependencies="\n".join(dependencies)))
+    common = ["-ivy", "ivy.xml", "-cache", str(cache_root() / "ivy"), "-types", "jar", "bundle"]
+    _run([find_java(), "-jar", str(found[-1]), *common, *options], where, version)
 
 
 def _run(argv: list[str], where: Path, version: str) -> None:
