@@ -1,0 +1,33 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options that are numbers: too small, or none at all, and the option is named."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options import OptionError, check_numbers
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("duration", value) for value in (0.0, -1.0, math.nan, math.inf)),
+        *(("election_attempts", value) for value in (0, -3)),
+        *(("window", value) for value in (-0.1, math.nan, math.inf)),
+        ("preview", -1),
+        ("limit", -1),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused_with_its_option(option: str, value: float) -> None:
+    with pytest.raises(OptionError, match=f"^{option} is {value}: it has to be "):
+        check_numbers({"duration": 30.0, "election_attempts": 3, option: value})
+
+
+@pytest.mark.parametrize("params", [{}, {"duration": 0.1, "election_attempts": 1}, {"window": 0.0, "preview": 0, "limit": None}])
+def test_any_other_is_let_through(params: dict[str, Any]) -> None:
+    check_numbers(params)
