@@ -60,6 +60,12 @@ options:
     type: str
     choices: [last_written_epoch, kip1275]
     default: last_written_epoch
+  manual_output_dir:
+    description:
+      - Also write C(<manual_output_dir>/<cluster>.json), with C(topic), C(partition) and C(designatedLeader) of what is to be elected and nothing else, to
+        be read and changed by hand (KIP-1275's manual recovery output file). A cluster in which nothing is to be elected gets none.
+      - Nothing is written over. Another file that stands there already fails the task.
+    type: path
   spark_master:
     description: Master URL, such as V(spark://host:7077). By default Spark runs embedded, on all cores of this host.
     type: str
@@ -94,6 +100,12 @@ EXAMPLES = r"""
     run_id: "{{ kafka_recovery_run_id }}"
   register: plan
 
+- name: Plan all clusters, and write what is to be elected for somebody to change
+  streamops.kafka_recovery.kafka_recovery_plan:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    manual_output_dir: "{{ kafka_recovery_workdir }}/for_review"
+
 - name: Plan what an emergency would allow, on a running Spark Connect server
   streamops.kafka_recovery.kafka_recovery_plan:
     workdir: "{{ kafka_recovery_workdir }}"
@@ -115,6 +127,12 @@ plans:
       elect: 118
       held: 2
       online: 0
+manual_outputs:
+  description: The files that were written for O(manual_output_dir).
+  returned: when O(manual_output_dir) is given
+  type: list
+  elements: str
+  sample: [/var/lib/kafka-recovery/for_review/east.json]
 quarantine:
   description: Landing files that were not used, with the reason.
   returned: always
@@ -142,7 +160,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, manual_output
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 PYSPARK_IMPORT_ERROR = None
@@ -169,6 +187,10 @@ def recovery_plan(module: AnsibleModule) -> None:
     interruption.only_note()
     for row in result["quarantine"]:
         module.warn(f"not planned: {row['path']}: {row['reason']}")
+    if params["manual_output_dir"]:
+        folder = Path(params["manual_output_dir"]).expanduser().absolute()
+        outputs = [manual_output.write(Path(plan["path"]), folder) for plan in result["plans"]]
+        result["manual_outputs"] = [str(path) for path in outputs if path]
     module.exit_json(changed=False, **result)
 
 
@@ -181,6 +203,7 @@ def main() -> None:
             "clusters": {"type": "list", "elements": "str"},
             "strategy": {"type": "str", "choices": ["none", "balanced", "aggressive"], "default": "balanced"},
             "ranking": {"type": "str", "choices": ["last_written_epoch", "kip1275"], "default": "last_written_epoch"},
+            "manual_output_dir": {"type": "path"},
             "spark_master": {"type": "str"},
             "spark_remote": {"type": "str"},
             "spark_conf": {"type": "dict", "default": {}},

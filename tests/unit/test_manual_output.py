@@ -1,0 +1,64 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""KIP-1275's manual recovery output: what the plan designates, in a new file that is never written over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import manual_output, planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
+
+NAMED = [{"topic": "foo", "partition": 1, "designatedLeader": 0}, {"topic": "foobar", "partition": 2, "designatedLeader": 1}]
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    """A plan as far as this file is about it. A bare one has the same partitions, with fewer fields."""
+    return written(tmp_path, [{**row, "more": "of it"} for row in NAMED])
+
+
+def written(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "east.json"
+    path.write_text(json.dumps({"partitions": rows}))
+    return path
+
+
+def test_it_holds_topic_partition_and_designated_leader_alone_and_is_a_plan_itself(plan: Path, tmp_path: Path) -> None:
+    path = manual_output.write(plan, tmp_path / "for" / "review")
+    assert path == tmp_path / "for" / "review" / "east.json"
+    assert json.loads(path.read_text()) == {"partitions": NAMED}
+    assert len(path.read_text().splitlines()) == 2 + len(NAMED), "a line for each, to be read and changed"
+    assert planfile.load(path) == {"partitions": NAMED}
+
+
+def test_a_file_that_is_there_is_never_written_over(plan: Path, tmp_path: Path) -> None:
+    path = manual_output.write(plan, tmp_path / "out")
+    assert path is not None and manual_output.write(plan, tmp_path / "out") == path, "the same once more"
+    path.write_text("edited")
+    with pytest.raises(FileError, match=r"out/east\.json is there already and says something else"):
+        manual_output.write(plan, tmp_path / "out")
+    written(tmp_path, [])
+    with pytest.raises(FileError, match="is there already"):
+        manual_output.write(plan, tmp_path / "out")
+    assert path.read_text() == "edited"
+
+
+def test_where_nobody_is_designated_there_is_no_file(tmp_path: Path) -> None:
+    assert manual_output.write(written(tmp_path, []), tmp_path / "out") is None
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_a_place_that_cannot_be_used_is_named(plan: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("no directory")
+    with pytest.raises(FileError, match=r"manual_output_dir: .*out/east\.json cannot be used"):
+        manual_output.write(plan, tmp_path / "out")
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "east.json").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileError, match=r"manual_output_dir: .*links/east\.json cannot be used"):
+        manual_output.write(plan, tmp_path / "links")
