@@ -76,6 +76,11 @@ class Played:
     stderr: str
 
     @property
+    def said(self) -> str:
+        """All that it printed. What failed is on stderr, as the checkout's ansible.cfg wants it."""
+        return self.stdout + self.stderr
+
+    @property
     def recap(self) -> dict[str, dict[str, int]]:
         lines = re.findall(r"(?m)^(\S+)\s+: (ok=.*)$", self.stdout)
         return {host: {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", counters)} for host, counters in lines}

@@ -46,12 +46,12 @@ def test_preflight_stops_before_anything_is_read(east: Operator) -> None:
     """Its partitions have been recovered by no test: they are looked at only."""
     named = [{"topic": "no_survivor.balanced", "partition": partition} for partition in range(4)]
     played = east.play("recover", "1", partitions=named, allow_data_loss=True, max_partitions=3)
-    assert played.returncode != 0 and "4 partitions of east have no live leader" in played.stdout, played
-    assert "kafka_recovery_max_partitions=4" in played.stdout, played
+    assert played.returncode != 0 and "4 partitions of east have no live leader" in played.said, played
+    assert "kafka_recovery_max_partitions=4" in played.said, played
     played = east.play("recover", "1", "--check", partitions=named, allow_data_loss=True, max_offline_brokers=1)
-    assert played.returncode != 0 and "2 brokers of east are offline (1, 4)" in played.stdout, played
+    assert played.returncode != 0 and "2 brokers of east are offline (1, 4)" in played.said, played
     played = east.play("plan", "1", partitions=named, max_partitions=3, max_offline_brokers=1, lost_brokers=[DEAD, HELD])
-    assert played.returncode != 0 and f"broker {HELD} is named in lost_brokers, but it fetched the metadata log" in played.stdout, played
+    assert played.returncode != 0 and f"broker {HELD} is named in lost_brokers, but it fetched the metadata log" in played.said, played
     assert not (east.workdir / "landing").exists()
 
 

@@ -26,7 +26,7 @@ def test_the_other_cluster_is_recovered_and_the_exit_code_tells(west: Operator) 
         "south": 1,
         "west": 0,
     }
-    assert address in played.stdout
+    assert address in played.said
     assert outcomes(west.read("results", "1")["partitions"]) == {"survived": {"elected"}}
     assert {state.leader for state in west.cluster.describe("survived")} == {2}
     assert damage.kept(["survived"])["survived"].lost == 4 * 10

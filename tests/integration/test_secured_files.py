@@ -111,7 +111,7 @@ def test_the_playbook_refuses_before_the_first_broker_is_asked(operator: Operato
     operator.workdir.chmod(0o707)
     played = operator.play("plan", "2", inventory_file=dead(operator))
     assert played.returncode != 0
-    assert f"chmod go-w {operator.workdir}" in played.stdout.replace("\n", " ")
+    assert f"chmod go-w {operator.workdir}" in played.said.replace("\n", " ")
 
 
 def dead(operator: Operator) -> Path:

@@ -153,7 +153,7 @@ def test_before_anything_happens_the_playbook_names_what_is_missing(fortress: Fo
     log = RequestLog(fortress.cluster)
     played = operator.play("recover", "1", allow_data_loss=True)
     assert played.returncode != 0, played
-    assert "--add --allow-principal User:recovery --operation Alter --cluster" in played.stdout
+    assert "--add --allow-principal User:recovery --operation Alter --cluster" in played.said
     assert not (operator.workdir / "landing").exists()
     assert log.written() == {}
 
@@ -162,8 +162,8 @@ def test_a_plan_of_named_partitions_takes_their_topic_alone_and_what_would_help_
     fortress.grant([DESCRIBE, Acl("READ", "TOPIC", "invoices")])
     hidden = operator.play("plan", "1")
     assert hidden.returncode != 0, hidden
-    assert "--operation Describe --topic '*'" in hidden.stdout
-    assert "name the partitions to recover" in hidden.stdout
+    assert "--operation Describe --topic '*'" in hidden.said
+    assert "name the partitions to recover" in hidden.said
     played = operator.play("plan", "2", partitions=[{"topic": "invoices", "partition": 0}])
     assert played.returncode == 0, played
     assert "Helpful, not needed: kafka-acls.sh" in played.stdout
