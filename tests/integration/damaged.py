@@ -10,7 +10,8 @@ from typing import Any
 from rig import Damage, KafkaCluster, NewTopic
 
 # Every process here shares a machine with others that work hard: sessions are long, so that no broker is fenced for being slow.
-PROPERTIES = {"offsets.topic.num.partitions": 1, "num.recovery.threads.per.data.dir": 2}
+# And leaders stay where they are until somebody moves them.
+PROPERTIES = {"offsets.topic.num.partitions": 1, "num.recovery.threads.per.data.dir": 2, "auto.leader.rebalance.enable": "false"}
 SETTINGS: dict[str, Any] = {"brokers": 4, "session_timeout": 6.0, "heap": "400m", "request_log": True, "properties": PROPERTIES}
 
 STRATEGIES = ("none", "balanced", "aggressive", "kip1275")
@@ -29,8 +30,10 @@ PREPARED = (
     "two.lock", "two.machines", "two.lockstep", "two.crossed", "two.nested", "two.around",
     "interrupted.sigint", "interrupted.sigterm", "interrupted.between",
 )  # fmt: skip
-LAGGING = (*PREPARED, "anew", "bare", "reassigned", "reach")
-FORKED = ("proven",)
+LAGGING = (*PREPARED, "anew", "bare", "reassigned", "reach", "kip.elect", "kip.stock", "kip.attempts")
+FORKED = ("proven", "kip.held")
+# For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); and one that nobody can be elected for.
+ELECTIONS, NOBODY = "elections", "elections.nobody"
 # As lagging, in pairs: one for each step at which an election is killed.
 KILLED, KILLED_PARTITIONS = "killed.everywhere", 240
 
@@ -49,6 +52,8 @@ def inflict(cluster: KafkaCluster) -> Damage:
     damage.add("lagging", KILLED_PARTITIONS, KILLED)
     for topic in FORKED:
         damage.add("forked", 4, topic)
+    damage.add("lagging", 4, ELECTIONS, copies=2)
+    damage.add("no_survivor", 1, NOBODY)
     damage.add("many", THOUSANDS, "thousands", different=0.4)
     damage.inflict()
     return damage

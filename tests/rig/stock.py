@@ -1,10 +1,11 @@
-"""Kafka's own recovery tool, run as an operator would: `kafka-leader-election.sh --election-type unclean`."""
+"""Kafka's own tool, run as an operator would: `kafka-leader-election.sh`, for unclean elections and for preferred ones."""
 
 import json
+import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,18 +39,53 @@ class Run:
     stderr: str
     seconds: float
 
+    @property
+    def errors(self) -> dict[TopicPartition, str | None]:
+        """Kafka's error name (None: elected) by partition, as far as the tool tells. It names exceptions, and says ELECTION_NOT_NEEDED in words."""
+        said: dict[TopicPartition, str | None] = {}
+        for line in self.stdout.splitlines():
+            if found := re.match(r"Successfully completed leader election \(\w+\) for partitions (.+)", line):
+                said |= dict.fromkeys(map(_key, found[1].split(", ")))
+            elif found := re.match(r"Valid replica already elected for partitions (.+)", line):
+                said |= dict.fromkeys(map(_key, found[1].split(", ")), "ELECTION_NOT_NEEDED")
+            elif found := re.match(r"Error completing leader election \(\w+\) for partition: (\S+): [\w.]+\.(\w+)Exception\b", line):
+                said[_key(found[1])] = re.sub(r"(?<!^)(?=[A-Z])", "_", found[2]).upper()
+        return said
+
+
+def _key(name: str) -> TopicPartition:
+    topic, _, partition = name.rpartition("-")
+    return topic, int(partition)
+
 
 def elect_unclean(cluster: KafkaCluster, partitions: Iterable[TopicPartition], jvm_options: Sequence[str] = SCRIPT_OPTIONS) -> Run:
     """Let Kafka's LeaderElectionCommand elect leaders for these partitions. A failing tool is a result; one that never ends is a RigError."""
     rows = [{"topic": topic, "partition": partition} for topic, partition in sorted(partitions)]
     with tempfile.TemporaryDirectory() as scratch:
-        wanted, client = Path(scratch) / "partitions.json", Path(scratch) / "client.properties"
+        wanted = Path(scratch) / "partitions.json"
         wanted.write_text(json.dumps({"partitions": rows}))
-        client.write_text("".join(f"{key}={value}\n" for key, value in cluster.settings.security.java().items()))
-        arguments = ["--bootstrap-server", cluster.bootstrap_servers, "--admin.config", str(client)]
-        arguments += ["--election-type", "unclean", "--path-to-json-file", str(wanted)]
+        return elect_unclean_from_file(cluster, wanted, jvm_options)
+
+
+def elect_unclean_from_file(cluster: KafkaCluster, wanted: Path, jvm_options: Sequence[str] = SCRIPT_OPTIONS) -> Run:
+    """The same for the partitions that a file names: the tool's own parser reads it."""
+    return elect(cluster, "--election-type", "unclean", "--path-to-json-file", str(wanted), jvm_options=jvm_options)
+
+
+def elect(
+    cluster: KafkaCluster,
+    *arguments: str,
+    servers: Sequence[str] = (),
+    login: Mapping[str, str] | None = None,
+    jvm_options: Sequence[str] = SCRIPT_OPTIONS,
+) -> Run:
+    """The tool with any arguments that say what to elect. `servers`, `login` (Java client configuration): where not those of the rig itself."""
+    with tempfile.TemporaryDirectory() as scratch:
+        client = Path(scratch) / "client.properties"
+        client.write_text("".join(f"{key}={value}\n" for key, value in (login or cluster.settings.security.java()).items()))
+        connection = ["--bootstrap-server", ",".join(servers) or cluster.bootstrap_servers, "--admin.config", str(client)]
         options = [*jvm_options, *java.logging_options(Path(scratch) / "tool.log", "warn")]
-        argv = java.command(cluster.libs, "org.apache.kafka.tools.LeaderElectionCommand", *arguments, jvm_options=options)
+        argv = java.command(cluster.libs, "org.apache.kafka.tools.LeaderElectionCommand", *connection, *arguments, jvm_options=options)
         began = time.monotonic()
         try:
             done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=TOOL_SECONDS)

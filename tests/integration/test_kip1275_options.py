@@ -1,0 +1,224 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""KIP-1275's tool, option by option (docs/kip-1275.md): what no other test shows of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.requestlog import RequestLog
+from integration.support import Operator, Played, failure, outcomes, play, run_module
+
+from rig import Damage
+from rig.fleet import inventory, write_inventory
+from rig.stock import elect_unclean_from_file
+
+ELECT, STOCK, ATTEMPTS, HELD = "kip.elect", "kip.stock", "kip.attempts", "kip.held"
+AHEAD, BEHIND = 2, 3
+NOBODY = "127.0.0.1:1"
+# As the KIP prints it. Two of its keys are not quoted, so it is no JSON.
+AS_IN_THE_KIP = """{
+"partitions": [
+{
+topic: "foo",
+partitions: [0, 3, 5]
+},
+{
+topic: "bar",
+partitions: [0, 1, 4]
+}
+]
+}"""
+
+
+@pytest.fixture(scope="module")
+def operator(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Operator:
+    """Somebody who knows the KIP's tool, with one workdir for all of this file."""
+    return Operator(damage.cluster, tmp_path_factory.mktemp("kip"), spark_remote)
+
+
+@pytest.fixture(scope="module")
+def planned(operator: Operator) -> Played:
+    """`--show-replica-info --manual-recovery-output-file … --path-to-json-file …`: the playbook plan."""
+    wanted = operator.workdir / "wanted.json"
+    wanted.write_text(json.dumps({"partitions": [{"topic": topic, "partitions": [0, 1, 2, 3]} for topic in (ELECT, HELD)]}))
+    log = RequestLog(operator.cluster)
+    played = operator.play(
+        "plan", "1", partitions_file=str(wanted), manual_output_dir=str(operator.workdir / "manual"), preview=8, duration=20
+    )
+    assert played.returncode == 0, played
+    assert log.written() == {}, "a dry run"
+    return played
+
+
+def manual_file(operator: Operator) -> Path:
+    return operator.workdir / "manual" / "east.json"
+
+
+def test_show_replica_info_is_a_table_of_all_replicas(planned: Played) -> None:
+    cells = [[cell.strip(' "') for cell in line.split("|")[1:-1]] for line in planned.stdout.splitlines() if line.count("|") > 2]
+    rows = [dict(zip(cells[0], row, strict=True)) for row in cells[1:]]
+    assert {"log_start_offset", "high_watermark", "partition_leader_epoch", "last_written_epoch"} <= set(cells[0])
+    ends = {(row["topic"], int(row["partition"]), int(row["broker_id"])): int(row["log_end_offset"]) for row in rows}
+    logs = {ELECT: {AHEAD: 120, BEHIND: 100}, HELD: {AHEAD: 120, BEHIND: 180}}
+    assert ends == {(topic, partition, broker): end for topic in logs for partition in range(4) for broker, end in logs[topic].items()}
+
+
+def test_the_manual_output_has_what_is_designated_and_nothing_else_and_can_be_changed_and_applied(
+    planned: Played, operator: Operator
+) -> None:
+    file = manual_file(operator)
+    assert f"To be read and changed: {file}" in planned.stdout
+    rows = [{"topic": ELECT, "partition": partition, "designatedLeader": AHEAD} for partition in range(4)]
+    assert json.loads(file.read_text()) == {"partitions": rows}
+    assert {state.leader for state in operator.states(ELECT, HELD).values()} == {-1}
+
+    # The operator knows better about one partition, and leaves another one alone.
+    rows[0]["designatedLeader"] = BEHIND
+    file.write_text(json.dumps({"partitions": rows[:3]}))
+    applied = operator.play("apply", "applied", plan_dir=str(file.parent), allow_data_loss=True)
+    assert applied.returncode == 0 and "fatal:" not in applied.said and "ERROR" not in applied.stderr, applied
+    assert outcomes(operator.read("results", "applied")["partitions"]) == {ELECT: {"elected"}}
+    leaders = {partition: state.leader for (_, partition), state in operator.states(ELECT).items()}
+    assert leaders == {0: BEHIND, 1: AHEAD, 2: AHEAD, 3: -1}
+
+    log = RequestLog(operator.cluster)
+    again = operator.ask("kafka_designated_election", **operator.files("again"), plan=str(file), allow_data_loss=True)
+    assert {(row["partition"], row["outcome"], row["leader"]) for row in again["results"]} == {
+        (0, "already_online", BEHIND), (1, "already_online", AHEAD), (2, "already_online", AHEAD),
+    }  # fmt: skip
+    assert not again["changed"] and log.written() == {}
+
+
+def test_kafkas_own_tool_takes_the_plan_and_the_manual_output_as_they_are(operator: Operator) -> None:
+    """It elects whichever live replica comes first. Which partitions it finds in our files is what is shown here."""
+    operator.snapshot("stock", [STOCK, HELD])
+    operator.plan("stock", manual_output_dir=str(operator.workdir / "for_stock"))
+    plan = operator.read("plans", "stock")
+    assert {row["topic"] for row in plan["partitions"]} == {STOCK} and {row["topic"] for row in plan["held"]} == {HELD}
+    assert {state.leader for state in operator.states(STOCK).values()} == {-1}
+
+    elected = elect_unclean_from_file(operator.cluster, operator.path("plans", "stock"))
+    assert elected.returncode == 0, elected
+    everything = {(STOCK, partition) for partition in range(4)}
+    assert elected.errors == dict.fromkeys(everything), elected
+    assert all(state.leader in (AHEAD, BEHIND) for state in operator.states(STOCK).values())
+    assert {state.leader for state in operator.states(HELD).values()} == {-1}
+
+    again = elect_unclean_from_file(operator.cluster, operator.workdir / "for_stock" / "east.json")
+    assert again.returncode == 0, again
+    assert again.errors == dict.fromkeys(everything, "ELECTION_NOT_NEEDED"), again
+
+
+# A broker that has just lost its controller answers like this. Nobody can say when one will.
+REFUSED = """
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+elect, refusals = Cluster.elect_unclean, list(range({times}))
+def refusing(cluster, keys):
+    return dict.fromkeys(keys, "NOT_CONTROLLER") if refusals and (refusals.pop(), True) else elect(cluster, keys)
+Cluster.elect_unclean = refusing
+"""
+
+
+@pytest.mark.parametrize(("refusals", "attempts", "outcome"), [(2, 2, "failed"), (2, 3, "elected")])
+def test_an_election_that_fails_for_a_moment_is_tried_as_often_as_was_said(
+    operator: Operator, refusals: int, attempts: int, outcome: str
+) -> None:
+    before = {key: state.replicas for key, state in operator.states(ATTEMPTS).items()}
+    wanted = [{"topic": ATTEMPTS, "partition": partition, "designated_leader": AHEAD} for _, partition in before]
+    params = {
+        **operator.connection,
+        **operator.files(outcome),
+        "partitions": wanted,
+        "allow_data_loss": True,
+        "election_attempts": attempts,
+    }
+    answer = run_module("kafka_designated_election", params, before=REFUSED.format(times=refusals))
+    assert {row["outcome"] for row in answer.result["results"]} == {outcome}, answer
+    assert answer.returncode == (1 if outcome == "failed" else 0)
+    assert ("NOT_CONTROLLER" in answer.msg) == (outcome == "failed")
+    after = operator.states(ATTEMPTS)
+    assert {state.leader for state in after.values()} == {-1 if outcome == "failed" else AHEAD}
+    assert {key: state.replicas for key, state in after.items()} == before
+
+
+NAMED = [{"topic": ELECT, "partition": 0}]
+# Host variables, and what must be told of them.
+REFUSALS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "both_lists": (
+        {"partitions": NAMED, "partitions_file": "some.json"},
+        ["kafka_recovery_partitions and kafka_recovery_partitions_file are mutually exclusive"],
+    ),
+    "both_ways": (
+        {"manual_output_dir": "some", "allow_data_loss": True},
+        ["kafka_recovery_manual_output_dir and kafka_recovery_allow_data_loss are mutually exclusive"],
+    ),
+    "empty_list": ({"partitions": []}, ["kafka_recovery_partitions is empty"]),
+    "empty_name": ({"partitions_file": ""}, ["kafka_recovery_partitions_file is empty"]),
+    "no_time": ({"duration": 0}, ["kafka_recovery_duration is 0: it has to be more than 0"]),
+    "less_than_no_time": ({"duration": -5}, ["kafka_recovery_duration is -5: it has to be more than 0"]),
+    "no_number": ({"duration": "soon"}, ["kafka_recovery_duration", "float"]),
+    "no_attempt": ({"election_attempts": 0}, ["kafka_recovery_election_attempts is 0: it has to be more than 0"]),
+}
+
+
+def test_variables_that_exclude_each_other_or_mean_nothing_are_refused_before_any_cluster_is_asked(tmp_path: Path) -> None:
+    """One run, a cluster for each. No address leads anywhere: whoever asked would hear of that instead."""
+    hosts = {
+        host: {"kafka_bootstrap_servers": NOBODY, **{f"kafka_recovery_{name}": value for name, value in variables.items()}}
+        for host, (variables, _) in REFUSALS.items()
+    }
+    write_inventory(tmp_path / "inventory.yml", inventory(hosts))
+    workdir = tmp_path / "work"
+    played = play("streamops.kafka_recovery.recover", tmp_path / "inventory.yml", variables={"kafka_recovery_workdir": str(workdir)})
+    assert played.returncode != 0, played
+    for host, (_, words) in REFUSALS.items():
+        lines = [line for line in played.stderr.splitlines() if re.match(rf"(fatal|failed): \[{host}\]", line)]
+        assert lines and all(word in "\n".join(lines) for word in words), (host, played)
+    assert not workdir.exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "words"),
+    [
+        ("kafka_replica_log_info", {"duration": 0}, "duration is 0.0: it has to be more than 0 (seconds)"),
+        (
+            "kafka_designated_election",
+            {"partitions": [{**NAMED[0], "designated_leader": 2}], "duration": -1},
+            "duration is -1.0: it has to be",
+        ),
+        (
+            "kafka_designated_election",
+            {"partitions": [{**NAMED[0], "designated_leader": 2}], "election_attempts": 0},
+            "election_attempts is 0",
+        ),
+        ("kafka_replica_log_info", {"preview": -1}, "preview is -1"),
+        ("kafka_replica_log_info", {"partitions": []}, "option partitions is empty"),
+        ("kafka_designated_election", {"partitions": []}, "option partitions: no partition is named"),
+    ],
+)
+def test_a_module_names_the_option_that_means_nothing(operator: Operator, module: str, options: dict[str, Any], words: str) -> None:
+    assert words in failure(module, {**operator.connection, **operator.files("wrong"), **options})
+    assert not operator.path("landing", "wrong").exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "option", "content", "words"),
+    [
+        ("kafka_replica_log_info", "partitions_file", AS_IN_THE_KIP, "is no JSON: Expecting property name enclosed in double quotes, line 4, column 1"),
+        ("kafka_replica_log_info", "partitions_file", json.dumps({"partitions": [{**NAMED[0], "partitions": [1]}]}), "entry 1: names both partition"),
+        ("kafka_designated_election", "plan", '{"partitions": [{topic: "foo", partition: 1}]}', "line 1, column 18"),
+        ("kafka_designated_election", "plan", '{"partitions": []}', "wrong.json: no partition is named"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_meant_is_refused_with_the_place(
+    operator: Operator, tmp_path: Path, module: str, option: str, content: str, words: str
+) -> None:
+    file = tmp_path / "wrong.json"
+    file.write_text(content)
+    assert words in failure(module, {**operator.connection, **operator.files("wrong"), option: str(file)})
