@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends
@@ -18,10 +17,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages, protocol
 
-    with suppress(ImportError):
-        from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
 
 LIMIT_REACHED = "REQUEST_LIMIT_REACHED"
 
@@ -134,8 +131,8 @@ class NativeCluster(Cluster):
             answer = self._ask(
                 lambda left=left: messages.elect_designated(left, self._timeout_ms), hedge_after=self._connection.request_timeout
             )
-            refused = protocol.error_name(answer.error_code)
-            found |= dict.fromkeys(left, refused) if refused else protocol.read_election(answer)
+            refused = messages.error_name(answer.error_code)
+            found |= dict.fromkeys(left, refused) if refused else messages.read_designated_election(answer)
             limited = {key: leader for key, leader in left.items() if found.get(key) == LIMIT_REACHED}
             left = limited if len(limited) < len(left) else {}
         return found

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""NativeCluster: pages, limits and answers that are not what was asked for. Made-up brokers, because no real one has these messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, messages, protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+
+TOPIC_ID = "3rCxnsJbS1mYcVG5OAoIqQ"
+EPOCH = 31
+Row = tuple[int, int, int, int]  # partition, partition leader epoch, log end offset, error code
+Broker = Callable[[list[int]], tuple[bool, list[Row]]]
+
+
+def whole(asked: list[int]) -> tuple[bool, list[Row]]:
+    return False, [(partition, 4, 100 + partition, 0) for partition in asked]
+
+
+def pages_of(size: int) -> Broker:
+    return lambda asked: (len(asked) > size, whole(asked[:size])[1])
+
+
+class Cluster(NativeCluster):
+    """Its brokers are functions from the partitions that were asked for to HasMoreData and rows."""
+
+    def __init__(self, **brokers: Broker) -> None:
+        super().__init__(Connection(("127.0.0.1:1",)))
+        self.backend = backends.NATIVE
+        self._topic_ids = {"t": TOPIC_ID}
+        self.brokers = {int(name[1:]): answer for name, answer in brokers.items()}
+        self.requests: list[tuple[int, int]] = []
+
+    def _ask_each(self, work: Mapping[Any, Any]) -> dict[Any, list[Any]]:
+        return {node: [self._answer(node, request) for request in requests] for node, requests in work.items()}
+
+    def _answer(self, node: int, request: Any) -> Any:
+        asked = [partition for topic in request.topic_partitions for partition in topic.partitions]
+        self.requests.append((node, len(asked)))
+        more, rows = self.brokers[node](asked)
+        kind = messages.log_info_messages(messages.API_KEY)[1]
+        info = kind.TopicPartitionLogInfo
+        told = [info.PartitionLogInfo(partition=p, partition_leader_epoch=e, log_end_offset=o, error_code=c) for p, e, o, c in rows]
+        topics = [info(topic_id=request.topic_partitions[0].topic_id, partition_log_info=told)]
+        return kind(throttle_time_ms=0, broker_epoch=EPOCH, has_more_data=more, topic_partition_log_info_list=topics)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Callable[..., Cluster]]:
+    made: list[Cluster] = []
+
+    def make(**brokers: Broker) -> Cluster:
+        made.append(Cluster(**brokers))
+        made[-1]._net.start()
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def keys(count: int) -> list[TopicPartition]:
+    return [("t", partition) for partition in range(count)]
+
+
+def test_every_replica_is_told_with_its_brokers_epoch(cluster: Callable[..., Cluster]) -> None:
+    assert cluster(_1=whole).log_ends({1: keys(2)}) == {
+        1: {("t", 0): protocol.LogEnd(None, 100, 4, EPOCH), ("t", 1): protocol.LogEnd(None, 101, 4, EPOCH)}
+    }
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 3000])
+def test_pages_are_asked_for_until_nothing_more_comes(cluster: Callable[..., Cluster], size: int) -> None:
+    one = cluster(_1=pages_of(size), _2=whole)
+    count = 2 * size + 1
+    found = one.log_ends({1: keys(count), 2: keys(3)})
+    assert found[1].keys() == {*keys(count)}
+    assert found[2].keys() == {*keys(3)}
+    assert max(asked for _, asked in one.requests) <= 1000, "never more in a request than the KIP serves"
+
+
+def test_what_a_broker_leaves_over_is_asked_again_as_long_as_it_takes_some(cluster: Callable[..., Cluster]) -> None:
+    limit = messages.REQUEST_LIMIT_REACHED
+
+    def slow(asked: list[int]) -> tuple[bool, list[Row]]:
+        return False, [*whole(asked[:2])[1], *((partition, -1, -1, limit) for partition in asked[2:])]
+
+    found = cluster(_1=slow).log_ends({1: keys(7)})
+    assert {key: end.error for key, end in found[1].items()} == dict.fromkeys(keys(7))
+
+
+def test_a_broker_that_takes_nothing_is_not_asked_for_ever(cluster: Callable[..., Cluster]) -> None:
+    limit = messages.REQUEST_LIMIT_REACHED
+    one = cluster(_1=lambda asked: (False, [(partition, -1, -1, limit) for partition in asked]))
+    assert {end.error for end in one.log_ends({1: keys(3)})[1].values()} == {"REQUEST_LIMIT_REACHED"}
+    assert len(one.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("broker", "said"),
+    [
+        (lambda asked: (False, whole(asked[1:])[1]), r"lacks 1 of 3 partitions \(t-0 first\)"),
+        (lambda asked: (False, []), r"lacks 3 of 3 partitions"),
+        (lambda asked: (False, whole([*asked, 9])[1]), "tells of 1 partitions that it was not asked about"),
+        (lambda asked: (True, whole([8, 9])[1]), "tells of 2 partitions that it was not asked about"),
+        (lambda asked: (False, whole([*asked, 0])[1]), "twice"),
+        (lambda asked: (False, [(partition, 4, -1, 0) for partition in asked]), "log end offset -1"),
+    ],
+)
+def test_an_answer_that_is_none_stops_everything(cluster: Callable[..., Cluster], broker: Broker, said: str) -> None:
+    with pytest.raises(ClusterError, match=said) as error:
+        cluster(_1=broker).log_ends({1: keys(3)})
+    assert "broker 1 answers API key 93 with something else than KIP-1275's GetReplicaLogInfo v0" in str(error.value)
+    assert "get_replica_log_info_api_key" in str(error.value)
+
+
+def test_a_broker_that_was_unreadable_is_told_from_one_that_fell_silent(cluster: Callable[..., Cluster]) -> None:
+    one = cluster(_1=whole)
+    one.failures[1] = messages.MessageError("12 bytes are no GetReplicaLogInfoResponse v0")
+    with pytest.raises(ClusterError, match="its answer cannot be read: 12 bytes are no GetReplicaLogInfoResponse v0"):
+        one.log_ends({1: keys(1)})
