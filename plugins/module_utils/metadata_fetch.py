@@ -12,32 +12,16 @@ from __future__ import annotations
 import uuid
 from typing import Any, NamedTuple
 
-from kafka.protocol.api_message import ApiMessage, ApiMessageData
+from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer.fetch import FetchRequest
-from kafka.protocol.schemas import StructField
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.schema import Schema, field
 
 TOPIC, TOPIC_ID, PARTITION = "__cluster_metadata", uuid.UUID(int=1), 0
 # Controllers refuse v12, which names topics; v18 is of no use here.
 FETCH_VERSIONS = (13, 17)
 CONSUMER = -1
-
-
-class _Schema(ApiMessageData):
-    """Makes a message class from the schema given, instead of a JSON file of kafka-python's."""
-
-    def __new__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], schema: Any = None, **options: Any) -> Any:
-        if schema is not None:
-            attributes = {**attributes, "_json": schema, "_struct": StructField(schema)}
-        return super().__new__(cls, name, bases, attributes, init=False)
-
-    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], schema: Any = None, **options: Any) -> None:
-        super().__init__(name, bases, attributes, **options)
-
-
-def _field(name: str, kind: str, versions: str = "0+", **more: Any) -> dict[str, Any]:
-    return {"name": name, "type": kind, "versions": versions, **more}
 
 
 def _message(kind: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
@@ -46,50 +30,50 @@ def _message(kind: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _topics(partition_fields: list[dict[str, Any]]) -> dict[str, Any]:
-    partitions = _field("Partitions", "[]PartitionSnapshot", fields=partition_fields)
-    return _field("Topics", "[]TopicSnapshot", fields=[_field("Name", "string"), partitions])
+    partitions = field("Partitions", "[]PartitionSnapshot", fields=partition_fields)
+    return field("Topics", "[]TopicSnapshot", fields=[field("Name", "string"), partitions])
 
 
-_SNAPSHOT_ID = _field("SnapshotId", "SnapshotId", fields=[_field("EndOffset", "int64"), _field("Epoch", "int32")])
+_SNAPSHOT_ID = field("SnapshotId", "SnapshotId", fields=[field("EndOffset", "int64"), field("Epoch", "int32")])
 
 
-class FetchSnapshotRequest(
-    ApiMessage,
-    metaclass=_Schema,
+# FetchSnapshot, without the fields that only members of the quorum fill in.
+FetchSnapshotRequest: Any = Schema(
+    "FetchSnapshotRequest",
+    (ApiMessage,),
+    {},
     schema=_message(
         "request",
         [
-            _field("ReplicaId", "int32", default="-1"),
-            _field("MaxBytes", "int32", default="0x7fffffff"),
-            _topics([_field("Partition", "int32"), _field("CurrentLeaderEpoch", "int32"), _SNAPSHOT_ID, _field("Position", "int64")]),
+            field("ReplicaId", "int32", default="-1"),
+            field("MaxBytes", "int32", default="0x7fffffff"),
+            _topics([field("Partition", "int32"), field("CurrentLeaderEpoch", "int32"), _SNAPSHOT_ID, field("Position", "int64")]),
         ],
     ),
-):
-    """FetchSnapshot, without the fields that only members of the quorum fill in."""
-
-
-class FetchSnapshotResponse(
-    ApiMessage,
-    metaclass=_Schema,
+)
+# The answer; tagged fields that are not listed are skipped.
+FetchSnapshotResponse: Any = Schema(
+    "FetchSnapshotResponse",
+    (ApiMessage,),
+    {},
     schema=_message(
         "response",
         [
-            _field("ThrottleTimeMs", "int32"),
-            _field("ErrorCode", "int16"),
+            field("ThrottleTimeMs", "int32"),
+            field("ErrorCode", "int16"),
             _topics(
                 [
-                    _field("Index", "int32"),
-                    _field("ErrorCode", "int16"),
+                    field("Index", "int32"),
+                    field("ErrorCode", "int16"),
                     _SNAPSHOT_ID,
-                    _field("Size", "int64"),
-                    _field("Position", "int64"),
-                    _field("UnalignedRecords", "records"),
+                    field("Size", "int64"),
+                    field("Position", "int64"),
+                    field("UnalignedRecords", "records"),
                 ]
             ),
         ],
     ),
-):
-    """The answer; tagged fields that are not listed are skipped."""
+)
 
 
 class Snapshot(NamedTuple):
@@ -152,7 +136,7 @@ def read_fetched(answer: Any) -> Piece:
     return Piece(error, row.high_watermark, bytes(row.records or b""), known)
 
 
-def fetch_snapshot(snapshot: Snapshot, position: int, leader_epoch: int, max_bytes: int) -> FetchSnapshotRequest:
+def fetch_snapshot(snapshot: Snapshot, position: int, leader_epoch: int, max_bytes: int) -> Any:
     """The snapshot's bytes from `position` on."""
     kind = FetchSnapshotRequest.TopicSnapshot
     partition = kind.PartitionSnapshot(

@@ -82,7 +82,8 @@ def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return topics
 
 
-def _topic_id(value: uuid.UUID) -> str:
+def topic_id(value: uuid.UUID) -> str:
+    """A topic's id as Kafka writes it: URL-safe base64, without padding."""
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
@@ -133,7 +134,7 @@ def _state(topic: Any, row: Any, leader: int, elr: Iterable[int], last_known_elr
     return PartitionState(
         topic=topic.name,
         partition=row.partition_index,
-        topic_id=_topic_id(topic.topic_id),
+        topic_id=topic_id(topic.topic_id),
         leader=leader,
         leader_epoch=row.leader_epoch,
         replicas=tuple(row.replica_nodes),

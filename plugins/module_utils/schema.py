@@ -1,0 +1,28 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Message classes of kafka-python for messages that it does not have: made from a schema in the code, because modules ship no JSON files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.api_message import ApiMessageData
+from kafka.protocol.schemas import StructField
+
+
+class Schema(ApiMessageData):
+    """Makes a message class from the schema given, instead of a JSON file of kafka-python's."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], schema: Any = None, **options: Any) -> Any:
+        if schema is not None:
+            attributes = {**attributes, "_json": schema, "_struct": StructField(schema)}
+        return super().__new__(cls, name, bases, attributes, init=False)
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], schema: Any = None, **options: Any) -> None:
+        super().__init__(name, bases, attributes, **options)
+
+
+def field(name: str, kind: str, versions: str = "0+", **more: Any) -> dict[str, Any]:
+    """One field of a schema. `more`: the other keys that Kafka's message files know (fields, nullableVersions, default, ...)."""
+    return {"name": name, "type": kind, "versions": versions, **more}
