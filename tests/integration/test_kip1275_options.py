@@ -14,9 +14,9 @@ import pytest
 from integration.requestlog import RequestLog
 from integration.support import Operator, Played, failure, outcomes, play, run_module
 
-from rig import Damage
+from rig import Damage, NewTopic
 from rig.fleet import inventory, write_inventory
-from rig.stock import elect_unclean_from_file
+from rig.stock import elect_unclean_from_file, unregister
 
 ELECT, STOCK, ATTEMPTS, HELD = "kip.elect", "kip.stock", "kip.attempts", "kip.held"
 AHEAD, BEHIND = 2, 3
@@ -145,6 +145,36 @@ def test_an_election_that_fails_for_a_moment_is_tried_as_often_as_was_said(
     after = operator.states(ATTEMPTS)
     assert {state.leader for state in after.values()} == {-1 if outcome == "failed" else AHEAD}
     assert {key: state.replicas for key, state in after.items()} == before
+
+
+def test_a_broker_that_answers_but_is_none_for_the_controllers_is_not_elected(west: Operator) -> None:
+    """The KIP's caveat: what the operator's machine can reach says nothing about what the controllers count as alive."""
+    cluster, topic, key = west.cluster, "kip.fenced", ("kip.fenced", 0)
+    cluster.create_topics([NewTopic(topic, [[1, 3]])])
+    cluster.produce(topic, 0, [f"in sync {number}" for number in range(5)])
+    cluster.terminate(3)
+    cluster.wait_fenced([3])
+    cluster.produce(topic, 0, ["without broker 3"])
+    cluster.kill(1)
+    cluster.start_node(3)
+    cluster.wait_fenced([1])
+    cluster.wait_unfenced([3])
+    try:
+        unregister(cluster, 3)
+        cluster.wait_fenced([3])
+        assert cluster.log_end_offsets(3, [key]) == {key: 5}, "it answers"
+        log = RequestLog(cluster)
+        assert west.recover("1", [topic], strategy="aggressive")[key]["outcome"] == "held"
+        assert west.read("plans", "1")["held"][0]["reason"] == "no_survivor"
+        params = {"partitions": [{"topic": topic, "partition": 0, "designated_leader": 3}], "allow_data_loss": True}
+        assert "kip.fenced-0: broker 3 is coming_back" in failure(
+            "kafka_designated_election", {**west.connection, **west.files("2"), **params}
+        )
+        assert log.written() == {}
+        assert west.states(topic)[key].leader == -1
+    finally:
+        cluster.kill(3)
+        cluster.start_node(3)
 
 
 NAMED = [{"topic": ELECT, "partition": 0}]

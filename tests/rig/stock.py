@@ -92,3 +92,12 @@ def elect(
         except subprocess.TimeoutExpired as late:
             raise RigError(f"LeaderElectionCommand did not end within {TOOL_SECONDS} s on cluster {cluster.name}") from late
         return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+
+
+def unregister(cluster: KafkaCluster, broker_id: int) -> None:
+    """`kafka-cluster.sh unregister`: a broker that lives on and answers, but for the controllers no longer is one, until it is started again."""
+    arguments = ["unregister", "--bootstrap-server", cluster.bootstrap_servers, "--id", str(broker_id)]
+    argv = java.command(cluster.libs, "org.apache.kafka.tools.ClusterTool", *arguments, jvm_options=SCRIPT_OPTIONS)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=TOOL_SECONDS)
+    if done.returncode:
+        raise RigError(f"broker {broker_id} of cluster {cluster.name} could not be unregistered: {done.stdout}{done.stderr}")
