@@ -2,6 +2,7 @@
 # make demo    two real clusters on this machine lose partitions in ways that hurt, and get them back
 # make check   lint, types, unit tests
 # make test    check, and the same on real Kafka clusters
+# make test-matrix  the scenarios on Kafka 3.9 to 4.3, each the newest patch, ELR on and off; writes docs/versions.md
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
 # make bench   figures against the stock Kafka tool
@@ -14,8 +15,11 @@ COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
 
 SEED ?= 1
 RUNS ?= 5
+# Parts of check and test at a time. What a part prints is shown when it ends. After one that fails no other begins, and make fails.
+JOBS ?= 2
+SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: setup demo check test model chaos bench clean
+.PHONY: setup demo check lint unit-spark unit-plain test on-east on-others on-chaos on-molecule on-model test-matrix model chaos bench clean
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
@@ -37,19 +41,43 @@ demo: setup
 	@$(BIN)/python -m demo
 
 check: setup
+	$(SIDE_BY_SIDE) unit-spark lint unit-plain
+
+lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy plugins/module_utils plugins/modules tests
 	$(BIN)/yamllint .
 	$(BIN)/ansible-lint --offline
-	$(BIN)/pytest tests/unit
 
+unit-spark:
+	$(BIN)/pytest tests/unit -m spark
+
+unit-plain:
+	$(BIN)/pytest tests/unit -m "not spark"
+
+# The longest parts first.
 test: check
-	$(BIN)/pytest tests/model
-	$(BIN)/pytest tests/integration
+	$(SIDE_BY_SIDE) on-east on-others on-chaos on-molecule on-model
+
+on-east:
+	$(BIN)/pytest tests/integration -m east
+
+on-others:
+	$(BIN)/pytest tests/integration -m "not east"
+
+on-chaos:
 	$(BIN)/pytest tests/chaos
+
+on-molecule:
 	rm -rf .cache/molecule
 	PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test --all
+
+on-model:
+	$(BIN)/pytest tests/model
+
+test-matrix: setup
+	$(BIN)/pytest tests/matrix -v
 
 model: setup
 	@$(BIN)/python -m model

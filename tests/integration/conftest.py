@@ -16,6 +16,16 @@ from integration.support import Operator
 
 from rig import Damage, KafkaCluster
 
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what works on the cluster east: `make test` runs it beside the rest."""
+    for item in items:
+        if HERE in item.path.parents and "damage" in getattr(item, "fixturenames", ()):
+            item.add_marker("east")
+
 
 @pytest.fixture(scope="session")
 def spark_remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from integration.breaking import create, delete_topics, lose_all_but
 from integration.requestlog import RequestLog
 from integration.support import Operator, failure
 
-from rig import NewTopic
+from rig import KafkaCluster, NewTopic
 
 
 def the_result(result: dict[str, Any]) -> tuple[str, int | None, str]:
@@ -116,12 +117,12 @@ def test_a_topic_created_anew_is_another_topic(prepared: Callable[[str], Operato
     assert "ELECT_LEADERS" not in log.written()
 
 
-def test_a_plan_of_another_cluster_is_refused(prepared: Callable[[str], Operator], west: Operator) -> None:
+def test_a_plan_of_another_cluster_is_refused(prepared: Callable[[str], Operator], tmp_path: Path) -> None:
     plan = prepared("quiet").path("plans", "1")
-    log = RequestLog(west.cluster)
-    params = {**west.connection, **west.files("1"), "plan": str(plan), "allow_data_loss": True}
-    msg = failure("kafka_designated_election", params)
-    assert str(plan) in msg
-    assert prepared("quiet").cluster.cluster_id in msg
-    assert west.cluster.cluster_id in msg
-    assert log.written() == {}
+    with KafkaCluster("other", brokers=1, heap="200m", request_log=True) as cluster:
+        other, log = Operator(cluster, tmp_path), RequestLog(cluster)
+        msg = failure("kafka_designated_election", {**other.connection, **other.files("1"), "plan": str(plan), "allow_data_loss": True})
+        assert str(plan) in msg
+        assert prepared("quiet").cluster.cluster_id in msg
+        assert cluster.cluster_id in msg
+        assert log.written() == {}

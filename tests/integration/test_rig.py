@@ -37,9 +37,9 @@ def cluster() -> Iterator[KafkaCluster]:
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def damage(request: pytest.FixtureRequest) -> Iterator[Damage]:
-    with KafkaCluster("damaged", version=request.param) as damaged:
-        plan = Damage(damaged)
+def damaged(request: pytest.FixtureRequest) -> Iterator[Damage]:
+    with KafkaCluster("damaged", version=request.param) as running:
+        plan = Damage(running)
         for scenario in ("lagging", "identical", "forked", "no_survivor", "clean_returning", "already_online"):
             plan.add(scenario, partitions=4, copies=2)
         plan.add("many", partitions=600, different=0.25)
@@ -142,40 +142,42 @@ def test_no_process_outlives_its_owner(victim: str) -> None:
         subprocess.run(["rm", "-r", directory], check=True)
 
 
-def test_every_scenario_ends_as_planned(damage: Damage) -> None:
-    states = {(state.topic, state.partition): state for state in damage.cluster.describe(*damage.topics(), *damage.topics(copy=1))}
-    assert states.keys() == damage.plots().keys()
+def test_every_scenario_ends_as_planned(damaged: Damage) -> None:
+    states = {(state.topic, state.partition): state for state in damaged.cluster.describe(*damaged.topics(), *damaged.topics(copy=1))}
+    assert states.keys() == damaged.plots().keys()
     lost = {"lagging": {1}, "identical": {1}, "forked": {1}, "no_survivor": {1}, "clean_returning": {4}, "many": {1}}
-    for case in damage.cases:
-        for topic, partition in damage.plots(case.topics):
+    for case in damaged.cases:
+        for topic, partition in damaged.plots(case.topics):
             state = states[topic, partition]
             assert state.replicas == case.plots[partition].replicas
             assert (state.leader >= 0) == (case.scenario == "already_online")
             assert case.scenario == "already_online" or state.clean_candidates == lost[case.scenario]
 
 
-def test_survivors_hold_what_the_plot_says(damage: Damage) -> None:
-    ends = {broker_id: damage.cluster.log_end_offsets(broker_id, [("forked", 0), ("lagging", 0), ("identical", 0)]) for broker_id in (2, 3)}
+def test_survivors_hold_what_the_plot_says(damaged: Damage) -> None:
+    ends = {
+        broker_id: damaged.cluster.log_end_offsets(broker_id, [("forked", 0), ("lagging", 0), ("identical", 0)]) for broker_id in (2, 3)
+    }
     assert ends[2] == {("forked", 0): 120, ("lagging", 0): 120, ("identical", 0): 100}
     assert ends[3] == {("forked", 0): 180, ("lagging", 0): 100, ("identical", 0): 100}
-    many = next(case for case in damage.cases if case.scenario == "many")
+    many = next(case for case in damaged.cases if case.scenario == "many")
     assert sum(plot.middle for plot in many.plots) == pytest.approx(150, abs=2)
 
 
-def test_the_stock_tool_loses_what_the_best_survivor_holds(damage: Damage) -> None:
+def test_the_stock_tool_loses_what_the_best_survivor_holds(damaged: Damage) -> None:
     twins = {
-        case.scenario: case for case in damage.cases if len(case.topics) > 1 and case.scenario not in {"no_survivor", "clean_returning"}
+        case.scenario: case for case in damaged.cases if len(case.topics) > 1 and case.scenario not in {"no_survivor", "clean_returning"}
     }
-    run = elect_unclean(damage.cluster, damage.plots([case.topics[1] for case in twins.values()]))
+    run = elect_unclean(damaged.cluster, damaged.plots([case.topics[1] for case in twins.values()]))
     assert run.returncode == 0, run.stderr
-    lost = {name: damage.kept([case.topics[1]])[case.topics[1]].lost for name, case in twins.items()}
+    lost = {name: damaged.kept([case.topics[1]])[case.topics[1]].lost for name, case in twins.items()}
     # 10 records per partition died with the last in-sync replica; in 3 of 4 partitions the first live replica lacks 20 that the other one has
     assert lost == {"lagging": 4 * 10 + 3 * 20, "forked": 4 * 10 + 3 * 20, "identical": 4 * 10, "already_online": 0}
     assert run.seconds > 0
 
 
-def test_a_returning_broker_is_held_until_it_is_released(damage: Damage) -> None:
-    cluster, usual = damage.cluster, damage.cluster.session_timeout
+def test_a_returning_broker_is_held_until_it_is_released(damaged: Damage) -> None:
+    cluster, usual = damaged.cluster, damaged.cluster.session_timeout
     before = cluster.observer_fetch_times()
     time.sleep(usual + 1)
     after = cluster.observer_fetch_times()
@@ -185,15 +187,15 @@ def test_a_returning_broker_is_held_until_it_is_released(damage: Damage) -> None
     cluster.release(4)
     cluster.wait_unfenced([4])
     cluster.wait_for_partitions(["clean_returning"], lambda state: state.leader == 4, "led by broker 4")
-    kept = damage.kept(["clean_returning"])["clean_returning"]
+    kept = damaged.kept(["clean_returning"])["clean_returning"]
     assert kept.acknowledged == kept.kept == 4 * 130
 
 
-def test_damage_follows_damage(damage: Damage) -> None:
-    again = Damage(damage.cluster, abrupt=False)
+def test_damage_follows_damage(damaged: Damage) -> None:
+    again = Damage(damaged.cluster, abrupt=False)
     case: Case = again.add("lagging", topic="again")
     again.inflict()
-    assert all(state.leader < 0 for state in damage.cluster.describe(*case.topics))
+    assert all(state.leader < 0 for state in damaged.cluster.describe(*case.topics))
 
 
 def rig(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

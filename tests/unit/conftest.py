@@ -6,11 +6,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what works with the embedded Spark: `make check` runs it beside the rest."""
+    for item in items:
+        if HERE in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
 
 
 @pytest.fixture(scope="session")
