@@ -12,7 +12,7 @@ from rig import Damage, KafkaCluster, NewTopic
 # Every process here shares a machine with others that work hard: sessions are long, so that no broker is fenced for being slow.
 # And leaders stay where they are until somebody moves them.
 PROPERTIES = {"offsets.topic.num.partitions": 1, "num.recovery.threads.per.data.dir": 2, "auto.leader.rebalance.enable": "false"}
-SETTINGS: dict[str, Any] = {"brokers": 4, "session_timeout": 6.0, "heap": "400m", "request_log": True, "properties": PROPERTIES}
+SETTINGS: dict[str, Any] = {"brokers": 4, "session_timeout": 6.0, "heap": "400m", "request_log": True, "gateway": True, "properties": PROPERTIES}
 
 STRATEGIES = ("none", "balanced", "aggressive", "kip1275")
 SCENARIOS = ("lagging", "identical", "forked", "no_survivor", "clean_returning", "already_online")

@@ -45,6 +45,11 @@ class KafkaCluster(Nodes):
         """Controller listeners, comma-separated."""
         return ",".join(node.address for node in self.controllers.values())
 
+    @property
+    def gateway_servers(self) -> str:
+        """The gateways of all brokers, comma-separated. RigError without the setting `gateway`."""
+        return ",".join(f"{config.HOST}:{port}" for port in self.gateways.ports.values())
+
     def servers(self, listener: str) -> str:
         """An additional listener of all brokers, or of all controllers, comma-separated."""
         return ",".join(f"{config.HOST}:{node.more_ports[listener]}" for node in self.nodes.values() if listener in node.more_ports)

@@ -7,7 +7,7 @@ from pathlib import Path
 from rig.listeners import BrokerListener, ListenerSecurity
 
 HOST = "127.0.0.1"
-CLIENT, REPLICATION, CONTROLLER = "CLIENT", "REPLICATION", "CONTROLLER"
+CLIENT, REPLICATION, CONTROLLER, GATEWAY = "CLIENT", "REPLICATION", "CONTROLLER", "GATEWAY"
 
 COMMON = {
     "broker.heartbeat.interval.ms": 500,
@@ -47,6 +47,7 @@ class Node:
     rack: str | None = None
     proxy_port: int | None = None  # where clients are told to reach a broker behind a proxy
     more_ports: Mapping[str, int] = field(default_factory=dict)  # of additional listeners, by name
+    gateway_port: int | None = None  # where clients of the listener GATEWAY are told to reach a broker
 
     @property
     def name(self) -> str:
@@ -60,6 +61,11 @@ class Node:
     def client_address(self) -> str:
         """What clients use: the broker's own address, or its proxy's."""
         return f"{HOST}:{self.proxy_port or self.port}"
+
+    @property
+    def advertised_ports(self) -> dict[str, int]:
+        """What clients of the additional listeners use."""
+        return {**self.more_ports, **({GATEWAY: self.gateway_port} if self.gateway_port else {})}
 
     @property
     def data_dir(self) -> Path:
@@ -96,8 +102,8 @@ def broker_properties(
         **BROKER,
         **_identity(node, controllers, session_timeout),
         "process.roles": "broker",
-        "listeners": _listeners(node, node.address),
-        "advertised.listeners": _listeners(node, node.client_address),
+        "listeners": _listeners(node, node.address, node.more_ports),
+        "advertised.listeners": _listeners(node, node.client_address, node.advertised_ports),
         "inter.broker.listener.name": REPLICATION,
         "listener.security.protocol.map": ",".join(
             [f"{CLIENT}:{security.protocol}", f"{REPLICATION}:PLAINTEXT", f"{CONTROLLER}:PLAINTEXT", *_protocols(more)]
@@ -118,7 +124,7 @@ def controller_properties(
         **COMMON,
         **_identity(node, controllers, session_timeout),
         "process.roles": "controller",
-        "listeners": ",".join([f"{CONTROLLER}://{node.address}", *_addresses(node)]),
+        "listeners": ",".join([f"{CONTROLLER}://{node.address}", *_addresses(node.more_ports)]),
         "controller.listener.names": ",".join([CONTROLLER, *more]),
         "listener.security.protocol.map": ",".join([f"{CONTROLLER}:PLAINTEXT", *_protocols(more)]),
         **_properties(more),
@@ -126,12 +132,12 @@ def controller_properties(
     }
 
 
-def _listeners(node: Node, client_address: str) -> str:
-    return ",".join([f"{CLIENT}://{client_address}", f"{REPLICATION}://{HOST}:{node.replication_port}", *_addresses(node)])
+def _listeners(node: Node, client_address: str, more_ports: Mapping[str, int]) -> str:
+    return ",".join([f"{CLIENT}://{client_address}", f"{REPLICATION}://{HOST}:{node.replication_port}", *_addresses(more_ports)])
 
 
-def _addresses(node: Node) -> list[str]:
-    return [f"{name}://{HOST}:{port}" for name, port in node.more_ports.items()]
+def _addresses(ports: Mapping[str, int]) -> list[str]:
+    return [f"{name}://{HOST}:{port}" for name, port in ports.items()]
 
 
 def _protocols(listeners: Mapping[str, BrokerListener]) -> list[str]:

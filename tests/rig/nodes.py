@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rig import class_archive, config, jars, java, storage
 from rig.config import Node
@@ -16,6 +17,9 @@ from rig.listeners import BrokerListener, ListenerSecurity, Plaintext
 from rig.ports import PortBlock
 from rig.process import Processes
 from rig.proxy import Proxies
+
+if TYPE_CHECKING:
+    from rig.gateway import Gateways
 
 JVM_OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true"]
 FIRST_CONTROLLER_ID = 101
@@ -38,6 +42,7 @@ class Settings:
     scram            passwords by user, for SASL's SCRAM mechanisms
     jvm_options      of every node
     request_log      the controllers' server.log has every request that they answer, in JSON
+    gateway          one listener more, for clients that speak KIP-1275's messages: `gateways` add these, and pass everything else on
     proxied          clients reach the brokers through `proxies`, which pass everything on until they are told otherwise
     keep             leave the cluster's directory (see rig.storage.base_directory) behind
     """
@@ -57,6 +62,7 @@ class Settings:
     scram: Mapping[str, str] = dataclasses.field(default_factory=dict)
     jvm_options: Sequence[str] = ()
     request_log: bool = False
+    gateway: bool = False
     proxied: bool = False
     keep: bool = False
 
@@ -73,6 +79,8 @@ class Nodes:
         self._ports = PortBlock()
         self._processes: Processes | None = None
         self._proxies: Proxies | None = None
+        self._gateways: Gateways | None = None
+        self._listeners = {**settings.listeners, **({config.GATEWAY: Plaintext()} if settings.gateway else {})}
         self.session_timeout = settings.session_timeout
         self._paused: set[int] = set()
         self.held: dict[int, Hold] = {}
@@ -105,6 +113,13 @@ class Nodes:
             raise RigError(f"cluster {self.name} is not started with proxies")
         return self._proxies
 
+    @property
+    def gateways(self) -> "Gateways":
+        """The gateways in front of the brokers. RigError without the setting `gateway`."""
+        if self._gateways is None:
+            raise RigError(f"cluster {self.name} is not started with gateways")
+        return self._gateways
+
     def say(self, line: str) -> None:
         """Report progress, with the cluster's name in front."""
         self._say(f"[{self.name}] {line}")
@@ -121,6 +136,10 @@ class Nodes:
         self.say(f"starting Kafka {self.settings.version}: {len(self.controllers)} controllers, {len(self.brokers)} brokers")
         if self.settings.proxied:
             self._proxies = Proxies({node.node_id: (node.proxy_port, node.port) for node in self.brokers.values() if node.proxy_port})
+        if self.settings.gateway:
+            from rig.gateway import Gateways  # it stands on the collection's own messages, which nothing else of the rig needs
+
+            self._gateways = Gateways(self.brokers, self.controllers, self.pid)
         self.start_node(*self.nodes)
 
     def stop_processes(self) -> None:
@@ -131,6 +150,9 @@ class Nodes:
         if self._proxies is not None:
             self._proxies.close()
             self._proxies = None
+        if self._gateways is not None:
+            self._gateways.close()
+            self._gateways = None
         self._ports.release()
         if not self.settings.keep:
             shutil.rmtree(self.directory, ignore_errors=True)
@@ -231,8 +253,9 @@ class Nodes:
         directory = self.directory / f"broker-{node_id}"
         rack = racks[node_id - 1] if racks else None
         proxy_port = self._ports.take() if self.settings.proxied else None
-        more_ports = {name: self._ports.take() for name in self.settings.listeners}
-        return Node(node_id, "broker", directory, self._ports.take(), self._ports.take(), rack, proxy_port, more_ports)
+        more_ports = {name: self._ports.take() for name in self._listeners}
+        gateway_port = self._ports.take() if self.settings.gateway else None
+        return Node(node_id, "broker", directory, self._ports.take(), self._ports.take(), rack, proxy_port, more_ports, gateway_port)
 
     def _write_properties(self, node: Node) -> None:
         controllers, settings = list(self.controllers.values()), self.settings
@@ -247,7 +270,7 @@ class Nodes:
                 brokers=len(self.brokers),
                 session_timeout=self.session_timeout,
                 security=settings.security,
-                more=settings.listeners,
+                more=self._listeners,
                 overrides=settings.properties,
             )
         config.write(node.properties_file, properties)

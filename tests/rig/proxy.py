@@ -117,13 +117,17 @@ class Proxies:
             for end in pair:
                 end.transport.abort()
 
+    async def _held_up(self, way: _Way) -> None:
+        """As long as the mode wants it."""
+        await asyncio.sleep(way.delay)
+        if way.mode is Mode.BLACK_HOLE:
+            async with self._changed:
+                await self._changed.wait_for(lambda: way.mode is not Mode.BLACK_HOLE)
+
     async def _pump(self, way: _Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             while data := await reader.read(1 << 16):
-                await asyncio.sleep(way.delay)
-                if way.mode is Mode.BLACK_HOLE:
-                    async with self._changed:
-                        await self._changed.wait_for(lambda: way.mode is not Mode.BLACK_HOLE)
+                await self._held_up(way)
                 writer.write(data)
                 await writer.drain()
             if writer.can_write_eof():

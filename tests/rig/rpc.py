@@ -17,10 +17,10 @@ class Unanswered(RigError):
     """The node refused the connection, closed it, or took too long."""
 
 
-def ask(address: tuple[str, int], request: Any, seconds: float) -> Any:
+def ask(address: tuple[str, int], request: Any, seconds: float, client_id: str = "rig") -> Any:
     """Send a request (of a versioned kafka-python class) and return the decoded answer. Raises Unanswered."""
     deadline = time.monotonic() + seconds
-    protocol = KafkaProtocol(client_id="rig")
+    protocol = KafkaProtocol(client_id=client_id)
     protocol.send_request(request)
     try:
         with socket.create_connection(address, timeout=seconds) as connection:
