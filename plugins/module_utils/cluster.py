@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cluster: everything that one cluster can be asked or told through its brokers.
 
-kafka-python carries the requests that have to reach one chosen broker, confluent-kafka what librdkafka offers (topic
-configs, consumer groups). Brokers are asked side by side, each within `request_timeout` by itself; one that does not
-answer is data (`unreachable`), never an exception and never a hang. All methods may be called from several threads.
+kafka-python carries the requests that have to reach one chosen broker, confluent-kafka what librdkafka offers (consumer groups).
+Brokers are asked side by side, each within `request_timeout` by itself; one that does not answer is data (`unreachable`), never
+an exception and never a hang. All methods may be called from several threads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, brokers, quorum, reachability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, brokers, quorum, reachability, topic_configs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, Asking, ClusterError, words
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -173,15 +173,14 @@ class Cluster(Asking):
             raise ClusterError(f"reassignments cannot be listed: {refused}; grant DESCRIBE on the cluster")
         return protocol.read_reassigning(answer)
 
-    def min_insync_replicas(self, topics: Collection[str]) -> dict[str, int]:
-        """min.insync.replicas by topic."""
-        client, confluent = self._librdkafka()
-        resources = [confluent.admin.ConfigResource(confluent.admin.ResourceType.TOPIC, topic) for topic in topics]
-        asked = client.describe_configs(resources, request_timeout=self._connection.request_timeout)
-        try:
-            return {resource.name: int(future.result()["min.insync.replicas"].value) for resource, future in asked.items()}
-        except confluent.KafkaException as error:
-            raise ClusterError(f"topic configs cannot be described: {error.args[0].str()}; grant DESCRIBE_CONFIGS on the topics") from error
+    def topic_configs(self, topics: Collection[str]) -> topic_configs.TopicConfigs:
+        """The configs that say when these topics can be written, and whom the controller elects by itself."""
+        asked = [partial(protocol.describe_topic_configs, chunk) for chunk in chunks(sorted(topics), REQUEST_LIMIT)]
+        return topic_configs.merged(protocol.read_topic_configs(self._ask(make)) for make in asked)
+
+    def feature_level(self, feature: str) -> int | None:
+        """Level at which the cluster runs a feature; see `protocol.read_feature_level`."""
+        return protocol.read_feature_level(self._ask(protocol.api_versions), feature)
 
     # --- what replicas hold --------------------------------------------------------------------------------------
 
@@ -271,7 +270,11 @@ class Cluster(Asking):
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
         """Elect the first live replica where there is no clean one. Returns Kafka's error name (None: elected) by partition."""
-        answer = self._ask(lambda: protocol.elect_unclean(keys, self._timeout_ms), hedge_after=self._connection.request_timeout)
+        return self.elect("unclean", keys)
+
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+        """KIP-460's election, `preferred` or `unclean`. Returns Kafka's error name (None: elected) by partition."""
+        answer = self._ask(lambda: protocol.elect(election_type, keys, self._timeout_ms), hedge_after=self._connection.request_timeout)
         refused = protocol.error_name(answer.error_code)
         return dict.fromkeys(keys, refused) if refused else protocol.read_election(answer)
 

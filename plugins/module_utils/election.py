@@ -5,7 +5,7 @@
 
 Compat backend, for every Kafka that has KIP-460: the controller elects the first live replica of the assignment where there is no
 clean leader, so the designated one is put first for the moment, and the others best-first behind it. KIP-1275's own ElectLeaders
-(v3) needs no reorder: a second backend offers the same `elect` over a batch.
+(v3) needs no reorder: the native backend, with the same guards before and the same look afterwards.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal i
     foreign,
     to_restore,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import is_own_choice, own_choice, somebody_elses
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
@@ -51,6 +52,7 @@ BATCH = 1000
 # Batches side by side keep the controller busy while the answers of others are read.
 SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
+NOT_ANSWERED = "the controller's answer does not tell of it"
 # The broker that is asked learns of a new leader a moment after the controller has elected it; a busy one takes longer.
 FIRST_LOOK, LAST_LOOK = 0.05, 1.0
 
@@ -67,6 +69,7 @@ class Electing(Asked, Protocol):
     def reassigning(self) -> set[TopicPartition]: ...
     def reorder(self, orders: Orders) -> dict[TopicPartition, str | None]: ...
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]: ...
+    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]: ...
 
 
 Elect = Callable[[Electing, Journal, Sequence[Entry], Live, float], list[Result]]
@@ -190,7 +193,17 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
     not_reordered = [
         Result.of(entry, FAILED, f"its replica order was not accepted: {refused[entry.key]}") for entry in batch if entry.key in refused
     ]
-    return not_reordered + [_judge(entry, states.get(entry.key), errors.get(entry.key)) for entry in ready]
+    return not_reordered + [_judge(entry, live.states[entry.key], states.get(entry.key), errors.get(entry.key)) for entry in ready]
+
+
+def elect_by_designation(cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float) -> list[Result]:
+    """Native backend (KIP-1275): the controller elects exactly the designated replicas, no order is changed and nothing is left to repair."""
+    answered = cluster.elect_designated({entry.key: entry.designated_leader for entry in batch})
+    errors = {entry.key: answered.get(entry.key, NOT_ANSWERED) for entry in batch}
+    time.sleep(FIRST_LOOK)
+    states = cluster.partitions({entry.key for entry in batch})
+    states = _wait_for_leaders(cluster, states, errors, deadline)
+    return [_judge(entry, live.states[entry.key], states.get(entry.key), errors[entry.key]) for entry in batch]
 
 
 def _put_back(
@@ -239,16 +252,23 @@ def _restore(cluster: Electing, orders: Orders) -> list[TopicPartition]:
     return failed
 
 
-def _judge(entry: Entry, state: PartitionState | None, error: str | None) -> Result:
-    """Say what came of an election, from who leads now."""
+def _judge(entry: Entry, before: PartitionState, state: PartitionState | None, error: str | None) -> Result:
+    """Say what came of an election, from who leads now, and from whom the controller would have elected by itself before."""
     if state is None or state.leader < 0:
         return Result.of(entry, FAILED, f"the controller elected nobody: {error or 'no leader became visible'}")
     if state.leader == entry.designated_leader:
         return Result.of(entry, ELECTED, None, state.leader)
+    others = somebody_elses(entry.unclean_leader_election_enable)
     if state.leader in entry.survivors:
         reason = (
             f"the survivor {state.leader} leads: broker {entry.designated_leader} died before the election and it was the next best, "
-            "or another run has elected it"
+            f"or it was elected by {others}"
         )
         return Result.of(entry, ELECTED, reason, state.leader)
-    return Result.of(entry, CLEAN_LEADER, f"broker {state.leader} came back from the ISR or ELR and was elected without loss", state.leader)
+    if is_own_choice(state.leader, before):
+        return Result.of(entry, CLEAN_LEADER, own_choice(state.leader, before), state.leader)
+    reason = (
+        f"broker {state.leader} leads, whose log nobody has looked at: it came back while every survivor was gone, "
+        f"or it was elected by {others}; records may be lost"
+    )
+    return Result.of(entry, ELECTED, reason, state.leader)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import COMING_BACK, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import expected, is_own_choice, own_choice, somebody_elses
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
@@ -28,7 +29,8 @@ OUTCOMES = (ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED)
 class Entry:
     """One partition to elect: the designated leader, the order that puts live replicas best-first, and what the decision stood on.
 
-    `survivors`: broker id → (last_written_epoch, log_end_offset) as gathered.
+    `survivors`: broker id → (last_written_epoch, log_end_offset) as gathered; `broker_epochs`: broker id → its broker epoch, where it was told.
+    `isr` and so on: whom the controller would have elected by itself (KIP-966), and may have elected meanwhile.
     """
 
     topic: str
@@ -42,6 +44,11 @@ class Entry:
     evidence: str
     strategy: str
     truncated: Sequence[Mapping[str, Any]] = field(default=())
+    broker_epochs: Mapping[int, int] = field(default_factory=dict)
+    isr: tuple[int, ...] = ()
+    eligible_leader_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    unclean_leader_election_enable: bool | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -64,6 +71,11 @@ class Entry:
             row["evidence"],
             strategy,
             row.get("truncated", ()),
+            {row["broker_id"]: row["broker_epoch"] for row in guards["survivors"] if row["broker_epoch"] is not None},
+            tuple(row["isr"]),
+            tuple(row["eligible_leader_replicas"]),
+            tuple(row["last_known_elr"]),
+            row["unclean_leader_election_enable"],
         )
 
 
@@ -119,7 +131,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     if state is None or state.topic_id != entry.topic_id:
         return Result.of(entry, STALE, "the topic was deleted or created anew since the evidence was gathered")
     if has_live_leader(state, live.unfenced):
-        return Result.of(entry, ALREADY_ONLINE, f"broker {state.leader} leads it", state.leader)
+        return Result.of(entry, ALREADY_ONLINE, f"broker {state.leader} leads it: {_elected_since(entry, state.leader)}", state.leader)
     moved = _moved(entry, live, state)
     if moved is not None:
         return Result.of(entry, STALE, f"{moved}; gather the evidence again")
@@ -136,7 +148,8 @@ def refusal(entry: Entry, live: Live) -> Result | None:
         if live.broker_states.get(broker) in (COMING_BACK, UNFENCED)
     ]
     if clean and entry.strategy != "aggressive":
-        return Result.of(entry, HELD, f"wait_for_clean_leader: broker {min(clean)} is coming back and holds every committed record")
+        reason = f"broker {min(clean)} is coming back and the controller elects it by itself; it is {expected(min(clean), state)}"
+        return Result.of(entry, HELD, f"wait_for_clean_leader: {reason}")
     # Of a survivor of the plan it is known that the winner's log holds all that its own does.
     unseen = [broker for broker in state.replicas if live.broker_states.get(broker) == COMING_BACK and broker not in entry.survivors]
     if unseen and entry.strategy == "balanced" and entry.evidence != NAMED:
@@ -145,6 +158,13 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     if entry.key in live.reassigning and needs_reorder(entry, live):
         return Result.of(entry, HELD, "reassignment_in_progress: a new replica order would replace it; let it complete or cancel it")
     return None
+
+
+def _elected_since(entry: Entry, leader: int) -> str:
+    """Who has elected this leader since the evidence was gathered, as far as that can be told."""
+    if leader not in entry.survivors and is_own_choice(leader, entry):
+        return own_choice(leader, entry)
+    return f"elected by {somebody_elses(entry.unclean_leader_election_enable)}"
 
 
 def _moved(entry: Entry, live: Live, state: PartitionState) -> str | None:
@@ -163,6 +183,9 @@ def _moved(entry: Entry, live: Live, state: PartitionState) -> str | None:
                     return f"broker {broker} came back with a replica that nobody has looked at"
             elif log.error is not None:
                 return f"broker {broker} does not answer for its replica any more ({log.error})"
+            elif log.broker_epoch != entry.broker_epochs.get(broker):
+                # KIP-966: what a broker said of its log before it rebooted proves nothing about the log that it has now.
+                return f"broker {broker} has registered anew: its broker epoch is {log.broker_epoch}, no longer {entry.broker_epochs.get(broker)}"
             elif (log.last_written_epoch, log.log_end_offset) != entry.survivors[broker]:
                 return (
                     f"the log of broker {broker} ends at offset {log.log_end_offset} in epoch {log.last_written_epoch}, "

@@ -16,9 +16,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 T = TypeVar("T")
 TopicPartition = tuple[str, int]
+# States of which only min.insync.replicas can tell.
+NEEDS_MIN_ISR = ("under_min_isr", "not_writable")
 TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -63,19 +66,21 @@ def has_live_leader(state: PartitionState, unfenced: Collection[int]) -> bool:
     return state.leader >= 0 and state.leader in unfenced
 
 
-def select(state: str, partitions: Iterable[PartitionState], unfenced: Collection[int], min_isr: Mapping[str, int]) -> list[PartitionState]:
+def select(state: str, partitions: Iterable[PartitionState], unfenced: Collection[int], configs: TopicConfigs) -> list[PartitionState]:
     """Return the partitions in the `state` that `kafka_partition_info` offers, in the order given.
 
-    `min_isr`: min.insync.replicas per topic, needed for `under_min_isr` only (KIP-966: never more than the replication factor).
+    `configs`: of these topics, for the states in NEEDS_MIN_ISR. Where min.insync.replicas is not known no partition is under it.
     """
     chosen = []
     for partition in partitions:
         offline = not has_live_leader(partition, unfenced)
+        under_min_isr = len(partition.isr) < (configs.of(partition.topic).effective_min_isr(len(partition.replicas)) or 1)
         matches = {
             "all": True,
             "offline": offline,
             "under_replicated": len(partition.isr) < len(partition.replicas),
-            "under_min_isr": len(partition.isr) < min(min_isr.get(partition.topic, 1), len(partition.replicas)),
+            "under_min_isr": under_min_isr,
+            "not_writable": under_min_isr and not offline,
             # KIP-966: a member of ISR or ELR that comes back is a clean leader, nothing is lost by waiting for it.
             "elr_recoverable": offline and bool(partition.isr or partition.eligible_leader_replicas),
         }
@@ -109,7 +114,7 @@ def requested(partitions: Iterable[Mapping[str, Any]] | None, partitions_file: s
     elif partitions is not None:
         if not partitions:
             # A list that a template made empty must not mean "everything".
-            raise PartitionError("option partitions is empty: name some partitions, or leave it out to mean all that are offline")
+            raise PartitionError("option partitions is empty: name some partitions, or leave it out to mean all that it is for")
         found = [_one(entry, "partitions") for entry in partitions]
         source = "option partitions"
     else:
@@ -140,6 +145,8 @@ def _from_file(path: Path) -> list[TopicPartition]:
     found: list[TopicPartition] = []
     for number, entry in enumerate(entries, start=1):
         where = f"partitions_file {path}, entry {number}"
+        if isinstance(entry, dict) and "partition" in entry and "partitions" in entry:
+            raise PartitionError(f"{where}: names both partition (KIP-460's form) and partitions (KIP-1275's); leave one of them out")
         if isinstance(entry, dict) and isinstance(entry.get("partitions"), list):
             if not entry["partitions"]:
                 raise PartitionError(f"{where}: its list of partitions is empty")

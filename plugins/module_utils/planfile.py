@@ -30,7 +30,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjso
     Optional,
 )
 
-VERSION = 1
+# Version 2 says with which backend the guards were read, and has the survivors' broker epochs among them.
+VERSION = 2
 SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20
 
@@ -113,9 +114,10 @@ def writing(path: Path, header: Mapping[str, Any]) -> Iterator[PlanWriter]:
         writer.finish()
 
 
-_SURVIVORS = [{"broker_id": BROKER, "last_written_epoch": Optional(EPOCH), "log_end_offset": OFFSET}]
+_SURVIVORS = [{"broker_id": BROKER, "last_written_epoch": Optional(EPOCH), "log_end_offset": OFFSET, "broker_epoch": Optional(OFFSET)}]
 _LOSS = {"lower_bound": Optional(OFFSET), "lower_bound_from": str, "upper_bound": str}
 _TRUNCATED = [{"broker_id": BROKER, "offset": Optional(OFFSET), "records": Optional(OFFSET)}]
+_CONFIGS = {"min_insync_replicas": Optional(int), "unclean_leader_election_enable": Optional(bool)}
 _BARE = {"partitions": [{"topic": str, "partition": int, "designatedLeader": BROKER}]}
 _PLAN = {
     "version": int,
@@ -124,6 +126,7 @@ _PLAN = {
     "cluster_id": Name(),
     "run_id": Name(),
     "created_at": Name(),
+    "backend": Name(),
     "strategy": Name(),
     "ranking": Name(),
     "brokers": [{"broker_id": BROKER, "broker_state": Name(), "silent_seconds": Optional(float)}],
@@ -138,6 +141,10 @@ _PLAN = {
             "guards": {"topic_id": Name(), "leader_epoch": EPOCH, "replicas": [BROKER], "survivors": _SURVIVORS},
             "loss": _LOSS,
             "truncated": _TRUNCATED,
+            "isr": [BROKER],
+            "eligible_leader_replicas": [BROKER],
+            "last_known_elr": [BROKER],
+            **_CONFIGS,
         }
     ],
     "held": [
@@ -151,6 +158,7 @@ _PLAN = {
             "loss": _LOSS,
             "truncated": _TRUNCATED,
             "survivors": _SURVIVORS,
+            **_CONFIGS,
         }
     ],
     "online": [{"topic": str, "partition": int, "leader": BROKER}],

@@ -18,7 +18,9 @@ description:
     back afterwards; a journal, written ahead, lets the next run put back what a killed run could not.
   - Where every broker offers KIP-1275's messages (see O(backend)), the controller is told whom to elect and no order is changed. A plan is applied with the
     backend that its evidence was read with, because its guards are.
-  - Never touches a partition that has a live leader. A clean leader that comes back meanwhile is elected by Kafka instead, and reported as V(clean_leader).
+  - Never touches a partition that has a live leader. A broker that comes back meanwhile and is the controller's own choice (KIP-966) is elected by it
+    instead, and reported as V(clean_leader). The reason says what that leader may lack. From the ELR it lacks nothing. After an unclean shutdown the end of its log
+    may be missing. Where brokers do not tell which it was, the metadata log does, if O(controller_bootstrap_servers) is given.
 options:
   plan:
     description:
@@ -172,10 +174,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, blast_radius, interruption, planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
+
+if CLIENT_IMPORT_ERROR is None:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import own_choices
 
 
 def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
@@ -207,6 +213,8 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         recovery.predict()
     else:
         recovery.elect()
+    if module.connection.controller_bootstrap_servers:
+        recovery.settle(lambda results: own_choices.settled(results, cluster, module.connection, params["duration"]))
     path = "" if module.check_mode else recovery.write_results()
     for warning in recovery.warnings:
         module.ansible.warn(warning)

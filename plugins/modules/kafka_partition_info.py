@@ -12,7 +12,8 @@ short_description: Find partitions without a live leader, or in another state
 version_added: 0.1.0
 author: StreamOps (@streamops)
 description:
-  - Lists the partitions in a O(state), with ISR, eligible leader replicas (KIP-966) and offline replicas.
+  - Lists the partitions in a O(state), with ISR, eligible leader replicas (KIP-966) and offline replicas, and says in words whether they can be
+    written and whom the controller would elect by itself.
   - Says of every broker whether it is unfenced, fenced and silent (and for how long), or coming back, which a fenced broker shows by
     fetching the metadata log again long before it is unfenced.
   - Pages through DescribeTopicPartitions; brokers before Kafka 3.8 are asked for Metadata instead, which knows no eligible leader replicas.
@@ -21,16 +22,16 @@ options:
     description:
       - V(offline) are partitions without a live leader.
       - V(under_replicated) have an ISR smaller than their replica list, V(under_min_isr) one smaller than C(min.insync.replicas).
+      - V(not_writable) are online, but with an ISR smaller than C(min.insync.replicas): C(acks=all) is refused.
+      - V(under_min_isr) and V(not_writable) need DESCRIBE_CONFIGS on the topics.
       - V(elr_recoverable) are offline, but a member of ISR or ELR would be a clean leader if it came back.
     type: str
-    choices: [offline, all, under_replicated, under_min_isr, elr_recoverable]
+    choices: [offline, all, under_replicated, under_min_isr, not_writable, elr_recoverable]
     default: offline
   limit:
     description: Return at most this many partitions; RV(count) counts all. V(0) returns all.
     type: int
     default: 0
-requirements:
-  - confluent-kafka >= 2.16 (for O(state=under_min_isr) only)
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions
@@ -62,7 +63,10 @@ EXAMPLES = r"""
 
 RETURN = r"""
 partitions:
-  description: The partitions in the asked state, internal topics first.
+  description:
+    - The partitions in the asked state, internal topics first.
+    - RV(partitions[].min_insync_replicas) is never more than the number of replicas (KIP-966). It and RV(partitions[].unclean_leader_election_enable)
+      are V(null), and a warning says so, where DESCRIBE_CONFIGS on the topic is not granted.
   returned: success
   type: list
   elements: dict
@@ -77,6 +81,9 @@ partitions:
       eligible_leader_replicas: [1]
       last_known_elr: []
       offline_replicas: [1]
+      min_insync_replicas: 2
+      unclean_leader_election_enable: false
+      explanation: "no live leader: the controller elects broker 1 once it is unfenced (ELR)"
 count:
   description: How many partitions are in the asked state.
   returned: success
@@ -92,6 +99,11 @@ brokers:
   sample:
     - {broker_id: 1, broker_state: fenced, silent_seconds: 93.4, rack: null}
     - {broker_id: 2, broker_state: unfenced, silent_seconds: 0.2, rack: null}
+eligible_leader_replicas_version:
+  description: Level of the feature C(eligible.leader.replicas.version) at which the cluster runs, V(0) where it is off. V(null) where the brokers do not tell.
+  returned: success
+  type: int
+  sample: 1
 cluster_id:
   description: Kafka's id of the cluster.
   returned: success
@@ -107,13 +119,16 @@ unreachable_brokers:
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE, partition_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    NEEDS_MIN_ISR,
     in_recovery_order,
     only_known,
     requested,
     select,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 
 def partition_info(module: KafkaModule, cluster: Cluster) -> dict:
@@ -122,14 +137,22 @@ def partition_info(module: KafkaModule, cluster: Cluster) -> dict:
     known = cluster.partitions(wanted)
     partitions = only_known(sorted(known, key=in_recovery_order) if wanted is None else wanted, known)
     brokers = cluster.broker_states({broker for state in partitions for broker in state.replicas})
-    min_isr = cluster.min_insync_replicas({state.topic for state in partitions}) if module.params["state"] == "under_min_isr" else {}
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
-    chosen = select(module.params["state"], partitions, unfenced, min_isr)
+    decided_by_min_isr = module.params["state"] in NEEDS_MIN_ISR
+    configs = cluster.topic_configs({state.topic for state in partitions}).demanded() if decided_by_min_isr else TopicConfigs()
+    chosen = select(module.params["state"], partitions, unfenced, configs)
+    shown = chosen[: module.params["limit"] or None]
+    if not decided_by_min_isr:
+        # Thousands of topics take time: nobody waits for those that are not shown.
+        configs = cluster.topic_configs({state.topic for state in shown})
+    if problem := configs.problem():
+        module.ansible.warn(problem)
     return {
         "changed": False,
         "count": len(chosen),
-        "partitions": [state.as_dict() for state in chosen[: module.params["limit"] or None]],
+        "partitions": [partition_row(state, unfenced, configs.of(state.topic)) for state in shown],
         "brokers": brokers,
+        "eligible_leader_replicas_version": cluster.feature_level(ELR_FEATURE),
         "cluster_id": cluster.cluster_id,
         "unreachable_brokers": cluster.unreachable_rows(),
     }
@@ -143,7 +166,7 @@ def main() -> None:
             "state": {
                 "type": "str",
                 "default": "offline",
-                "choices": ["offline", "all", "under_replicated", "under_min_isr", "elr_recoverable"],
+                "choices": ["offline", "all", "under_replicated", "under_min_isr", "not_writable", "elr_recoverable"],
             },
             "limit": {"type": "int", "default": 0},
         },

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -158,6 +159,39 @@ def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_
     assert controller.states["t", 0].replicas == (1, 3, 2)
     with Journal(tmp_path / "j", "abc") as journal:
         assert journal.left_behind() == {}
+
+
+@pytest.mark.parametrize(
+    ("standing", "unclean", "leader", "outcome", "words"),
+    [
+        ({"eligible_leader_replicas": (1, 4), "last_known_elr": (4,)}, False, 1, "clean_leader", "elected it by itself: from the ELR, without loss"),
+        ({"eligible_leader_replicas": (1,), "last_known_elr": (1,)}, False, 1, "clean_leader", "without loss, if its shutdown was clean; else"),
+        (
+            {"eligible_leader_replicas": (), "last_known_elr": (1,)}, False, 1, "clean_leader",
+            "by itself: the last known leader, whose shutdown was unclean, so the end of its log may be missing",
+        ),
+        ({"eligible_leader_replicas": (), "isr": (1,)}, None, 1, "clean_leader", "the last member of the ISR, which stays there however it was shut"),
+        ({}, True, 3, "elected", "the survivor 3 leads: .* elected by the controller by itself .unclean.leader.election.enable is true"),
+        ({}, False, 3, "elected", "the survivor 3 leads: .* elected by another run"),
+        ({"eligible_leader_replicas": ()}, False, 1, "elected", "broker 1 leads, whose log nobody has looked at: .* records may be lost"),
+    ],
+)  # fmt: skip
+def test_a_leader_that_nobody_designated_is_called_what_it_is(
+    tmp_path: Path, standing: dict[str, tuple[int, ...]], unclean: bool | None, leader: int, outcome: str, words: str
+) -> None:
+    class Overtaking(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+            self.states["t", 0] = replace(self.states["t", 0], leader=leader, isr=(leader,), eligible_leader_replicas=(), last_known_elr=())
+            return {key: "ELECTION_NOT_NEEDED" for key in keys}
+
+    controller = Overtaking()
+    controller.states["t", 0] = replace(controller.states["t", 0], **standing)
+    asked = replace(ENTRIES[0], unclean_leader_election_enable=unclean)
+    with Journal(tmp_path / "j", "abc") as journal:
+        (result,) = election.run(controller, journal, [asked], 0.0, 1, election.elect_by_order)
+    assert (result.outcome, result.leader) == (outcome, leader)
+    assert re.search(words, result.reason or ""), result.reason
+    assert controller.states["t", 0].replicas == (1, 3, 2)
 
 
 def test_a_plan_whose_guards_do_not_stand_writes_nothing(tmp_path: Path) -> None:

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, broker_rows, by_topic, history, plan_all
+from situations import COMING_BACK, FENCED, RUN, UNREADABLE, Log, Situation, broker_rows, by_topic, history, land, plan_all
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
 
 ACKNOWLEDGED, OLD_TAIL = Log.of((100, 0), (21, 1), high_watermark=90), Log.of((180, 0), high_watermark=90)
 LONG = Log.of((120, 0), high_watermark=80)
@@ -131,15 +135,63 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         "broker 3 holds the best log: it ends at offset 120, last written in leader epoch 0; "
         "the last-written epoch of broker 2 could not be read, so only lengths can be compared; "
         "broker 4 is alive but did not answer for its replica (NO_ANSWER); whether broker 2's log (to offset 10) fits it is not known (compacted); "
-        "broker 4 was in sync and is alive; "
-        "held: wait, Kafka then elects a leader that holds every committed record (strategy aggressive would not wait)",
+        "broker 4 is alive and the last member of the ISR, which stays there however it was shut down: after an unclean shutdown the end of its log "
+        "may be missing; held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
         (0, "high_watermark"),
         [(2, None, None)],
     ),
+    "eligible": (
+        Situation(
+            "eligible", {1: FENCED, 2: LONG, 4: LONG}, state={"eligible_leader_replicas": [1], "last_known_elr": [1], "reassigning": True}
+        ),
+        "broker 2 holds the best log: it ends at offset 120, last written in leader epoch 0; "
+        "the logs of brokers 2, 4 are identical, leadership is shared out among them; broker 1 has been silent for 12 s; "
+        "should broker 1 come back, the controller elects it by itself (ELR)",
+        (0, "high_watermark"),
+        [],
+    ),
+    "last-known": (
+        Situation("last-known", {1: FENCED, 2: LONG}, state={"last_known_elr": [1], "min_insync_replicas": 2}),
+        "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s; "
+        "should broker 1 come back, the controller elects it by itself (last known leader, its shutdown was unclean); "
+        "once elected it is online but not writable with acks=all: 1 live replica, min ISR 2, until 1 more is back",
+        (0, "high_watermark"),
+        [],
+    ),
+    "last-known-returns": (
+        Situation("last-known-returns", {9: COMING_BACK, 2: LONG}, state={"last_known_elr": [9], "unclean_leader_election_enable": True}),
+        "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 9 is coming back; "
+        "broker 9 is the last known leader, whose shutdown was unclean, so the end of its log may be missing; "
+        "unclean.leader.election.enable is true: the controller elects any live replica by itself, without a look at its log, and may be faster; "
+        "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        (0, "high_watermark"),
+        [],
+    ),
+    "eligible-returns": (
+        Situation("eligible-returns", {9: COMING_BACK, 8: FENCED, 7: FENCED}, state={"eligible_leader_replicas": [9], "min_insync_replicas": 3}),
+        "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known, broker 9 is coming back; "
+        "broker 9 is an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean; "
+        "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        (None, "none"),
+        [],
+    ),
+    "three-of-three": (
+        Situation("three-of-three", {1: FENCED, 2: LONG, 3: "NO_ANSWER", 8: FENCED, 7: FENCED},
+                  state={"isr": [1], "min_insync_replicas": 4, "unclean_leader_election_enable": False}),
+        "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; "
+        "broker 3 is alive but did not answer for its replica (NO_ANSWER); broker 1 has been silent for 12 s, "
+        "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known; "
+        "should broker 1 come back, the controller elects it by itself (last in the ISR); "
+        "once elected it is online but not writable with acks=all: 2 live replicas, min ISR 4, until 2 more are back; "
+        "held: gather the evidence again once everything answers",
+        (0, "high_watermark"),
+        [],
+    ),
     "nobody": (
         Situation("nobody", {1: FENCED, 9: COMING_BACK}, state={"isr": [9]}),
-        "broker 1 has been silent for 12 s, broker 9 is coming back; broker 9 was in sync; "
-        "held: wait, Kafka then elects a leader that holds every committed record (strategy aggressive would not wait)",
+        "broker 1 has been silent for 12 s, broker 9 is coming back; "
+        "broker 9 is the last member of the ISR, which stays there however it was shut down: after an unclean shutdown the end of its log may be "
+        "missing; held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
         (None, "none"),
         [],
     ),
@@ -183,10 +235,34 @@ def test_guards_hold_what_the_decision_stood_on(plan: Plan) -> None:
         "leader_epoch": 7,
         "replicas": [1, 2, 3],
         "survivors": [
-            {"broker_id": 2, "last_written_epoch": 1, "log_end_offset": 121},
-            {"broker_id": 3, "last_written_epoch": 0, "log_end_offset": 100},
+            {"broker_id": 2, "last_written_epoch": 1, "log_end_offset": 121, "broker_epoch": None},
+            {"broker_id": 3, "last_written_epoch": 0, "log_end_offset": 100, "broker_epoch": None},
         ],
     }
+
+
+def test_where_eligible_leader_replicas_are_off_that_is_said_of_whom_the_isr_keeps(spark: SparkSession, tmp_path: Path) -> None:
+    fenced = Situation("fenced", {1: FENCED, 2: LONG}, state={"isr": [1]})
+    returning = Situation("returning", {9: COMING_BACK, 2: LONG}, state={"isr": [9]})
+    rows = [*broker_rows(2, {1: 12.9}), *fenced.rows(), *returning.rows()]
+    for cluster, header in (("off", {"eligible_leader_replicas_version": 0}), ("on", {"eligible_leader_replicas_version": 1}), ("older", {})):
+        land(tmp_path, cluster, rows, **header)
+    result = plans.write_plans(spark, plans.landing(tmp_path, RUN, None), tmp_path, "balanced", "last_written_epoch")
+    said = {plan["cluster"]: by_topic(planfile.load(plan["path"])) for plan in result["plans"]}
+    assert "elects it by itself (last in the ISR, eligible leader replicas are off)" in said["off"]["fenced"]["explanation"]
+    assert "the end of its log may be missing, eligible leader replicas are off; held" in said["off"]["returning"]["explanation"]
+    for cluster in ("on", "older"):
+        assert "elects it by itself (last in the ISR)" in said[cluster]["fenced"]["explanation"]
+        assert "eligible leader replicas are off" not in said[cluster]["returning"]["explanation"]
+
+
+def test_entries_carry_what_the_controller_goes_by(plan: Plan) -> None:
+    entries = by_topic(plan)
+    fields = ("isr", "eligible_leader_replicas", "last_known_elr", "min_insync_replicas", "unclean_leader_election_enable")
+    assert [entries["last-known"][field] for field in fields] == [[], [], [1], 2, None]
+    assert [entries["prefix"][field] for field in fields] == [[], [], [], None, None], "rows of an older landing file"
+    held = entries["last-known-returns"]
+    assert (held["min_insync_replicas"], held["unclean_leader_election_enable"]) == (None, True)
 
 
 def test_internal_topics_come_first(plan: Plan) -> None:

@@ -73,7 +73,7 @@ def test_an_order_that_was_gathered_while_an_own_killed_run_had_it_changed_is_no
     [
         (replace(LIVE, states={}), "stale", "deleted"),
         (with_state(topic_id="another"), "stale", "created anew"),
-        (with_state(leader=3), "already_online", "broker 3 leads it"),
+        (with_state(leader=3), "already_online", "broker 3 leads it: elected by another run"),
         (with_state(leader_epoch=5), "stale", "leader epoch went from 4 to 5"),
         (with_state(replicas=(1, 2, 4)), "stale", r"\[1, 2, 4\], no longer \[1, 2, 3\]"),
         (replace(LIVE, broker_states={1: "fenced", 2: "fenced", 3: "unfenced"}), "stale", "broker 2 is not alive"),
@@ -109,6 +109,39 @@ def test_a_replica_that_comes_back_unseen_is_waited_for_where_its_log_may_be_the
     assert refusal(replace(ENTRY, evidence="named"), coming) is None
     stopped = replace(coming, broker_states={1: "fenced", 2: "unfenced", 3: "coming_back"})
     assert refusal(ENTRY, stopped) is None, "broker 3 is a survivor of the plan, the winner holds all that it holds"
+
+
+RETURNING = {1: "coming_back", 2: "unfenced", 3: "unfenced"}
+
+
+@pytest.mark.parametrize(
+    ("standing", "words"),
+    [
+        ({"eligible_leader_replicas": (1,), "last_known_elr": (1,)}, "it is an eligible leader replica (ELR), which holds every committed record unless"),
+        ({"eligible_leader_replicas": (), "last_known_elr": (1,)}, "it is the last known leader, whose shutdown was unclean, so the end of its log may be"),
+        ({"eligible_leader_replicas": (), "isr": (1,)}, "it is the last member of the ISR, which stays there however it was shut down"),
+    ],
+)  # fmt: skip
+def test_of_whom_the_controller_will_elect_by_itself_no_more_is_promised_than_it_holds(standing: dict[str, Any], words: str) -> None:
+    result = refusal(ENTRY, replace(with_state(**standing), broker_states=RETURNING))
+    assert result is not None and result.outcome == "held"
+    assert words in (result.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("planned", "leader", "words"),
+    [
+        ({"last_known_elr": (1,)}, 1, "broker 1 leads it: broker 1 came back and the controller elected it by itself: the last known leader, whose"),
+        ({"eligible_leader_replicas": (1,), "last_known_elr": (1,)}, 1, "if its shutdown was clean; else as the last known leader"),
+        ({"isr": (1,)}, 1, "after an unclean shutdown the end of its log may be missing"),
+        ({"unclean_leader_election_enable": True}, 3, "broker 3 leads it: elected by the controller by itself (unclean.leader.election.enable is true"),
+        ({"unclean_leader_election_enable": False}, 3, "broker 3 leads it: elected by another run, or kafka-leader-election.sh"),
+    ],
+)  # fmt: skip
+def test_who_elected_a_leader_since_the_plan_was_made_and_what_that_leader_is_worth(planned: dict[str, Any], leader: int, words: str) -> None:
+    result = refusal(replace(ENTRY, **planned), replace(with_state(leader=leader, leader_epoch=5), broker_states=ALL_ALIVE))
+    assert result is not None and result.outcome == "already_online"
+    assert words in (result.reason or "")
 
 
 def test_aggressive_does_not_wait_for_a_clean_leader() -> None:

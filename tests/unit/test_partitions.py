@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     requested,
     select,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
 
 
 def state(topic: str = "orders", partition: int = 0, **fields: Any) -> PartitionState:
@@ -63,6 +64,9 @@ def test_an_empty_list_is_refused_rather_than_taken_for_everything() -> None:
         ('{"partitions": [{"topic": "foo", "partitions": []}]}', "empty"),
         ('{"partitions": [{"topic": "foo", "partition": -1}]}', "not negative"),
         ('{"partitions": [{"topic": "foo", "partition": true}]}', "entry 1"),
+        ('{"partitions": [{"topic": "foo", "partition": 1, "partitions": [2]}]}', "entry 1: names both partition (KIP-460's form) and partitions"),
+        # The KIP's own example is no JSON: two of its keys are not quoted.
+        ('{\n"partitions": [\n{\ntopic: "foo",\npartitions: [0, 3, 5]\n}\n]\n}', "enclosed in double quotes, line 4, column 1"),
         ('{"partitions": [{"topic": "foo", "partition": 1}, {"topic": "foo", "partitions": [2, 1]}]}', "foo-1 is named twice"),
     ],
 )
@@ -101,13 +105,15 @@ def test_states_of_partitions() -> None:
     partitions = [online, lost, with_elr, dead_leader]
 
     def numbers(wanted: str, min_isr: int = 1) -> list[int]:
-        return [found.partition for found in select(wanted, partitions, {2, 3}, {"orders": min_isr})]
+        return [found.partition for found in select(wanted, partitions, {2, 3}, TopicConfigs({"orders": TopicConfig(min_isr)}))]
 
     assert numbers("all") == [1, 2, 3, 4]
     assert numbers("offline") == [2, 3, 4], "a leader on a broker that is not alive is no live leader"
     assert numbers("elr_recoverable") == [3, 4]
     assert numbers("under_replicated") == [1, 2, 3, 4]
     assert numbers("under_min_isr") == [2, 3]
+    assert numbers("not_writable") == []
+    assert numbers("not_writable", min_isr=3) == [1], "it has a leader, and no producer with acks=all"
     assert numbers("under_min_isr", min_isr=5) == [1, 2, 3, 4], "KIP-966: never more than the replication factor"
 
 

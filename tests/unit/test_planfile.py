@@ -22,22 +22,23 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile 
 
 HEADER = {
     "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
-    "strategy": "balanced", "ranking": "last_written_epoch",
+    "backend": "native", "strategy": "balanced", "ranking": "last_written_epoch",
 }  # fmt: skip
 BROKER = {"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}
 LOSS = {"lower_bound": 0, "lower_bound_from": "high_watermark", "upper_bound": "unknown"}
 SURVIVORS = [
-    {"broker_id": 2, "last_written_epoch": 1, "log_end_offset": 121},
-    {"broker_id": 3, "last_written_epoch": None, "log_end_offset": 100},
+    {"broker_id": 2, "last_written_epoch": 1, "log_end_offset": 121, "broker_epoch": 7},
+    {"broker_id": 3, "last_written_epoch": None, "log_end_offset": 100, "broker_epoch": None},
 ]
 ELECTED = {
     "topic": "orders", "partition": 0, "designatedLeader": 2, "replicas_best_first": [2, 3, 1], "evidence": "prefix", "explanation": "bröker 2",
     "guards": {"topic_id": "id", "leader_epoch": 3, "replicas": [1, 2, 3], "survivors": SURVIVORS}, "loss": LOSS,
-    "truncated": [{"broker_id": 3, "offset": None, "records": None}],
+    "truncated": [{"broker_id": 3, "offset": None, "records": None}], "isr": [], "eligible_leader_replicas": [1], "last_known_elr": [1],
+    "min_insync_replicas": 2, "unclean_leader_election_enable": False,
 }  # fmt: skip
 HELD = {
     "topic": "orders", "partition": 1, "reason": "forked", "evidence": "forked", "candidate": None, "explanation": "words", "loss": LOSS,
-    "truncated": [], "survivors": SURVIVORS,
+    "truncated": [], "survivors": SURVIVORS, "min_insync_replicas": None, "unclean_leader_election_enable": None,
 }  # fmt: skip
 ONLINE = {"topic": "orders", "partition": 2, "leader": 1}
 BARE = {"partitions": [{"topic": "foo", "partition": 1, "designatedLeader": 0}]}
@@ -46,7 +47,7 @@ BARE = {"partitions": [{"topic": "foo", "partition": 1, "designatedLeader": 0}]}
 def content() -> dict[str, Any]:
     """A valid plan, but for its sha256."""
     entries = {"brokers": [BROKER], "partitions": [ELECTED], "held": [HELD], "online": [ONLINE]}
-    return copy.deepcopy({"version": 1, **HEADER, **entries})
+    return copy.deepcopy({"version": 2, **HEADER, **entries})
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def edit(*keys: Any, to: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (edit("version", to=2), "version 2 of the plan file is not 1"),
+        (edit("version", to=1), "version 1 of the plan file is not 2"),
         (edit("version", to=True), "version True"),
         (edit("plan_id", to=7), "plan_id: expected a text, found a whole number"),
         (edit("strategy", to=None), "strategy is missing"),

@@ -9,12 +9,14 @@ import struct
 from typing import Any
 
 import pytest
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
 
 HEADER = struct.pack(">qiibIhiqq", 120, 49, 3, 2, 0xDEADBEEF, 0, 4, 1000, 2000)
 
@@ -77,3 +79,33 @@ def test_vote_versions_are_what_a_controller_offers() -> None:
 
     assert protocol.read_vote_versions(offered((1, 4, 17), (52, 0, 2))) == (0, 2)
     assert protocol.read_vote_versions(offered((1, 4, 17))) is None  # a broker
+
+
+def test_a_feature_is_off_where_it_is_not_finalized_and_unknown_where_a_broker_does_not_tell() -> None:
+    def told(epoch: int, version: int = 4) -> Any:
+        row = ApiVersionsResponse.FinalizedFeatureKey(name="eligible.leader.replicas.version", max_version_level=1, min_version_level=1)
+        sent = ApiVersionsResponse(api_keys=[], finalized_features_epoch=epoch, finalized_features=[row]).encode(version=version)
+        return ApiVersionsResponse.decode(bytes(sent), version=version)
+
+    assert protocol.read_feature_level(told(7), "eligible.leader.replicas.version") == 1
+    assert protocol.read_feature_level(told(7), "group.version") == 0
+    assert protocol.read_feature_level(told(-1), "eligible.leader.replicas.version") is None
+    assert protocol.read_feature_level(told(7, version=2), "eligible.leader.replicas.version") is None
+
+
+def test_topics_are_asked_for_two_configs_and_no_more() -> None:
+    again = DescribeConfigsRequest.decode(bytes(protocol.describe_topic_configs(["a", "b"]).encode(version=4)), version=4)
+    names = ["min.insync.replicas", "unclean.leader.election.enable"]
+    assert [(row.resource_type, row.resource_name, row.configuration_keys) for row in again.resources] == [(2, "a", names), (2, "b", names)]
+    assert (again.include_synonyms, again.include_documentation) == (False, False)
+
+
+def test_topic_configs_come_back_by_topic_and_refusals_by_name() -> None:
+    kind = DescribeConfigsResponse.DescribeConfigsResult
+    value = kind.DescribeConfigsResourceResult(name="min.insync.replicas", value="2")
+    answer = DescribeConfigsResponse(
+        results=[kind(error_code=0, resource_name="a", configs=[value]), kind(error_code=29, resource_name="b", configs=[])]
+    )
+    found = protocol.read_topic_configs(answer)
+    assert found.found == {"a": TopicConfig(2, None)}
+    assert found.refused == {"b": "TOPIC_AUTHORIZATION_FAILED"}

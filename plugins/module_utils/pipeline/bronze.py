@@ -22,11 +22,11 @@ TOPIC_NAME = r"^[a-zA-Z0-9._-]{1,249}$"
 
 STATE = (
     "topic_id string, leader int, leader_epoch int, replicas array<int>, isr array<int>, eligible_leader_replicas array<int>, "
-    "last_known_elr array<int>, reassigning boolean, named boolean"
+    "last_known_elr array<int>, reassigning boolean, named boolean, min_insync_replicas int, unclean_leader_election_enable boolean"
 )
 REPLICA = (
     "broker_id int, broker_state string, error string, log_start_offset bigint, log_end_offset bigint, high_watermark bigint, "
-    "partition_leader_epoch int, last_written_epoch int"
+    "partition_leader_epoch int, last_written_epoch int, broker_epoch bigint"
 )
 PAIR = "broker_a int, broker_b int, relation string, shorter int, common_offset bigint, reason string"
 PROOF = "source string, name string, offset bigint, held boolean"
@@ -38,8 +38,11 @@ HISTORY = (
     "doubt string, offline_since bigint, last_isr array<int>, metadata_version int, min_insync_replicas int, "
     f"changes array<struct<{CHANGE.replace(', ', ',').replace(' ', ':')}>>"
 )
+HEADER = "eligible_leader_replicas_version int"
 # Rows of all kinds are flat objects, read in one pass; fields that decide nothing are left in the file.
-SCHEMA = f"kind string, topic string, partition int, {STATE}, {REPLICA}, silent_seconds double, {PAIR}, {PROOF}, {HISTORY}, damaged string"
+_PARTS = ("kind string, topic string, partition int", STATE, REPLICA, "silent_seconds double", PAIR, PROOF, HISTORY)
+# Rows of two kinds may have a field of one name, and rows of older landing files lack the newest ones.
+SCHEMA = ", ".join(dict.fromkeys(field for part in (*_PARTS, HEADER, "damaged string") for field in part.split(", ")))
 
 
 def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
@@ -75,11 +78,15 @@ def broken_files(records: DataFrame) -> DataFrame:
 
 
 def brokers(records: DataFrame) -> DataFrame:
-    """One row per cluster with its brokers, sorted: array of (broker_id, broker_state, silent_seconds)."""
+    """One row per cluster: its brokers, sorted, as array of (broker_id, broker_state, silent_seconds), and `eligible_leader_replicas_version`."""
+    is_broker = F.col("kind") == "broker"
     return (
-        records.where((F.col("kind") == "broker") & _sound_broker())
+        records.where((is_broker & _sound_broker()) | (F.col("kind") == "header"))
         .groupBy("cluster")
-        .agg(F.sort_array(F.collect_list(F.struct("broker_id", "broker_state", "silent_seconds"))).alias("brokers"))
+        .agg(
+            F.sort_array(F.collect_list(F.when(is_broker, F.struct("broker_id", "broker_state", "silent_seconds")))).alias("brokers"),
+            F.max("eligible_leader_replicas_version").alias("eligible_leader_replicas_version"),
+        )
     )
 
 

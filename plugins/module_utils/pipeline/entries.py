@@ -51,7 +51,8 @@ def _json(entry: Column) -> Column:
 def _partition_rows(leaders: DataFrame) -> DataFrame:
     leader = F.coalesce(F.col("designated"), F.col("winner")["broker_id"])
     survivors = F.transform(
-        "survivors", lambda log: F.struct(*(log[name].alias(name) for name in ("broker_id", "last_written_epoch", "log_end_offset")))
+        "survivors",
+        lambda log: F.struct(*(log[name].alias(name) for name in ("broker_id", "last_written_epoch", "log_end_offset", "broker_epoch"))),
     )
     told = leaders.withColumn("explanation", explanation(leader))
     elected = F.struct(
@@ -64,6 +65,11 @@ def _partition_rows(leaders: DataFrame) -> DataFrame:
         F.struct("topic_id", "leader_epoch", "replicas", survivors.alias("survivors")).alias("guards"),
         _loss().alias("loss"),
         _truncated(leader).alias("truncated"),
+        "isr",
+        "eligible_leader_replicas",
+        "last_known_elr",
+        "min_insync_replicas",
+        "unclean_leader_election_enable",
     )
     held = F.struct(
         "topic",
@@ -75,6 +81,8 @@ def _partition_rows(leaders: DataFrame) -> DataFrame:
         _loss().alias("loss"),
         _truncated(leader).alias("truncated"),
         survivors.alias("survivors"),
+        "min_insync_replicas",
+        "unclean_leader_election_enable",
     )
     online = F.struct("topic", "partition", "leader")
     outcome = F.col("outcome")

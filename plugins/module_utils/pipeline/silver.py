@@ -25,6 +25,7 @@ def partitions(partition_records: DataFrame, brokers: DataFrame) -> DataFrame:
     `defects`: why its rows cannot be trusted (then there are no survivors: nothing may be concluded from their measurements);
     `proofs`: the committed offsets, per survivor;
     `history`: what the metadata log says of it (see `isr_history.rows`), null where it was not read.
+    `eligible_leader_replicas_version`: the cluster's level of that feature (KIP-966), null where it is not known.
     """
     state = first("states")
     checked = partition_records.withColumn("defects", _defects(state)).withColumn(
@@ -54,6 +55,7 @@ def partitions(partition_records: DataFrame, brokers: DataFrame) -> DataFrame:
         "defects",
         "proofs",
         first("histories").alias("history"),
+        "eligible_leader_replicas_version",
     )
 
 
@@ -167,6 +169,7 @@ def _sound_state(state: Column) -> Column:
         & (F.size(replicas) > 0)
         & (F.size(replicas) == F.size(F.array_distinct(replicas)))
         & ~any_of(replicas, lambda broker: F.coalesce(broker, F.lit(-1)) < 0)
+        & F.coalesce(state["min_insync_replicas"], F.lit(1)).between(1, F.size(replicas))
     )
 
 

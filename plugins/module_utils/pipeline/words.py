@@ -13,13 +13,14 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELIGIBLE, LAST_IN_SYNC, LAST_KNOWN_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first, listed, plural, present
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import instant
 
 REASONS = {
     "cluster_metadata": "held: the metadata log elects its own leader, this tool never touches it",
     "strategy_none": "held: strategy none elects nothing",
-    "wait_for_clean_leader": "held: wait, Kafka then elects a leader that holds every committed record (strategy aggressive would not wait)",
+    "wait_for_clean_leader": "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
     "no_survivor": "held: no replica is on a live broker that answers; bring one of its brokers back",
     "must_be_named": "held: it is elected only where partitions or partitions_file names it",
     "reassignment_in_progress": "held: a reassignment is under way and a new replica order would replace it; let it complete or cancel it",
@@ -46,7 +47,10 @@ def explanation(leader: Column) -> Column:
         *_gaps(),
         _end(),
         _lost(),
+        _own_choice(),
         _waiting(),
+        _unclean(),
+        _writable(),
         _held(),
     )
     return F.array_join(F.array_compact(F.array(*told)), "; ")
@@ -227,13 +231,65 @@ def _lost() -> Column:
     )
 
 
+def _own_choice() -> Column:
+    """Whom the controller would elect by itself, of the brokers that nobody hears of."""
+    gone = F.filter("lost", lambda row: (row["broker_state"] == "fenced") & present(_standing(row["broker_id"]).isNotNull()))
+    return _each(
+        gone,
+        lambda row: F.format_string(
+            "should broker %d come back, the controller elects it by itself (%s)", row["broker_id"], _standing(row["broker_id"])
+        ),
+        ", ",
+    )
+
+
+def _standing(broker: Column) -> Column:
+    """What makes a broker the controller's own choice (KIP-966), in a word or two; null for others."""
+    return (
+        F.when(F.array_contains("eligible_leader_replicas", broker), F.lit("ELR"))
+        .when(F.array_contains("isr", broker), F.concat(F.lit("last in the ISR"), _without_elr()))
+        .when(F.array_contains("last_known_elr", broker), F.lit("last known leader, its shutdown was unclean"))
+    )
+
+
+def _without_elr() -> Column:
+    off = F.col("eligible_leader_replicas_version") == 0
+    return F.when(present(off), F.lit(", eligible leader replicas are off")).otherwise(F.lit(""))
+
+
 def _waiting() -> Column:
     return _each(
         "waiting_for",
-        lambda row: F.when(
-            row["broker_state"] == "unfenced", F.format_string("broker %d was in sync and is alive", row["broker_id"])
-        ).otherwise(F.format_string("broker %d was in sync", row["broker_id"])),
+        lambda row: F.format_string(
+            "broker %d is %s%s",
+            row["broker_id"],
+            F.when(row["broker_state"] == "unfenced", F.lit("alive and ")).otherwise(F.lit("")),
+            F.when(F.array_contains("eligible_leader_replicas", row["broker_id"]), F.lit(ELIGIBLE))
+            .when(F.array_contains("isr", row["broker_id"]), F.concat(F.lit(LAST_IN_SYNC), _without_elr()))
+            .otherwise(F.lit(LAST_KNOWN_LEADER)),
+        ),
         ", ",
+    )
+
+
+def _unclean() -> Column:
+    return _told(
+        F.col("unclean_leader_election_enable"),
+        "unclean.leader.election.enable is true: the controller elects any live replica by itself, without a look at its log, and may be faster",
+    )
+
+
+def _writable() -> Column:
+    """What the partition can do once it has a leader: with fewer live replicas than min.insync.replicas no more than be read."""
+    live, wanted = F.size("survivors") + F.size("unanswered"), F.col("min_insync_replicas")
+    return _told(
+        (F.size("survivors") > 0) & (live < wanted),
+        "once elected it is online but not writable with acks=all: %d live %s, min ISR %d, until %d more %s back",
+        live,
+        plural(live, "replica", "replicas"),
+        wanted,
+        wanted - live,
+        plural(wanted - live, "is", "are"),
     )
 
 

@@ -1,0 +1,110 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What KIP-966 makes of a partition as it stands: whether it can be written, whom the controller elects by itself, and what such a leader is worth.
+
+Pure: no I/O, no Kafka client. The words for plans are in `pipeline/words.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, has_live_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import MIN_ISR, UNCLEAN, TopicConfig
+
+ELR_FEATURE = "eligible.leader.replicas.version"
+# What the controller's own choice is worth.
+LAST_KNOWN_LEADER = "the last known leader, whose shutdown was unclean, so the end of its log may be missing"
+LAST_IN_SYNC = (
+    "the last member of the ISR, which stays there however it was shut down: after an unclean shutdown the end of its log may be missing"
+)
+FROM_ELR = "from the ELR, without loss"
+EITHER = (
+    "from the ELR, without loss, if its shutdown was clean; else as the last known leader, and then the end of its log may be missing "
+    "(the metadata log tells which: kafka_controller_bootstrap_servers)"
+)
+ELIGIBLE = "an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean"
+
+
+class Standing(Protocol):
+    """Whom a partition without a leader keeps as candidates, in Kafka's own names."""
+
+    @property
+    def isr(self) -> tuple[int, ...]: ...
+    @property
+    def eligible_leader_replicas(self) -> tuple[int, ...]: ...
+    @property
+    def last_known_elr(self) -> tuple[int, ...]: ...
+
+
+def partition_row(state: PartitionState, unfenced: Collection[int], config: TopicConfig) -> dict[str, Any]:
+    """One row of `kafka_partition_info`: the state, the two configs (None where they are not known) and what follows from them in words."""
+    return {
+        **state.as_dict(),
+        "min_insync_replicas": config.effective_min_isr(len(state.replicas)),
+        "unclean_leader_election_enable": config.unclean_leader_election_enable,
+        "explanation": _online(state, config) if has_live_leader(state, unfenced) else _offline(state, config),
+    }
+
+
+def _online(state: PartitionState, config: TopicConfig) -> str:
+    wanted, there = config.effective_min_isr(len(state.replicas)), len(state.isr)
+    if wanted is None:
+        return f"online; whether it is writable with acks=all is not known, because {MIN_ISR} could not be read"
+    if there < wanted:
+        return (
+            f"online but not writable with acks=all: {there} {'replica' if there == 1 else 'replicas'} in the ISR, min ISR {wanted}; "
+            f"until more are in sync nothing is committed and consumers see nothing new"
+        )
+    return "online and writable with acks=all"
+
+
+def _offline(state: PartitionState, config: TopicConfig) -> str:
+    if state.isr:
+        waits = f"the controller elects {_first(state.isr)} unfenced, however it was shut down (ISR)"
+    elif state.eligible_leader_replicas:
+        waits = f"the controller elects {_first(state.eligible_leader_replicas)} unfenced (ELR)"
+    elif len(state.last_known_elr) == 1:
+        waits = f"the controller elects broker {state.last_known_elr[0]} once it is unfenced, {LAST_KNOWN_LEADER}"
+    else:
+        waits = "there is nobody whom the controller would wait for"
+    if config.unclean_leader_election_enable:
+        waits = f"{UNCLEAN} is true, so the controller elects any live replica by itself and does not look at logs; {waits}"
+    return f"no live leader: {waits}"
+
+
+def expected(broker: int, standing: Standing) -> str:
+    """What a broker that is coming back would be as the controller's own choice: "an eligible leader replica (ELR), which …"."""
+    if broker in standing.eligible_leader_replicas:
+        return ELIGIBLE
+    return LAST_IN_SYNC if broker in standing.isr else LAST_KNOWN_LEADER
+
+
+def is_own_choice(leader: int, before: Standing) -> bool:
+    """Whether the controller elects this broker without being asked, and before anybody else."""
+    return leader in {*before.isr, *before.eligible_leader_replicas, *before.last_known_elr}
+
+
+def own_choice(leader: int, before: Standing) -> str:
+    """What it is worth that the controller elected `leader` by itself from this standing.
+
+    A broker that registers after an unclean shutdown leaves the ELR, and is elected all the same where it is the last known leader and nobody
+    else is left there. What brokers tell does not show that afterwards, the metadata log does (`own_choices`).
+    """
+    chosen = f"broker {leader} came back and the controller elected it by itself"
+    if leader in before.eligible_leader_replicas:
+        return f"{chosen}: {EITHER if before.last_known_elr == (leader,) and not before.isr else FROM_ELR}"
+    return f"{chosen}: {LAST_IN_SYNC if leader in before.isr else LAST_KNOWN_LEADER}"
+
+
+def somebody_elses(unclean: bool | None) -> str:
+    """Who may have elected a leader that is neither the controller's first choice nor ours."""
+    if unclean:
+        return f"the controller by itself ({UNCLEAN} is true: any live replica, without a look at its log), or another run"
+    return "another run, or kafka-leader-election.sh"
+
+
+def _first(ids: Sequence[int]) -> str:
+    return f"broker {ids[0]} once it is" if len(ids) == 1 else f"the first of brokers {', '.join(map(str, ids))} that is"

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller's own choices, as the metadata log has them: from the ELR, or as the last known leader after an unclean shutdown (KIP-966)?
+
+Brokers do not show that afterwards (`leadership.own_choice`). It only makes a result more exact: whatever goes wrong here changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, isr_history
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import EITHER, FROM_ELR, LAST_KNOWN_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+
+LOG_SAYS = "as the metadata log says"
+
+
+class Described(Protocol):
+    """What is needed of a cluster."""
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
+
+
+def doubtful(results: Sequence[Result]) -> set[TopicPartition]:
+    """The partitions whose leader may have been one or the other."""
+    return {(result.topic, result.partition) for result in results if EITHER in (result.reason or "")}
+
+
+def settled(results: Sequence[Result], cluster: Described, connection: Connection, seconds: float) -> list[Result]:
+    """The results, those in doubt with what the metadata log says of them, where it can be read within `seconds`."""
+    histories: dict[TopicPartition, Mapping[str, Any]] = {}
+    keys = doubtful(results)
+    if keys and not interruption.noted():
+        # The elections are made: where this fails their results stand as they are.
+        with contextlib.suppress(SpokenError):
+            states = [state for key, state in cluster.partitions(keys).items() if key in keys]
+            with Controllers(connection) as controllers:
+                rows, _ = isr_history.gather(controllers, states, {broker for state in states for broker in state.replicas}, seconds)
+            histories = {(row["topic"], row["partition"]): row for row in rows}
+    return [_settled(result, histories.get((result.topic, result.partition))) for result in results]
+
+
+def _settled(result: Result, history: Mapping[str, Any] | None) -> Result:
+    unclean = None if history is None or history["doubt"] is not None else _was_unclean(history["changes"], result.leader)
+    if unclean is None or result.reason is None:
+        return result
+    return replace(result, reason=result.reason.replace(EITHER, f"{LAST_KNOWN_LEADER if unclean else FROM_ELR} ({LOG_SAYS})"))
+
+
+def _was_unclean(changes: Sequence[Mapping[str, Any]], leader: int | None) -> bool | None:
+    """How the last leader became one; None where that is older than what is known, or where another leads by now."""
+    if not changes or changes[-1]["leader"] != leader:
+        return None
+    since = len(changes)
+    while since and changes[since - 1]["leader"] == leader:
+        since -= 1
+    return bool(changes[since]["unclean"]) if since else None

@@ -1,0 +1,82 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The two topic configs on which KIP-966 stands. Pure: no I/O, no Kafka client.
+
+They are told by brokers. Where `unclean.leader.election.enable` stands in files alone (`server.properties`), the controllers go by theirs,
+which no broker knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
+MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
+NAMES = (MIN_ISR, UNCLEAN)
+UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"  # deleted since its partitions were described
+
+
+class TopicConfigError(SpokenError):
+    """Topic configs cannot be read; the text names a topic and the remedy."""
+
+
+class TopicConfig(NamedTuple):
+    """What one topic says, or None where it is not known."""
+
+    min_insync_replicas: int | None = None
+    unclean_leader_election_enable: bool | None = None
+
+    def effective_min_isr(self, replicas: int) -> int | None:
+        """min.insync.replicas as it counts for a partition with so many replicas (KIP-966: never more than these)."""
+        return None if self.min_insync_replicas is None else min(self.min_insync_replicas, replicas)
+
+
+@dataclass(frozen=True)
+class TopicConfigs:
+    """Configs by topic. `refused`: why others could not be read."""
+
+    found: Mapping[str, TopicConfig] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, topic: str) -> TopicConfig:
+        """The configs of a topic, unknown ones too."""
+        return self.found.get(topic, TopicConfig())
+
+    def problem(self) -> str | None:
+        """What could not be read and how to mend it, None where nothing is missing."""
+        if not self.refused:
+            return None
+        topic = min(self.refused)
+        return (
+            f"the configs of {len(self.refused)} topics cannot be described ({topic}: {self.refused[topic]}), so their {MIN_ISR} and {UNCLEAN} "
+            "are not known; grant DESCRIBE_CONFIGS on the topics"
+        )
+
+    def demanded(self) -> TopicConfigs:
+        """Itself. TopicConfigError where something is missing, for what cannot be said without."""
+        problem = self.problem()
+        if problem is not None:
+            raise TopicConfigError(problem)
+        return self
+
+
+def parsed(values: Mapping[str, str | None]) -> TopicConfig:
+    """Read what a broker tells of one topic: value by name."""
+    return TopicConfig(
+        int(number) if (number := values.get(MIN_ISR) or "").isdigit() else None,
+        {"true": True, "false": False}.get(values.get(UNCLEAN) or ""),
+    )
+
+
+def merged(parts: Iterable[TopicConfigs]) -> TopicConfigs:
+    """All of them. A topic that is no more was not refused, it has no configs."""
+    found: dict[str, TopicConfig] = {}
+    refused: dict[str, str] = {}
+    for part in parts:
+        found |= part.found
+        refused |= {topic: error for topic, error in part.refused.items() if error != UNKNOWN_TOPIC}
+    return TopicConfigs(found, refused)

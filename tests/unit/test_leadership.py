@@ -1,0 +1,94 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Leadership: what KIP-966 makes of a partition, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
+    expected,
+    is_own_choice,
+    own_choice,
+    partition_row,
+    somebody_elses,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
+
+ALIVE = {2, 3}
+MISSING = "the end of its log may be missing"
+
+
+def state(leader: int = -1, isr: tuple[int, ...] = (), elr: tuple[int, ...] = (), last: tuple[int, ...] = ()) -> PartitionState:
+    return PartitionState("orders", 0, "id", leader, 4, (1, 2, 3), isr, elr, last, (1,))
+
+
+@pytest.mark.parametrize(
+    ("found", "config", "words"),
+    [
+        (state(2, isr=(2, 3)), TopicConfig(2, False), "online and writable with acks=all"),
+        (
+            state(2, isr=(2,)),
+            TopicConfig(2, False),
+            "online but not writable with acks=all: 1 replica in the ISR, min ISR 2; "
+            "until more are in sync nothing is committed and consumers see nothing new",
+        ),
+        (state(2, isr=(2, 3)), TopicConfig(7, False), "online but not writable with acks=all: 2 replicas in the ISR, min ISR 3; "),
+        (state(2, isr=(1, 2, 3)), TopicConfig(7, False), "online and writable with acks=all"),
+        (state(2, isr=(2,)), TopicConfig(), "online; whether it is writable with acks=all is not known"),
+        (state(1, isr=(1,)), TopicConfig(1, False), "no live leader: the controller elects broker 1 once it is unfenced, however it was shut down (ISR)"),
+        (state(elr=(1, 3), last=(1,)), TopicConfig(1, False), "no live leader: the controller elects the first of brokers 1, 3 that is unfenced (ELR)"),
+        (
+            state(last=(1,)),
+            TopicConfig(1, False),
+            f"no live leader: the controller elects broker 1 once it is unfenced, the last known leader, whose shutdown was unclean, so {MISSING}",
+        ),
+        (state(last=(1, 2)), TopicConfig(1, False), "no live leader: there is nobody whom the controller would wait for"),
+        (
+            state(elr=(1,)),
+            TopicConfig(1, True),
+            "no live leader: unclean.leader.election.enable is true, so the controller elects any live replica by itself and does not look at logs; "
+            "the controller elects broker 1 once it is unfenced (ELR)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_partition_is_told_in_words(found: PartitionState, config: TopicConfig, words: str) -> None:
+    assert partition_row(found, ALIVE, config)["explanation"].startswith(words)
+
+
+@pytest.mark.parametrize(("min_isr", "effective"), [(None, None), (1, 1), (3, 3), (5, 3)])
+def test_min_isr_counts_up_to_the_number_of_replicas(min_isr: int | None, effective: int | None) -> None:
+    row = partition_row(state(), ALIVE, TopicConfig(min_isr, None))
+    assert (row["min_insync_replicas"], row["unclean_leader_election_enable"]) == (effective, None)
+    assert row["topic_id"] == "id" and row["replicas"] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("before", "chosen", "worth", "foretold"),
+    [
+        (state(elr=(1, 3), last=(3,)), True, "by itself: from the ELR, without loss", "unless its shutdown was unclean"),
+        (state(elr=(1, 3), last=(1,)), True, "if its shutdown was clean; else as the last known leader", "unless its shutdown was unclean"),
+        (state(elr=(1,)), True, "by itself: from the ELR, without loss", "unless its shutdown was unclean"),
+        (state(elr=(1,), last=(1,)), True, f"without loss, if its shutdown was clean; else as the last known leader, and then {MISSING}", "(ELR)"),
+        (state(last=(1,)), True, f"the last known leader, whose shutdown was unclean, so {MISSING}", MISSING),
+        (state(isr=(1,)), True, f"the last member of the ISR, which stays there however it was shut down: after an unclean shutdown {MISSING}", MISSING),
+        (state(isr=(3,), elr=(2,)), False, None, None),
+    ],
+)  # fmt: skip
+def test_what_the_controllers_own_choice_is_worth(before: PartitionState, chosen: bool, worth: str | None, foretold: str | None) -> None:
+    assert is_own_choice(1, before) is chosen
+    if worth is not None and foretold is not None:
+        assert own_choice(1, before).startswith("broker 1 came back and the controller elected it by itself")
+        assert worth in own_choice(1, before)
+        assert ("else as the last known leader" in own_choice(1, before)) == ("else as the last known leader" in worth)
+        assert foretold in expected(1, before)
+
+
+@pytest.mark.parametrize(("unclean", "controller"), [(True, True), (False, False), (None, False)])
+def test_only_where_it_is_allowed_to_the_controller_may_have_elected_anybody(unclean: Any, controller: bool) -> None:
+    assert ("the controller by itself" in somebody_elses(unclean)) is controller
+    assert "another run" in somebody_elses(unclean)

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Own choices: the metadata log settles what brokers do not tell, and only where it was there. (Its reading on real controllers: test_kip966.)"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Collection
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import isr_history, own_choices
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import own_choice
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+
+BEFORE = PartitionState("t", 0, "id", -1, 3, (1, 2, 3), (), (1,), (1,), (1, 2))
+NOW = PartitionState("t", 0, "id", 1, 4, (1, 2, 3), (1,), (), (), (2,))
+IN_DOUBT = Result("t", 0, "clean_leader", 1, 3, "prefix", own_choice(1, BEFORE))
+OTHERS = [Result("t", 1, "elected", 3, 3, "prefix", None), Result("t", 2, "clean_leader", 2, 3, "prefix", own_choice(1, NOW))]
+
+
+class Cluster:
+    """Shows the partition in doubt, and another one of its topic."""
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        return {NOW.key: NOW, ("t", 9): replace(NOW, partition=9)}
+
+
+def change(leader: int, unclean: bool = False) -> dict[str, Any]:
+    return {"leader": leader, "unclean": unclean}
+
+
+@pytest.mark.parametrize(
+    ("doubt", "changes", "words"),
+    [
+        (None, [change(1), change(-1), change(1, unclean=True), change(1)], "by itself: the last known leader, whose shutdown was unclean"),
+        (None, [change(1, unclean=True), change(-1), change(1)], "by itself: from the ELR, without loss (as the metadata log says)"),
+        (None, [change(1)], "if its shutdown was clean"),
+        (None, [change(-1), change(1), change(2)], "if its shutdown was clean"),
+        (None, [], "if its shutdown was clean"),
+        ("cut off", [change(-1), change(1, unclean=True)], "if its shutdown was clean"),
+    ],
+)
+def test_the_log_settles_it_where_it_tells_how_this_leader_became_one(
+    monkeypatch: pytest.MonkeyPatch, doubt: str | None, changes: list[dict[str, Any]], words: str
+) -> None:
+    rows = [{**isr_history.untold(("t", 0), doubt), "changes": changes}]
+    monkeypatch.setattr(isr_history, "gather", lambda controllers, states, alive, seconds: (rows, {}))
+    monkeypatch.setattr(own_choices, "Controllers", lambda connection: nullcontext())
+    first, *rest = own_choices.settled([IN_DOUBT, *OTHERS], Cluster(), Connection(("localhost:9092",)), 1.0)
+    assert words in (first.reason or "")
+    assert (first.outcome, first.leader) == ("clean_leader", 1)
+    assert rest == OTHERS
+
+
+def test_where_no_controller_answers_the_results_stand_as_they_are() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        closed = f"127.0.0.1:{server.getsockname()[1]}"
+    connection = Connection(("localhost:9092",), (closed,), request_timeout=1.0)
+    assert own_choices.settled([IN_DOUBT, *OTHERS], Cluster(), connection, 1.0) == [IN_DOUBT, *OTHERS]
+
+
+def test_only_who_may_have_been_either_is_in_doubt() -> None:
+    assert own_choices.doubtful([IN_DOUBT, *OTHERS]) == {("t", 0)}

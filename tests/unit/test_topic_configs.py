@@ -1,0 +1,49 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Topic configs: what is not told is not known, and whoever may go on without goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import (
+    TopicConfig,
+    TopicConfigError,
+    TopicConfigs,
+    merged,
+    parsed,
+)
+
+DENIED = "TOPIC_AUTHORIZATION_FAILED"
+
+
+@pytest.mark.parametrize(
+    ("values", "config"),
+    [
+        ({"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}, TopicConfig(2, False)),
+        ({"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}, TopicConfig(1, True)),
+        ({"min.insync.replicas": None, "unclean.leader.election.enable": None}, TopicConfig(None, None)),
+        ({"min.insync.replicas": "two", "unclean.leader.election.enable": "maybe"}, TopicConfig(None, None)),
+        ({}, TopicConfig(None, None)),
+    ],
+)
+def test_values_are_read_or_not_known(values: dict[str, str | None], config: TopicConfig) -> None:
+    assert parsed(values) == config
+
+
+def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
+    configs = merged(
+        [TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"}), TopicConfigs({}, {"d": DENIED, "c": DENIED})]
+    )
+    assert configs.of("a") == TopicConfig(2, False)
+    assert configs.of("b") == configs.of("c") == TopicConfig(None, None)
+    assert "2 topics cannot be described (c: TOPIC_AUTHORIZATION_FAILED)" in (configs.problem() or "")
+    with pytest.raises(TopicConfigError, match="grant DESCRIBE_CONFIGS on the topics"):
+        configs.demanded()
+
+
+def test_where_nothing_was_refused_nothing_is_told() -> None:
+    configs = merged([TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"})])
+    assert configs.problem() is None
+    assert configs.demanded() is configs
