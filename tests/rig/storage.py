@@ -62,10 +62,8 @@ def format_nodes(libs: Path, cluster_id: str, nodes: Sequence[Node], features: S
     if done.returncode:
         raise RigError(f"formatting {first.data_dir} failed: {(done.stderr or done.stdout).strip()}")
     meta = (first.data_dir / "meta.properties").read_text()
-    checkpoint = (first.data_dir / "bootstrap.checkpoint").read_bytes()
     for node in others:
-        node.data_dir.mkdir(parents=True)
-        (node.data_dir / "bootstrap.checkpoint").write_bytes(checkpoint)
+        shutil.copytree(first.data_dir, node.data_dir)  # where the bootstrap checkpoint lies is the release's business
         own = re.sub(r"(?m)^node\.id=.*$", f"node.id={node.node_id}", meta)
         own = re.sub(r"(?m)^directory\.id=.*$", f"directory.id={random_id()}", own)
         (node.data_dir / "meta.properties").write_text(own)
