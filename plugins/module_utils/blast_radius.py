@@ -64,21 +64,28 @@ class Sight(NamedTuple):
     epoch: int | None
 
 
-def beyond(partitions: int, offline: Collection[int], limits: Limits, cluster: str) -> list[str]:
-    """What goes beyond the limits, in words. `partitions` would be elected while the brokers `offline` are not there."""
+def beyond(partitions: int, offline: Collection[int], limits: Limits, cluster: str | None) -> list[str]:
+    """What goes beyond the limits, in words. `partitions` would be elected while the brokers `offline` are not there.
+
+    `cluster`: its name in the inventory; None where no playbook sets these limits.
+    """
     reasons = []
     if partitions > limits.max_partitions:
         reasons.append(
             f"{partitions} partitions would be elected, and max_partitions is {limits.max_partitions}: "
-            f"if so many are meant, say so (playbooks: --limit {cluster} -e kafka_recovery_max_partitions={partitions})"
+            f"if so many are meant, say so ({_saying('max_partitions', partitions, cluster)})"
         )
     if partitions and len(offline) > limits.max_offline_brokers:
         reasons.append(
             f"{len(offline)} brokers are offline ({_ids(offline)}), and max_offline_brokers is {limits.max_offline_brokers}: so many at once are "
             "rather cut off than lost, and bring their records with them when they return; "
-            f"if they are lost, say so (playbooks: --limit {cluster} -e kafka_recovery_max_offline_brokers={len(offline)})"
+            f"if they are lost, say so ({_saying('max_offline_brokers', len(offline), cluster)})"
         )
     return reasons
+
+
+def _saying(option: str, number: int, cluster: str | None) -> str:
+    return f"{option}: {number}" if cluster is None else f"playbooks: --limit {cluster} -e kafka_recovery_{option}={number}"
 
 
 def signs_of_life(sight: Sight) -> list[str]:
@@ -152,8 +159,10 @@ def look_for(cluster: Watched, lost: Collection[int], mentioned: Collection[int]
     ]
 
 
-def check(cluster: Watched, name: str, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits) -> None:
-    """Raise BlastRadiusError where electing would go beyond the limits, or where a lost broker shows life.
+def check(
+    cluster: Watched, name: str | None, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits
+) -> None:
+    """Raise BlastRadiusError where electing would go beyond the limits, or where a lost broker shows life. `name`: as for `beyond`.
 
     `entries` are to be elected, whose brokers are `replicas`. Some of them may be online by now, so before anything is refused they
     are counted again (`predicted`).

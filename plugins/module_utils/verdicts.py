@@ -1,0 +1,145 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verdicts: which partitions an election of KIP-460 is for, whom Kafka would elect, and what its answers mean. Pure: no I/O, no Kafka client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, ELECTED, FAILED, HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    PartitionState,
+    TopicPartition,
+    in_recovery_order,
+)
+
+PREFERRED, UNCLEAN = "preferred", "unclean"
+NOT_NEEDED, UNKNOWN = "ELECTION_NOT_NEEDED", "UNKNOWN_TOPIC_OR_PARTITION"
+# What Kafka says where the election that was asked for has nobody to elect.
+NOBODY = {PREFERRED: "PREFERRED_LEADER_NOT_AVAILABLE", UNCLEAN: "ELIGIBLE_LEADERS_NOT_AVAILABLE"}
+FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
+# The cluster's own verdict: the same question gets the same answer, so it is not put again.
+VERDICTS = (NOT_NEEDED, UNKNOWN, FORBIDDEN, *NOBODY.values())
+OUTCOMES = (FAILED, HELD, ELECTED, ALREADY_ONLINE)  # what an operator wants to see first
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one partition. `leader`: who leads it now. `error`: Kafka's name of it. `message`: why, and what to do."""
+
+    topic: str
+    partition: int
+    outcome: str
+    leader: int | None = None
+    preferred_leader: int | None = None
+    error: str | None = None
+    message: str | None = None
+
+    @property
+    def key(self) -> TopicPartition:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+    @classmethod
+    def of(cls, state: PartitionState, outcome: str, error: str | None = None, message: str | None = None) -> Result:
+        """Build from a state; the leader is the one that it shows."""
+        leader = state.leader if state.leader >= 0 else None
+        return cls(state.topic, state.partition, outcome, leader, state.replicas[0], error, message)
+
+
+def needed(state: PartitionState, election_type: str) -> bool:
+    """Whether the election is for this partition, by the controller's own rule: else it answers ELECTION_NOT_NEEDED."""
+    return state.leader < 0 if election_type == UNCLEAN else state.leader != state.replicas[0]
+
+
+def expected_leader(state: PartitionState, election_type: str) -> int | None:
+    """Whom the controller elects, as far as `state` tells (None: nobody).
+
+    Preferred: the first replica, where it is alive and in ISR or ELR. Unclean: who can lead without loss, then the last known leader
+    (KIP-966), then the first replica that is alive.
+    """
+    alive = [broker for broker in state.replicas if broker not in state.offline_replicas]
+    clean = [broker for broker in alive if broker in state.isr or broker in state.eligible_leader_replicas]
+    if election_type == PREFERRED:
+        return state.replicas[0] if state.replicas[0] in clean else None
+    known = [] if state.eligible_leader_replicas or len(state.last_known_elr) != 1 else list(state.last_known_elr)
+    return next(iter([*clean, *(broker for broker in known if broker in alive), *alive]), None)
+
+
+def outlook(
+    keys: Iterable[TopicPartition], states: Mapping[TopicPartition, PartitionState], election_type: str
+) -> dict[TopicPartition, Result]:
+    """What the election would do to each of these partitions. Pure."""
+    return {key: _expected(key, states.get(key), election_type) for key in keys}
+
+
+def _expected(key: TopicPartition, state: PartitionState | None, election_type: str) -> Result:
+    if state is None:
+        return Result(key[0], key[1], FAILED, error=UNKNOWN, message=remedy(UNKNOWN, None))
+    if not needed(state, election_type):
+        return Result.of(state, ALREADY_ONLINE, NOT_NEEDED)
+    leader = expected_leader(state, election_type)
+    if leader is None:
+        return Result.of(state, FAILED, NOBODY[election_type], remedy(NOBODY[election_type], state))
+    return replace(Result.of(state, ELECTED), leader=leader)
+
+
+def remedy(error: str, state: PartitionState | None) -> str:
+    """Say why Kafka answered `error` for a partition that stands like this, and what to do."""
+    if error == UNKNOWN:
+        return "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
+    if error == FORBIDDEN:
+        return "grant ALTER on the cluster (kafka_permission_info with elect shows the command)"
+    if state is not None and error == NOBODY[UNCLEAN]:
+        return f"none of its replicas {list(state.replicas)} is on a live broker; start one of these brokers"
+    if state is not None and error == NOBODY[PREFERRED]:
+        who = f"its preferred leader, broker {state.replicas[0]},"
+        if state.leader < 0:
+            return f"it has no leader at all, and {who} cannot lead it without loss; recover it (kafka_recovery_plan, kafka_designated_election)"
+        if state.replicas[0] in state.offline_replicas:
+            return f"{who} is not alive; start it, or give the partition other replicas"
+        return f"{who} is not in its ISR {list(state.isr)}; run again when it has caught up"
+    return "run again; should it stay, the controller's log says more"
+
+
+def judge(before: PartitionState, now: PartitionState, election_type: str, error: str | None, doubtful: bool) -> Result:
+    """Say what came of an election, by Kafka's answer and who leads now.
+
+    `doubtful`: an earlier request for it was never answered, so what is not needed now may have been elected by that one.
+    """
+    if error not in (None, NOT_NEEDED):
+        return Result.of(now, FAILED, error, remedy(error or "", now))
+    if needed(now, election_type):
+        return Result.of(
+            now, FAILED, error, f"Kafka answered {error or 'that it is elected'}, but no such leader has become visible; run again"
+        )
+    if error is None or (doubtful and now.leader != before.leader):
+        return Result.of(now, ELECTED)
+    return Result.of(now, ALREADY_ONLINE, NOT_NEEDED)
+
+
+def worst_first(results: Iterable[Result]) -> list[Result]:
+    """Sort, worst first, one of each outcome and error ahead of the rest: however short the preview, it shows every kind of trouble."""
+    ordered = sorted(results, key=lambda result: (OUTCOMES.index(result.outcome), *in_recovery_order(result.key)))
+    firsts: dict[tuple[str, str | None], Result] = {}
+    for result in ordered:
+        firsts.setdefault((result.outcome, result.error), result)
+    chosen = {result.key for result in firsts.values()}
+    return [*firsts.values(), *(result for result in ordered if result.key not in chosen)]
+
+
+def summed_up(results: Sequence[Result]) -> str:
+    """How many elections failed, and per error the first partitions, with what to do about the first of them."""
+    failed = sorted((result for result in results if result.outcome == FAILED), key=lambda result: in_recovery_order(result.key))
+    by_error: dict[str, list[Result]] = {}
+    for result in failed:
+        by_error.setdefault(result.error or result.message or "", []).append(result)
+    said = []
+    for same in by_error.values():
+        names = ", ".join(f"{result.topic}-{result.partition}" for result in same[:3]) + (
+            f" and {len(same) - 3} more" if len(same) > 3 else ""
+        )
+        said.append(f"{names}: {': '.join(text for text in (same[0].error, same[0].message) if text)}")
+    return "; ".join([f"{len(failed)} of {len(results)} partitions could not be elected", *said])

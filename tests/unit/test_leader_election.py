@@ -1,0 +1,168 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Leader election: answers that real controllers cannot be made to give, or not to give. Everything else is tested with Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from controller import Controller
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import leader_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls import Held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leader_election import LeaderElection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import FORBIDDEN, NOT_NEEDED, PREFERRED, UNCLEAN
+
+OFFLINE = [("t", 0), ("t", 1)]
+ONLINE = ("t", 2)
+
+
+class Elections(Controller):
+    """Elects by `Controller.elect_unclean`, or says `says` instead. `asked`: the partitions of each election."""
+
+    def __init__(self, says: dict[TopicPartition, str | None] | None = None) -> None:
+        super().__init__()
+        self.says = says
+        self.asked: list[list[TopicPartition]] = []
+
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+        assert election_type == UNCLEAN
+        self.asked.append(list(keys))
+        return self.elect_unclean(keys) if self.says is None else {key: self.says[key] for key in keys if key in self.says}
+
+    def permissions(self, topics: Collection[str] | None) -> Held:
+        return Held(cluster=frozenset({"DESCRIBE"}))
+
+    def registered(self) -> list[Any]:
+        return []
+
+    def quorum(self) -> Any:
+        raise NotImplementedError
+
+    def unreachable_rows(self) -> list[dict[str, Any]]:
+        return []
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting is not what is tested here."""
+    monkeypatch.setattr(leader_election, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(leader_election, "FIRST_LOOK", 0.0)
+    monkeypatch.setattr(leader_election, "LAST_LOOK", 0.0)
+
+
+def unclean(cluster: Elections, attempts: int = 3, duration: float = 5.0) -> dict[TopicPartition, tuple[str, int | None, str | None]]:
+    election = LeaderElection(cluster, UNCLEAN, None)
+    election.elect(duration, attempts)
+    return {key: (row.outcome, row.leader, row.error) for key, row in election.results.items()}
+
+
+def test_only_what_has_no_leader_is_asked_for_and_a_second_run_asks_for_nothing() -> None:
+    cluster = Elections()
+    assert unclean(cluster) == {("t", 0): ("elected", 3, None), ("t", 1): ("elected", 2, None)}
+    assert cluster.asked == [OFFLINE]
+    assert unclean(cluster) == {}
+    assert cluster.asked == [OFFLINE]
+
+
+def test_a_partition_that_the_answer_leaves_out_is_not_called_elected_and_asked_for_again() -> None:
+    cluster = Elections({("t", 0): "ELIGIBLE_LEADERS_NOT_AVAILABLE"})
+    assert unclean(cluster) == {("t", 0): ("failed", None, "ELIGIBLE_LEADERS_NOT_AVAILABLE"), ("t", 1): ("failed", None, None)}
+    assert cluster.asked == [OFFLINE, [("t", 1)], [("t", 1)]]
+
+
+def test_a_verdict_is_not_asked_for_twice_and_no_answer_is_no_verdict() -> None:
+    cluster = Elections({("t", 0): FORBIDDEN, ("t", 1): "NOT_CONTROLLER"})
+    assert unclean(cluster, attempts=2) == {("t", 0): ("failed", None, FORBIDDEN), ("t", 1): ("failed", None, "NOT_CONTROLLER")}
+    assert cluster.asked == [OFFLINE, [("t", 1)]]
+
+
+def test_what_a_request_without_an_answer_elected_counts_as_elected() -> None:
+    class Hanging(Elections):
+        def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+            if self.asked:
+                return dict.fromkeys(keys, NOT_NEEDED)
+            super().elect(election_type, keys)
+            raise ClusterError("no broker answered")
+
+    cluster = Hanging()
+    assert unclean(cluster) == {("t", 0): ("elected", 3, None), ("t", 1): ("elected", 2, None)}
+    assert unclean(Hanging(), attempts=1) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}
+
+
+def test_what_kafka_calls_elected_and_nobody_sees_fails() -> None:
+    cluster = Elections({("t", 0): None, ("t", 1): None})
+    assert unclean(cluster, duration=0.0) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}
+
+
+def test_a_question_for_leaders_that_fails_once_is_put_again() -> None:
+    class Deaf(Elections):
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> Any:
+            if len(self.asked) == 1 and self.requests < 6:
+                self.requests += 1
+                raise ClusterError("no broker answered")
+            return super().partitions(keys)
+
+    assert {row[0] for row in unclean(Deaf()).values()} == {"elected"}
+
+
+def test_batches_that_a_signal_comes_before_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leader_election, "BATCH", 1)
+    cluster = Elections()
+    election = LeaderElection(cluster, UNCLEAN, None)
+    election.elect(5.0, 3, lambda: "SIGTERM" if cluster.asked else None)
+    assert [row.outcome for row in election.results.values()] == ["elected", "held"]
+    report = election.report(20, True, "SIGTERM")
+    assert report["failed"] is True and report["changed"] is True
+    assert report["msg"].startswith("interrupted by SIGTERM, 1 partitions were not reached, run again to go on")
+    assert report["diff"] == {"before": "t-0: no leader\n", "after": "t-0: leader 3\n"}
+
+
+@given(st.integers(1, 7), st.integers(0, 20))
+def test_every_partition_is_in_one_batch_and_none_is_too_big(size: int, count: int) -> None:
+    cluster = Elections()
+    cluster.states = {("t", number): replace(cluster.states["t", 0], partition=number) for number in range(count)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leader_election, "BATCH", size)
+        assert {row[0] for row in unclean(cluster).values()} <= {"elected"}
+    assert [key for batch in cluster.asked for key in batch] == [("t", number) for number in range(count)]
+    assert all(0 < len(batch) <= size for batch in cluster.asked)
+
+
+def test_transaction_state_is_elected_only_where_it_is_named() -> None:
+    cluster = Elections()
+    key = "__transaction_state", 0
+    cluster.states = {key: replace(cluster.states["t", 0], topic=key[0]), ("t", 1): cluster.states["t", 1]}
+    assert unclean(cluster) == {key: ("held", None, None), ("t", 1): ("elected", 2, None)}
+    election = LeaderElection(cluster, UNCLEAN, [key])
+    election.elect(5.0, 1)
+    assert election.results[key].outcome == "elected"
+
+
+def test_without_leave_to_lose_data_or_to_alter_nothing_is_asked_for() -> None:
+    cluster = Elections()
+    election = LeaderElection(cluster, UNCLEAN, [*OFFLINE, ONLINE])
+    election.hold_all()
+    assert [(row.outcome, row.leader) for row in election.results.values()] == [("held", None), ("held", None), ("already_online", 3)]
+    report = election.report(20, False)
+    assert report["changed"] is False and "failed" not in report and report["summary"]["held"] == 2
+
+    forbidden = LeaderElection(cluster, UNCLEAN, [*OFFLINE, ONLINE])
+    forbidden.predict()
+    assert [row.error for row in forbidden.results.values()] == [FORBIDDEN, FORBIDDEN, NOT_NEEDED]
+    assert cluster.asked == []
+
+
+def test_all_that_a_preferred_election_is_for_are_those_that_another_broker_leads_or_nobody() -> None:
+    cluster = Elections()
+    assert list(LeaderElection(cluster, PREFERRED, None).results) == OFFLINE
+    cluster.states[ONLINE] = replace(cluster.states[ONLINE], leader=1)
+    assert list(LeaderElection(cluster, PREFERRED, None).results) == [*OFFLINE, ONLINE]

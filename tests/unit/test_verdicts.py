@@ -1,0 +1,167 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verdicts: whom an election is for, whom it elects, and what is said of it. That Kafka does so is tested with Kafka."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import (
+    FORBIDDEN,
+    NOBODY,
+    NOT_NEEDED,
+    PREFERRED,
+    UNCLEAN,
+    UNKNOWN,
+    VERDICTS,
+    Result,
+    expected_leader,
+    judge,
+    needed,
+    outlook,
+    remedy,
+    summed_up,
+    worst_first,
+)
+
+TYPES = st.sampled_from((PREFERRED, UNCLEAN))
+
+
+def led_by(leader: int, replicas: tuple[int, ...] = (1, 3, 2), **fields: tuple[int, ...]) -> PartitionState:
+    lists = {"isr": (), "eligible_leader_replicas": (), "last_known_elr": (), "offline_replicas": (), **fields}
+    return PartitionState("t", 0, "id", leader, 5, replicas, **lists)
+
+
+@st.composite
+def states(draw: st.DrawFn) -> PartitionState:
+    """As Kafka keeps them: a leader is alive and in the ISR; ISR and ELR have no member in common."""
+    replicas = draw(st.permutations(range(1, 6)))[: draw(st.integers(1, 5))]
+    offline = [broker for broker in replicas if draw(st.booleans())]
+    alive = [broker for broker in replicas if broker not in offline]
+    leader = draw(st.sampled_from([-1, *alive]))
+    isr = [broker for broker in alive if broker == leader or draw(st.booleans())]
+    eligible = [broker for broker in replicas if broker not in isr and draw(st.booleans())]
+    known = [draw(st.sampled_from(replicas))] if draw(st.booleans()) else []
+    return led_by(
+        leader,
+        tuple(replicas),
+        isr=tuple(isr),
+        eligible_leader_replicas=tuple(eligible),
+        last_known_elr=tuple(known),
+        offline_replicas=tuple(offline),
+    )
+
+
+@given(states(), TYPES)
+def test_who_is_elected_is_a_live_replica_and_a_preferred_election_loses_nothing(state: PartitionState, election_type: str) -> None:
+    leader = expected_leader(state, election_type)
+    alive = set(state.replicas) - set(state.offline_replicas)
+    clean = alive & {*state.isr, *state.eligible_leader_replicas}
+    if election_type == PREFERRED:
+        assert leader == (state.replicas[0] if state.replicas[0] in clean else None)
+    else:
+        assert (leader is None) == (not alive)
+        assert leader is None or leader in (clean or alive), "who can lead without loss comes before all others"
+
+
+def test_an_unclean_election_takes_clean_ones_then_the_last_known_leader_then_the_first_that_is_alive() -> None:
+    lost = led_by(-1, (1, 3, 2, 4), offline_replicas=(1,))
+    assert expected_leader(lost, UNCLEAN) == 3
+    assert expected_leader(replace(lost, last_known_elr=(4,)), UNCLEAN) == 4
+    assert expected_leader(replace(lost, last_known_elr=(1,)), UNCLEAN) == 3
+    assert expected_leader(replace(lost, last_known_elr=(4,), eligible_leader_replicas=(1,)), UNCLEAN) == 3
+    assert expected_leader(replace(lost, last_known_elr=(4,), eligible_leader_replicas=(2,)), UNCLEAN) == 2
+    assert expected_leader(replace(lost, last_known_elr=(4,), isr=(2,)), UNCLEAN) == 2
+
+
+@given(states(), TYPES)
+def test_what_is_elected_once_needs_no_election_again(state: PartitionState, election_type: str) -> None:
+    result = outlook([state.key], {state.key: state}, election_type)[state.key]
+    assert (result.error == NOT_NEEDED) == (not needed(state, election_type)) == (result.outcome == "already_online")
+    if result.outcome == "elected":
+        elected = replace(state, leader=result.leader or -1)
+        again = outlook([state.key], {state.key: elected}, election_type)[state.key]
+        assert (again.outcome, again.error, again.leader) == ("already_online", NOT_NEEDED, result.leader)
+        assert judge(state, elected, election_type, None, False) == result
+    else:
+        assert result.outcome == "already_online" or result.error == NOBODY[election_type]
+
+
+def test_what_is_not_seen_is_unknown_and_elected_by_nobody() -> None:
+    result = outlook([("nowhere", 3)], {}, UNCLEAN)["nowhere", 3]
+    assert (result.outcome, result.error, result.leader, result.preferred_leader) == ("failed", UNKNOWN, None, None)
+
+
+@given(states(), states(), TYPES, st.booleans())
+def test_an_error_is_never_an_election(before: PartitionState, now: PartitionState, election_type: str, doubtful: bool) -> None:
+    for error in set(VERDICTS) - {NOT_NEEDED}:
+        result = judge(before, now, election_type, error, doubtful)
+        assert (result.outcome, result.error) == ("failed", error) and result.message
+    assert judge(before, before, election_type, NOT_NEEDED, doubtful).outcome != "elected", "nothing has changed"
+    assert judge(before, now, election_type, NOT_NEEDED, False).outcome != "elected"
+
+
+def test_what_kafka_calls_elected_is_so_when_it_is_seen() -> None:
+    offline, online = led_by(-1), led_by(3)
+    assert judge(offline, offline, UNCLEAN, None, False).outcome == "failed"
+    assert judge(offline, online, UNCLEAN, None, False) == Result("t", 0, "elected", 3, 1)
+    assert judge(led_by(3), led_by(2), PREFERRED, None, False).outcome == "failed"
+    assert judge(led_by(3), led_by(1), PREFERRED, None, False) == Result("t", 0, "elected", 1, 1)
+
+
+def test_what_an_unanswered_request_may_have_elected_counts_as_elected() -> None:
+    assert judge(led_by(-1), led_by(3), UNCLEAN, NOT_NEEDED, True).outcome == "elected"
+    assert judge(led_by(-1), led_by(3), UNCLEAN, NOT_NEEDED, False).outcome == "already_online"
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "words"),
+    [
+        (UNKNOWN, None, "grant DESCRIBE on the topic"),
+        (FORBIDDEN, None, "grant ALTER on the cluster"),
+        (NOBODY[UNCLEAN], led_by(-1), "none of its replicas [1, 3, 2] is on a live broker"),
+        (NOBODY[PREFERRED], led_by(3, offline_replicas=(1,)), "broker 1, is not alive"),
+        (NOBODY[PREFERRED], led_by(3, isr=(3, 2)), "broker 1, is not in its ISR [3, 2]"),
+        (NOBODY[PREFERRED], led_by(-1), "kafka_designated_election"),
+        ("NOT_CONTROLLER", led_by(3), "run again"),
+    ],
+)
+def test_every_error_has_a_remedy(error: str, state: PartitionState | None, words: str) -> None:
+    assert words in remedy(error, state)
+
+
+RESULTS = st.lists(
+    st.builds(
+        Result,
+        st.sampled_from("abc"),
+        st.integers(0, 30),
+        st.sampled_from(("failed", "held", "elected", "already_online")),
+        error=st.sampled_from((None, UNKNOWN, NOT_NEEDED, *NOBODY.values())),
+    ),
+    unique_by=lambda result: result.key,
+)
+
+
+@given(RESULTS)
+def test_however_short_the_preview_it_shows_every_kind_of_trouble(results: list[Result]) -> None:
+    ordered = worst_first(results)
+    assert sorted(ordered, key=lambda row: row.key) == sorted(results, key=lambda row: row.key), "none is lost, none stands twice"
+    kinds = {(row.outcome, row.error) for row in results}
+    assert {(row.outcome, row.error) for row in ordered[: len(kinds)]} == kinds
+    assert [row.outcome == "failed" for row in ordered[: len(kinds)]] == sorted(
+        (row.outcome == "failed" for row in ordered[: len(kinds)]), reverse=True
+    )
+
+
+def test_the_summary_names_the_first_partitions_of_each_error_and_counts_the_rest() -> None:
+    results = [Result("t", number, "failed", error=UNKNOWN, message="why") for number in range(5)]
+    results += [Result("u", 0, "failed", message="no broker answered"), Result("u", 1, "elected")]
+    assert summed_up(results) == (
+        f"6 of 7 partitions could not be elected; t-0, t-1, t-2 and 2 more: {UNKNOWN}: why; u-0: no broker answered"
+    )
