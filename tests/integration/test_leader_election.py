@@ -12,7 +12,7 @@ from typing import Any
 
 from integration.damaged import ELECTIONS, NOBODY
 from integration.requestlog import RequestLog
-from integration.secured import DESCRIBE, READ, SCRAM, USER, Fortress
+from integration.secured import ALTER, DESCRIBE, READ, SCRAM, USER, Fortress
 from integration.support import Answer, Operator, by_partition, run_module
 
 from rig import KafkaCluster, NewTopic, TopicPartition, stock
@@ -193,7 +193,9 @@ def move_leaders(cluster: KafkaCluster, orders: dict[TopicPartition, Sequence[in
     )
 
 
-def test_without_leave_to_alter_the_cluster_both_are_refused(fortress: Fortress, tmp_path: Path) -> None:
+def test_without_leave_to_alter_the_cluster_both_are_refused_and_without_leave_to_see_a_topic_ours(
+    fortress: Fortress, tmp_path: Path
+) -> None:
     fortress.grant([READ, DESCRIBE])
     operator = Operator(fortress.cluster, tmp_path, login=fortress.login("SCRAM-SHA-512"))
     before, key = operator.states("invoices"), ("invoices", 0)
@@ -209,8 +211,14 @@ def test_without_leave_to_alter_the_cluster_both_are_refused(fortress: Fortress,
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(fortress.certificates.ca),
     }
-    arguments = ["--election-type", "unclean", "--topic", key[0], "--partition", str(key[1])]
-    run = stock.elect(fortress.cluster, *arguments, servers=fortress.servers("SASL"), login=login)
+    arguments, servers = ["--topic", key[0], "--partition", str(key[1])], fortress.servers("SASL")
+    run = stock.elect(fortress.cluster, "--election-type", "unclean", *arguments, servers=servers, login=login)
     assert run.returncode == 1, run
     assert "Not authorized to perform leader election" in run.stdout and run.errors == {}, run
+
+    fortress.grant([ALTER])
+    run = stock.elect(fortress.cluster, "--election-type", "preferred", *arguments, servers=servers, login=login)
+    assert run.errors == {key: NOT_PREFERRED}, run
+    answer = elect(operator, "preferred", partitions=named([key]))
+    assert errors(answer) == {key: UNKNOWN} and "grant DESCRIBE on the topic" in answer.msg, answer
     assert operator.states("invoices") == before
