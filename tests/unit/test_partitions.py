@@ -64,7 +64,10 @@ def test_an_empty_list_is_refused_rather_than_taken_for_everything() -> None:
         ('{"partitions": [{"topic": "foo", "partitions": []}]}', "empty"),
         ('{"partitions": [{"topic": "foo", "partition": -1}]}', "not negative"),
         ('{"partitions": [{"topic": "foo", "partition": true}]}', "entry 1"),
-        ('{"partitions": [{"topic": "foo", "partition": 1, "partitions": [2]}]}', "entry 1: names both partition (KIP-460's form) and partitions"),
+        (
+            '{"partitions": [{"topic": "foo", "partition": 1, "partitions": [2]}]}',
+            "entry 1: names both partition (KIP-460's form) and partitions",
+        ),
         # The KIP's own example is no JSON: two of its keys are not quoted.
         ('{\n"partitions": [\n{\ntopic: "foo",\npartitions: [0, 3, 5]\n}\n]\n}', "enclosed in double quotes, line 4, column 1"),
         ('{"partitions": [{"topic": "foo", "partition": 1}, {"topic": "foo", "partitions": [2, 1]}]}', "foo-1 is named twice"),
