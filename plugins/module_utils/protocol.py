@@ -40,8 +40,14 @@ FETCH_VERSION = 12
 LATEST = -1
 ELECTION_TYPES = {"preferred": 0, "unclean": 1}  # KIP-460
 PARTITIONS_PER_PAGE = 2000
-# kafka-python still has the name that this code had before followers could answer.
-RENAMED = {6: "NOT_LEADER_OR_FOLLOWER"}
+# Where kafka-python has other names than Kafka, the name from before followers could answer among them.
+RENAMED = {
+    -1: "UNKNOWN_SERVER_ERROR",
+    6: "NOT_LEADER_OR_FOLLOWER",
+    10: "MESSAGE_TOO_LARGE",
+    17: "INVALID_TOPIC_EXCEPTION",
+    39: "INVALID_REPLICA_ASSIGNMENT",
+}
 TOPIC_RESOURCE = 2
 VOTE = 52  # kafka-python has no class for what controllers say among themselves
 
@@ -68,10 +74,11 @@ class FetchedBatch(NamedTuple):
 
 
 def error_name(code: int) -> str | None:
-    """Kafka's own name of an error code, None for 0."""
+    """Kafka's own name of an error code, None for 0, and UNKNOWN_<code> for one that kafka-python does not know."""
     if code == 0:
         return None
-    return RENAMED.get(code) or getattr(for_code(code), "message", None) or f"UNKNOWN_{code}"
+    name = getattr(for_code(code), "message", "UNKNOWN")
+    return RENAMED.get(code) or (f"UNKNOWN_{code}" if name == "UNKNOWN" else name)
 
 
 def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:

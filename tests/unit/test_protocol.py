@@ -50,15 +50,20 @@ def test_list_offsets_asks_as_a_debugging_replica() -> None:
 
 
 def test_error_codes_have_the_names_that_kafka_gives_them() -> None:
-    names = {code: protocol.error_name(code) for code in (0, 3, 6, 31, 56, 83, 84)}
+    names = {code: protocol.error_name(code) for code in (-1, 0, 3, 6, 10, 17, 31, 39, 56, 83, 84, 136)}
     assert names == {
+        -1: "UNKNOWN_SERVER_ERROR",
         0: None,
         3: "UNKNOWN_TOPIC_OR_PARTITION",
         6: "NOT_LEADER_OR_FOLLOWER",
+        10: "MESSAGE_TOO_LARGE",
+        17: "INVALID_TOPIC_EXCEPTION",
         31: "CLUSTER_AUTHORIZATION_FAILED",
+        39: "INVALID_REPLICA_ASSIGNMENT",
         56: "KAFKA_STORAGE_ERROR",
         83: "ELIGIBLE_LEADERS_NOT_AVAILABLE",
         84: "ELECTION_NOT_NEEDED",
+        136: "UNKNOWN_136",
     }
 
 
