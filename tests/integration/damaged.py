@@ -12,7 +12,14 @@ from rig import Damage, KafkaCluster, NewTopic
 # Every process here shares a machine with others that work hard: sessions are long, so that no broker is fenced for being slow.
 # And leaders stay where they are until somebody moves them.
 PROPERTIES = {"offsets.topic.num.partitions": 1, "num.recovery.threads.per.data.dir": 2, "auto.leader.rebalance.enable": "false"}
-SETTINGS: dict[str, Any] = {"brokers": 4, "session_timeout": 6.0, "heap": "400m", "request_log": True, "gateway": True, "properties": PROPERTIES}
+SETTINGS: dict[str, Any] = {
+    "brokers": 4,
+    "session_timeout": 6.0,
+    "heap": "400m",
+    "request_log": True,
+    "gateway": True,
+    "properties": PROPERTIES,
+}
 
 STRATEGIES = ("none", "balanced", "aggressive", "kip1275")
 SCENARIOS = ("lagging", "identical", "forked", "no_survivor", "clean_returning", "already_online")
@@ -34,6 +41,8 @@ LAGGING = (*PREPARED, "anew", "bare", "reassigned", "reach", "kip.elect", "kip.s
 FORKED = ("proven", "kip.held")
 # For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); and one that nobody can be elected for.
 ELECTIONS, NOBODY = "elections", "elections.nobody"
+# For clients of the gateways; each scenario with a copy that is recovered with today's messages, as `<topic>-twin`.
+NATIVE, GATEWAYS = ("native.held", "native.limits", "native.cut"), "gateways"
 # As lagging, in pairs: one for each step at which an election is killed.
 KILLED, KILLED_PARTITIONS = "killed.everywhere", 240
 
@@ -53,6 +62,10 @@ def inflict(cluster: KafkaCluster) -> Damage:
     for topic in FORKED:
         damage.add("forked", 4, topic)
     damage.add("lagging", 4, ELECTIONS, copies=2)
+    for scenario, topic in zip(SCENARIOS, of("native"), strict=True):
+        damage.add(scenario, 4, topic, copies=2)
+    for topic in (*NATIVE, GATEWAYS):
+        damage.add("lagging", 4, topic)
     damage.add("no_survivor", 1, NOBODY)
     damage.add("many", THOUSANDS, "thousands", different=0.4)
     damage.inflict()

@@ -30,13 +30,15 @@ class RequestLog:
         self._cluster = cluster
         self._begin = {node: _size(cluster.log_file(node)) for node in cluster.controllers}
 
-    def written(self) -> Counter[str]:
-        """How many writing requests the controllers got from clients, by name. Brokers forward them there."""
+    def written(self, client_id: str | None = None) -> Counter[str]:
+        """How many writing requests the controllers got from clients (None: any), by name. Brokers forward them there."""
         return Counter(
             request["requestHeader"]["requestApiKeyName"]
             for node in self._cluster.controllers
             for request in self._requests(node)
-            if request["isForwarded"] and request["requestHeader"]["requestApiKeyName"] not in READING
+            if request["isForwarded"]
+            and request["requestHeader"]["requestApiKeyName"] not in READING
+            and client_id in (None, request["requestHeader"]["clientId"])
         )
 
     def _requests(self, node: int) -> Iterator[dict[str, Any]]:

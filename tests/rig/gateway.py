@@ -7,6 +7,7 @@ with acks=0). It does what its `Rules` say, which tests change while it runs, an
 import asyncio
 import dataclasses
 import struct
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -36,7 +37,8 @@ class Gateways(Proxies):
         self._brokers = brokers
         self._rules = dict.fromkeys(brokers, Rules())
         self._served: list[Served] = []
-        self._limited: set[tuple[str, TopicPartition]] = set()
+        self._limited: set[tuple[int, str, TopicPartition]] = set()
+        self._throttled_until = dict.fromkeys(brokers, 0.0)
         self._epochs, self._controller = BrokerEpochs(controllers, pid), Controller()
         super().__init__({broker_id: (port, brokers[broker_id].more_ports[GATEWAY]) for broker_id, port in self.ports.items()})
 
@@ -121,6 +123,7 @@ class Gateways(Proxies):
         return frame[: len(frame) // 2] if fault is Fault.CUT else frame
 
     def _log_info(self, rules: Rules, broker_id: int, request: Request) -> Any:
+        throttled = time.monotonic() < self._throttled_until[broker_id]
         asking, telling = messages.log_info_messages(rules.api_key)
         asked = [
             (topic.topic_id, partition)
@@ -130,7 +133,7 @@ class Gateways(Proxies):
         page = asked[: rules.log_info_limit]
         broker = self._brokers[broker_id]
         names = gateway_broker.topic_names(broker, {topic_id for topic_id, _partition in asked})
-        limited = {(names[row[0]], row[1]) for row in page if row[0] in names} & self._limits(rules, LOG_INFO)
+        limited = {(names[row[0]], row[1]) for row in page if row[0] in names} & self._limits(broker_id, rules, LOG_INFO)
         real = gateway_broker.log_ends(broker, [(names[topic_id], partition) for topic_id, partition in page if topic_id in names])
         rows: dict[Any, list[Any]] = {}
         for topic_id, partition in page:
@@ -146,9 +149,9 @@ class Gateways(Proxies):
                     error_code=error,
                 )
             )
-        self._served.append(
-            Served(broker_id, LOG_INFO, request.client_id, tuple((names.get(t, ""), p) for t, p in asked), len(page) - len(limited))
-        )
+        named = tuple((names.get(topic_id, ""), partition) for topic_id, partition in asked)
+        self._served.append(Served(broker_id, LOG_INFO, request.client_id, named, len(page) - len(limited), throttled))
+        self._throttled_until[broker_id] = time.monotonic() + rules.throttle_time_ms / 1000
         return telling(
             throttle_time_ms=rules.throttle_time_ms,
             broker_epoch=self._epochs.of(broker_id) if rules.broker_epoch is None else rules.broker_epoch,
@@ -165,7 +168,7 @@ class Gateways(Proxies):
         designated = [leader for topic in topics for leader in topic.designated_leaders or [None] * len(topic.partitions)]
         if (asked.election_type == messages.DESIGNATED) != bool(topics and None not in designated):
             return _elected({}, INVALID_REQUEST)
-        limited = set(keys[rules.election_limit :]) | (set(keys) & self._limits(rules, ELECTION))
+        limited = set(keys[rules.election_limit :]) | (set(keys) & self._limits(broker_id, rules, ELECTION))
         served = {key: leader for key, leader in zip(keys, designated, strict=True) if key not in limited}
         broker = self._brokers[broker_id]
         if asked.election_type == messages.DESIGNATED:
@@ -176,10 +179,10 @@ class Gateways(Proxies):
         self._served.append(Served(broker_id, ELECTION, request.client_id, tuple(keys), len(served)))
         return _elected(errors | dict.fromkeys(limited, messages.REQUEST_LIMIT_REACHED))
 
-    def _limits(self, rules: Rules, message: str) -> set[TopicPartition]:
+    def _limits(self, broker_id: int, rules: Rules, message: str) -> set[TopicPartition]:
         """The partitions that have not yet been refused once."""
-        found = {key for key in rules.limited if (message, key) not in self._limited}
-        self._limited |= {(message, key) for key in found}
+        found = {key for key in rules.limited if (broker_id, message, key) not in self._limited}
+        self._limited |= {(broker_id, message, key) for key in found}
         return found
 
 

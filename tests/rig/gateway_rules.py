@@ -29,7 +29,7 @@ class Rules:
     elections         offers ElectLeaders v3
     log_info_limit    partitions in one answer to GetReplicaLogInfo (then HasMoreData); election_limit of one ElectLeaders (then REQUEST_LIMIT_REACHED)
     throttle_time_ms  in answers to GetReplicaLogInfo
-    limited           partitions for which REQUEST_LIMIT_REACHED is answered, once by each message
+    limited           partitions for which REQUEST_LIMIT_REACHED is answered, once by each broker and message
     errors            error codes by partition, in answers to GetReplicaLogInfo
     broker_epoch      in place of the broker's own
     probes            lets Fetch read a replica without leader; otherwise TOPIC_AUTHORIZATION_FAILED
@@ -53,10 +53,14 @@ class Rules:
 
 @dataclass(frozen=True)
 class Served:
-    """A native request that a gateway has answered itself: `partitions` as they were asked, `answered` of them with something else than a limit."""
+    """A native request that a gateway has answered itself: `partitions` as they were asked, `answered` of them with something else than a limit.
+
+    `throttled`: it came before the throttle time of the answer before it was over.
+    """
 
     broker_id: int
     message: str
     client_id: str | None
     partitions: tuple[TopicPartition, ...]
     answered: int
+    throttled: bool = False
