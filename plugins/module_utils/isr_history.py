@@ -52,10 +52,10 @@ class _Configs:
 
 @dataclass
 class _Partition:
-    """One partition while the log is replayed. `alive`: the replicas whose logs may be elected."""
+    """One partition while the log is replayed. `alive`: the replicas whose logs may be elected; None: nobody asks about them."""
 
     topic: str
-    alive: frozenset[int]
+    alive: frozenset[int] | None
     known: bool = False
     replicas: frozenset[int] = frozenset()
     isr: tuple[int, ...] = ()
@@ -68,7 +68,7 @@ class _Partition:
 
     def add(self, entry: Entry, version: int | None, unclean: bool, reassigned: bool) -> None:
         """Note the state as it is from now on. With a leader and all of `alive` in the ISR nothing older is of use."""
-        if not self.changes or (self.leader >= 0 and self.alive <= set(self.isr)):
+        if not self.changes or (self.alive is not None and self.leader >= 0 and self.alive <= set(self.isr)):
             self.changes.clear()
             self.least_version = version
         self.changes.append(
@@ -173,16 +173,20 @@ class _Replay:
         return self._configs.in_force(partition.topic, len(partition.replicas))
 
 
-def rows(log: Iterable[Entry], states: Sequence[PartitionState], alive: Collection[int]) -> list[Row]:
+def rows(log: Iterable[Entry], states: Sequence[PartitionState], alive: Collection[int] | None) -> list[Row]:
     """Replay the metadata log and return one row per partition of `states`.
 
     `changes`, oldest first: each with the leader, leader epoch, ISR and ELR from then on, whether its leader was elected uncleanly and whether
-    the replicas changed. They begin with the last moment at which all replicas on `alive` brokers were in the ISR, or with the oldest known.
+    the replicas changed. They begin with the last moment at which all replicas on `alive` brokers were in the ISR, or with the oldest known
+    (always, where `alive` is None).
     `offline_since` (milliseconds since 1970) and `last_isr`: when the last leader was lost, and the ISR until then; None where that is not known, or doubtful.
     `min_insync_replicas`: the least in all that is known (None: the log does not say); `metadata_version`: the least since the first change.
     `doubt`: why this may not be what happened, else None; a log that could not be read to its end is for the caller to tell.
     """
-    wanted = {(state.topic_id, state.partition): _Partition(state.topic, frozenset(state.replicas) & set(alive)) for state in states}
+    wanted = {
+        (state.topic_id, state.partition): _Partition(state.topic, None if alive is None else frozenset(state.replicas) & set(alive))
+        for state in states
+    }
     replay = _Replay(wanted)
     for entry in log:
         replay.apply(entry)
@@ -222,7 +226,9 @@ def untold(key: TopicPartition, doubt: str | None) -> Row:
     return {"topic": key[0], "partition": key[1], "doubt": doubt, **facts, "changes": []}
 
 
-def gather(controllers: Controllers, states: Sequence[PartitionState], alive: Collection[int], seconds: float) -> tuple[list[Row], Row]:
+def gather(
+    controllers: Controllers, states: Sequence[PartitionState], alive: Collection[int] | None, seconds: float
+) -> tuple[list[Row], Row]:
     """Read the active controller's metadata log for `seconds` at most.
 
     Returns the rows, and what reading cost: `bytes`, `seconds`, `from_snapshot`, `doubt`. A log that cannot be read is told in every row.

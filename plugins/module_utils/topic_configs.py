@@ -50,10 +50,10 @@ class TopicConfigs:
         """What could not be read and how to mend it, None where nothing is missing."""
         if not self.refused:
             return None
-        topic = min(self.refused)
+        topic, others = min(self.refused), len(self.refused) - 1
         return (
-            f"the configs of {len(self.refused)} topics cannot be described ({topic}: {self.refused[topic]}), so their {MIN_ISR} and {UNCLEAN} "
-            "are not known; grant DESCRIBE_CONFIGS on the topics"
+            f"topic configs cannot be described ({topic}: {self.refused[topic]}{f', and {others} more' if others else ''}), "
+            f"so {MIN_ISR} and {UNCLEAN} are not known there; grant DESCRIBE_CONFIGS on the topics"
         )
 
     def demanded(self) -> TopicConfigs:

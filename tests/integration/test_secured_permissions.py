@@ -109,7 +109,19 @@ def test_what_goes_wrong_without_each(fortress: Fortress, operator: Operator) ->
         with pytest.raises(ClusterError, match="CLUSTER_AUTHORIZATION_FAILED; grant DESCRIBE on the cluster"):
             cluster.reassigning()
         with pytest.raises(ClusterError, match="grant DESCRIBE_CONFIGS on the topics"):
-            cluster.min_insync_replicas({"orders"})
+            cluster.topic_configs({"orders"}).demanded()
+
+    fortress.grant(TO_PLAN)
+    named = {"partitions": [{"topic": "orders", "partition": 0}], "state": "all"}
+    answer = operator.ask("kafka_partition_info", **named)
+    (row,) = answer["partitions"]
+    assert (row["min_insync_replicas"], row["unclean_leader_election_enable"]) == (None, None)
+    assert ["grant DESCRIBE_CONFIGS on the topics" in warning for warning in answer["warnings"]] == [True]
+    assert "grant DESCRIBE_CONFIGS" in failure("kafka_partition_info", {**operator.connection, **named, "state": "not_writable"})
+    fortress.grant([*TO_PLAN, Acl("DESCRIBE_CONFIGS", "TOPIC", "orders")])
+    answer = operator.ask("kafka_partition_info", **named)
+    assert answer["partitions"][0]["min_insync_replicas"] is not None
+    assert "warnings" not in answer
 
     fortress.grant([DESCRIBE, Acl("DESCRIBE", "TOPIC", "*")])
     operator.snapshot("1", ["orders"], duration=1)

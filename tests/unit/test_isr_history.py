@@ -66,6 +66,17 @@ def test_it_begins_when_all_survivors_were_in_the_isr_for_the_last_time() -> Non
     assert isrs(replay([*START, *STORY], alive=[])) == [[1], []], "nobody is alive: when the last leader was lost is told all the same"
 
 
+def test_where_nobody_asks_about_survivors_nothing_is_forgotten() -> None:
+    healthy = [change(isr=[1], leader=1, recovering=1), change(isr=[1, 2, 3], recovering=0)]
+    now = replace(STATE, leader=1, leader_epoch=2, isr=(1, 2, 3), eligible_leader_replicas=())
+    entries = [Entry(place, 1000 + place, one) for place, one in enumerate([*START, *STORY, *healthy])]
+    (row,) = isr_history.rows(entries, [now], None)
+    assert row["doubt"] is None
+    assert [found["unclean"] for found in row["changes"]] == [False, False, False, False, True, False]
+    (row,) = isr_history.rows(entries, [now], (1, 2, 3))
+    assert isrs(row) == [[1, 2, 3]]
+
+
 def test_a_history_that_never_settles_keeps_its_newest_changes() -> None:
     many = [change(isr=[1, 2] if number % 2 else [1]) for number in range(2 * isr_history.CHANGES_KEPT)]
     row = replay([*START, *STORY[:2], *many, *STORY[3:]])

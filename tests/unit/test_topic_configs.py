@@ -38,7 +38,7 @@ def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
     )
     assert configs.of("a") == TopicConfig(2, False)
     assert configs.of("b") == configs.of("c") == TopicConfig(None, None)
-    assert "2 topics cannot be described (c: TOPIC_AUTHORIZATION_FAILED)" in (configs.problem() or "")
+    assert "topic configs cannot be described (c: TOPIC_AUTHORIZATION_FAILED, and 1 more)" in (configs.problem() or "")
     with pytest.raises(TopicConfigError, match="grant DESCRIBE_CONFIGS on the topics"):
         configs.demanded()
 
