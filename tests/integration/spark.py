@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import SMALL
 from rig.ports import PortBlock
 from rig.process import Processes
 
 START_SECONDS = 180
+# As in a Spark of the module's own. A third of a plan's processor time; that it makes no other plans is tested in test_spark_elsewhere.
+LEAN = [option for name, value in SMALL.items() if name.startswith("spark.sql.") for option in ("--conf", f"{name}={value}")]
 
 
 @contextmanager
@@ -31,6 +34,7 @@ def connect_server(directory: Path) -> Iterator[str]:
         # For a few seconds' work the optimising compiler and a parallel collector cost more than they bring.
         *("--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
         *("--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
+        *LEAN,
         *("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=4", "--conf", f"spark.local.dir={directory}"),
         *("--conf", f"spark.sql.warehouse.dir={directory}/warehouse", "spark-internal"),
     ]

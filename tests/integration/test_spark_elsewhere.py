@@ -22,6 +22,8 @@ from rig.process import Processes
 
 VOLATILE = ("plan_id", "created_at", "sha256")
 START_SECONDS = 120
+# What a server has by itself: generated code, and planning anew between stages.
+USUAL = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.adaptive.enabled": "true"}
 
 
 @pytest.fixture
@@ -71,6 +73,7 @@ def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str,
     embedded = planned(workdir)
     assert embedded["summary"]["clusters"] == 2 and embedded["summary"]["elect"] > 100
     assert planned(workdir, spark_remote=spark_remote) == embedded
+    assert planned(workdir, spark_remote=spark_remote, spark_conf=USUAL) == embedded
     assert planned(workdir, spark_master=spark_master, spark_conf={"spark.executor.memory": "512m"}) == embedded
 
 
