@@ -61,6 +61,11 @@ class Cell:
         """Vote v2 (KIP-996)."""
         return self.number >= (4, 0)
 
+    @property
+    def key_93_is_taken(self) -> bool:
+        """4.4 gives the API key that KIP-1275's GetReplicaLogInfo once had to StreamsGroupTopologyDescriptionUpdate."""
+        return self.number >= (4, 4)
+
     def scenarios(self) -> dict[str, Scenario | str]:
         """The scenarios by topic."""
         return {name: name for name in EXPECTED if name != "resolved"} | {"resolved": kept_by_elr if self.elr else resolved}

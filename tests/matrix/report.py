@@ -15,7 +15,7 @@ from typing import Any
 from integration.support import CHECKOUT
 from matrix.cells import EXPECTED, RELEASES, ROLES, Cell
 from matrix.course import Course
-from matrix.offers import ELR, METADATA_VERSION, Versions
+from matrix.offers import ELR, METADATA_VERSION, Offers, Versions
 
 PATH = Path("docs", "versions.md")
 BEGIN, END = "<!-- written by make test-matrix: begin -->", "<!-- written by make test-matrix: end -->"
@@ -76,13 +76,21 @@ def _offers(courses: Courses) -> Iterable[list[str]]:
         yield row(name, lambda course, name=name: _range(course.offers.to_brokers[name]))  # type: ignore[misc]
     for name in first.to_controllers:
         yield row(f"{name}, controllers", lambda course, name=name: _range(course.offers.to_controllers[name]))  # type: ignore[misc]
-    yield row("GetReplicaLogInfo (KIP-1275; API key 93)", lambda course: _range(course.offers.key_93))
+    yield row("GetReplicaLogInfo (KIP-1275; API key 93)", lambda course: _log_info(course.offers))
     yield row("pre-vote (KIP-996)", lambda course: "yes" if course.quorum["pre_vote_supported"] else "no")
     yield row(f"`{METADATA_VERSION}`", lambda course: f"{course.offers.metadata_version} ({course.offers.finalized[METADATA_VERSION]})")
     yield row(f"`{ELR}`: levels", lambda course: _range(course.offers.supported.get(ELR)))
     yield row("… by default", lambda course: "no" if course.offers.elr_by_default is None else str(course.offers.elr_by_default))
     yield row("… as finalized, ELR off / on", lambda course: str(course.offers.finalized.get(ELR, "no")))
     yield row("fenced brokers are listed", lambda course: _fenced(course.offers.described))
+
+
+def _log_info(offers: Offers) -> str:
+    """The key alone says nothing: 4.4 gives it to another message."""
+    if offers.key_93 is None:
+        return "no"
+    _, newest = offers.to_brokers["ElectLeaders"] or (0, 0)
+    return _range(offers.key_93) if newest >= 3 else "no (the key is another message's)"
 
 
 def _fenced(described: Mapping[int, tuple[str, bool | None]]) -> str:

@@ -124,7 +124,7 @@ def test_messages_and_features(course: Course) -> None:
     missing = [name for name, versions in (offers.to_brokers | offers.to_controllers).items() if versions is None]
     assert missing == []
     assert offers.to_brokers["ElectLeaders"] == (0, 2), "KIP-1275's version 3 is in no release"
-    assert offers.key_93 is None, "nor is its GetReplicaLogInfo"
+    assert (offers.key_93 is not None) == cell.key_93_is_taken, "nor is its GetReplicaLogInfo"
     low, high = offers.to_brokers["Fetch"] or (0, 0)
     assert low <= 12 <= high, "Fetch v12 reads a follower's log up to its end"
     assert offers.supported.get("eligible.leader.replicas.version") == ((0, 1) if cell.knows_elr else None)
