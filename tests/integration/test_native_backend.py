@@ -1,0 +1,303 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The native backend end to end, through gateways in front of real brokers: the same outcomes as compat, and nothing is elected on a bad answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration import damaged
+from integration.requestlog import RequestLog
+from integration.support import Operator, TopicPartition, by_partition, failure, outcomes, run_module
+
+from rig import Damage
+from rig.gateway_rules import ELECTION, LOG_INFO, Fault
+
+AHEAD, BEHIND = 2, 3
+SURVIVORS = (AHEAD, BEHIND)
+CLIENT = "streamops-kafka-recovery"
+HELD, LIMITS, CUT = damaged.NATIVE
+TOPICS = damaged.of("native")
+# Who has gathered what, by the names that they know the cluster by: "todays" and "compat" speak to the brokers themselves.
+GATHERED = {
+    **{topic: [topic] for topic in damaged.NATIVE},
+    "compat": [HELD],
+    "weak": [HELD],
+    "native": TOPICS,
+    "todays": [f"{topic}-twin" for topic in TOPICS],
+}
+UNREADABLE = (Fault.CORRELATION, Fault.GARBAGE, Fault.OTHER, Fault.MISSING, Fault.DUPLICATE, Fault.STRANGER)
+# What a landing file says of a replica that both backends can know, and that copies of a topic have in common.
+COMMON = ("broker_id", "broker_state", "error", "log_start_offset", "log_end_offset", "partition_leader_epoch", "last_written_epoch")
+
+
+def operator(damage: Damage, workdir: Path, spark_remote: str | None, name: str, native: bool = True) -> Operator:
+    """Somebody who reaches the cluster east through its gateways, or the brokers themselves."""
+    cluster = damage.cluster
+    login = {"bootstrap_servers": cluster.gateway_servers.split(",")} if native else None
+    return Operator(cluster, workdir, spark_remote, name, login)
+
+
+@pytest.fixture
+def gathering(damage: Damage, tmp_path: Path) -> Operator:
+    """Somebody who only gathers, through the gateways."""
+    return operator(damage, tmp_path, None, "gathering")
+
+
+@pytest.fixture(autouse=True)
+def nothing_served_yet(damage: Damage, planned: Callable[[str], Operator]) -> None:
+    """Each test sees its own native requests alone."""
+    damage.cluster.gateways.served()
+
+
+@pytest.fixture(scope="module")
+def planned(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Operator]:
+    """Somebody by each name of GATHERED, all planned at once by the strategy balanced, as run 1."""
+    cluster, workdir = damage.cluster, tmp_path_factory.mktemp("native")
+    operators = {}
+    cluster.gateways.served()
+    for name, topics in GATHERED.items():
+        operators[name] = operator(damage, workdir, spark_remote, name, native=name not in ("todays", "compat"))
+        with cluster.gateways.told(probes=name != "weak"):
+            gathered = operators[name].snapshot("1", topics)
+        assert gathered["backend"] == ("native" if name not in ("todays", "compat") else "compat")
+        served = {(row.message, row.broker_id, row.client_id) for row in cluster.gateways.served()}
+        assert served == {(LOG_INFO, broker, CLIENT) for broker in SURVIVORS if gathered["backend"] == "native"}
+    operators[HELD].plan("1", list(operators), strategy="balanced")
+    return operators.__getitem__
+
+
+def replicas(landing: Path) -> dict[tuple[str, int, int], dict[str, Any]]:
+    """Replica rows of a landing file."""
+    rows = [json.loads(line) for line in landing.read_text().splitlines()]
+    return {(row["topic"], row["partition"], row["broker_id"]): row for row in rows if row["kind"] == "replica"}
+
+
+def common(landing: Path) -> dict[tuple[str, int, int], list[Any]]:
+    """What both backends say of replicas, twins under the names of their originals."""
+    return {
+        (topic.removesuffix("-twin"), partition, broker): [row[column] for column in COMMON]
+        for (topic, partition, broker), row in replicas(landing).items()
+    }
+
+
+def untwinned(rows: Collection[Mapping[str, Any]], *columns: str) -> dict[TopicPartition, list[Any]]:
+    return {(topic.removesuffix("-twin"), number): [row[name] for name in columns] for (topic, number), row in by_partition(rows).items()}
+
+
+def nothing_was_elected(damage: Damage, topic: str) -> bool:
+    return all(state.leader < 0 for state in damage.cluster.describe(topic))
+
+
+def test_every_scenario_ends_as_with_todays_messages(damage: Damage, planned: Callable[[str], Operator]) -> None:
+    cluster, topics, twins = damage.cluster, GATHERED["native"], GATHERED["todays"]
+    native, compat = planned("native"), planned("todays")
+    assert common(native.path("landing", "1")) == common(compat.path("landing", "1"))
+    for row in replicas(native.path("landing", "1")).values():
+        assert row["broker_epoch"] == (cluster.gateways.broker_epoch(row["broker_id"]) if row["log_end_offset"] is not None else None)
+    same_decisions(native, compat, "1")
+    native.snapshot("2", topics)
+    compat.snapshot("2", twins)
+    native.plan("2", ["native", "todays"], strategy="aggressive")
+    same_decisions(native, compat, "2")
+    cluster.gateways.served()
+
+    before = {**native.states(*topics), **compat.states(*twins)}
+    log = RequestLog(cluster)
+    ours = native.apply("2")
+    assert log.written(CLIENT) == {}, "the gateway's own requests are another client's"
+    assert [(row.message, row.answered) for row in cluster.gateways.served() if row.message == ELECTION] == [(ELECTION, 16)]
+    theirs = compat.apply("2")
+    assert log.written(CLIENT)["ALTER_PARTITION_REASSIGNMENTS"] > 0
+    columns = ("outcome", "leader", "designated_leader")
+    assert untwinned(ours["results"], *columns) == untwinned(theirs["results"], *columns)
+    assert outcomes(ours["results"]) == {
+        **{topic: {"elected"} for topic in topics},
+        "no_survivor.native": {"held"},
+        "already_online.native": {"already_online"},
+    }
+    for key, after in {**native.states(*topics), **compat.states(*twins)}.items():
+        assert after.replicas == before[key].replicas
+        assert after.leader_epoch == before[key].leader_epoch + (before[key].leader < 0 <= after.leader)
+    kept = damage.kept([*topics, *twins])
+    assert {topic: kept[topic] for topic in topics} == {topic: kept[f"{topic}-twin"] for topic in topics}
+    log = RequestLog(cluster)
+    assert outcomes(native.apply("2", "again")["results"])["lagging.native"] == {"already_online"}
+    assert log.written() == {}
+
+
+def same_decisions(native: Operator, compat: Operator, run_id: str) -> None:
+    """What is planned for a topic and for its twin is the same."""
+    plans = [somebody.read("plans", run_id) for somebody in (native, compat)]
+    assert [plan["backend"] for plan in plans] == ["native", "compat"]
+    # Whether a fork is proven depends on how far high watermarks came before the brokers died: not the same for each copy.
+    ours, theirs = (untwinned(plan["partitions"], "designatedLeader", "replicas_best_first", "truncated") for plan in plans)
+    assert ours == theirs != {}
+    ours, theirs = (untwinned(plan["held"], "candidate") for plan in plans)
+    assert ours == theirs != {}
+
+
+@pytest.mark.parametrize(
+    ("rules", "answered"),
+    [
+        pytest.param({"log_info_limit": 3}, [3, 1], id="pages"),
+        pytest.param({"log_info_limit": 1, "throttle_time_ms": 300}, [1, 1, 1, 1], id="throttled pages"),
+        pytest.param({"limited": frozenset({(HELD, 0), (HELD, 3)})}, [2, 2], id="limits"),
+        pytest.param({"api_key": 501}, [4], id="another key"),
+    ],
+)
+def test_answers_in_pieces_make_the_same_evidence(
+    damage: Damage, planned: Callable[[str], Operator], gathering: Operator, rules: dict[str, Any], answered: list[int]
+) -> None:
+    gateways, somebody = damage.cluster.gateways, planned(HELD)
+    with gateways.told(**rules):
+        found = gathering.snapshot("1", [HELD], get_replica_log_info_api_key=rules.get("api_key", 93))
+    assert found["backend"] == "native"
+    served = gateways.served()
+    for broker in SURVIVORS:
+        assert [row.answered for row in served if row.broker_id == broker] == answered
+    assert not any(row.throttled for row in served)
+    assert common(gathering.path("landing", "1")) == common(somebody.path("landing", "1"))
+
+
+def test_an_error_of_one_partition_is_that_partitions(damage: Damage, gathering: Operator) -> None:
+    with damage.cluster.gateways.told([BEHIND], errors={(HELD, 0): 56}):
+        found = gathering.snapshot("1", [HELD])
+    assert (found["counts"]["replicas_silent"], found["counts"]["replicas_answered"]) == (1, 7)
+    errors = {key: row["error"] for key, row in replicas(gathering.path("landing", "1")).items() if row["error"]}
+    assert errors == {(HELD, 0, BEHIND): "KAFKA_STORAGE_ERROR"}
+
+
+def test_without_last_batches_evidence_is_weak_and_balanced_holds(planned: Callable[[str], Operator]) -> None:
+    somebody = planned("weak")
+    rows = replicas(somebody.path("landing", "1")).values()
+    told = {row["broker_id"]: (row["probe_error"], row["last_written_epoch"]) for row in rows if row["broker_epoch"] is not None}
+    assert told == dict.fromkeys(SURVIVORS, ("TOPIC_AUTHORIZATION_FAILED", None))
+    plan = somebody.read("plans", "1")
+    assert ({(row["reason"], row["candidate"]) for row in plan["held"]}, len(plan["held"]), plan["partitions"]) == (
+        {("weak", AHEAD)},
+        4,
+        [],
+    )
+
+
+def test_a_mixed_cluster_falls_back_and_says_so(damage: Damage, planned: Callable[[str], Operator], gathering: Operator) -> None:
+    gateways = damage.cluster.gateways
+    params = {**gathering.connection, **gathering.files("2"), "partitions": [{"topic": HELD, "partition": 0}]}
+    with gateways.told([BEHIND], log_info=False):
+        found = gathering.snapshot("1", [HELD])
+        assert found["backend"] == "compat"
+        (warning,) = found["warnings"]
+        assert "broker 3 has no GetReplicaLogInfo v0 (API key 93)" in str(warning)
+        said = failure("kafka_replica_log_info", {**params, "backend": "native"})
+        assert "backend native cannot be used" in said
+        assert "broker 3 has no GetReplicaLogInfo v0 (API key 93)" in said
+        refused_plan(damage, planned(HELD), "was made with backend native")
+    with gateways.told(elections=False):  # as if key 93 were another message's
+        found = gathering.snapshot("1", [HELD])
+        assert (found["backend"], found.get("warnings", [])) == ("compat", [])
+        assert "no ElectLeaders v3" in failure("kafka_replica_log_info", {**params, "backend": "native"})
+    assert gateways.served() == []
+    assert common(gathering.path("landing", "1")) == common(planned(HELD).path("landing", "1"))
+
+
+def refused_plan(damage: Damage, somebody: Operator, said: str, **params: Any) -> None:
+    """Applying somebody's plan has to fail, and to elect nothing."""
+    log = RequestLog(damage.cluster)
+    options = {**somebody.connection, **somebody.files("refused"), "plan": str(somebody.path("plans", "1")), "allow_data_loss": True}
+    assert said in failure("kafka_designated_election", {**options, **params})
+    assert log.written() == {}
+    assert nothing_was_elected(damage, HELD)
+
+
+def test_a_plan_is_applied_with_the_backend_that_made_it(damage: Damage, planned: Callable[[str], Operator]) -> None:
+    native, compat = planned(HELD), planned("compat")
+    through_gateways = native.connection
+    refused_plan(damage, native, "was made with backend native", backend="compat")
+    refused_plan(damage, native, "was made with backend native", **compat.connection)  # nobody offers the messages there
+    refused_plan(damage, compat, "was made with backend compat", backend="native", **through_gateways)
+    # Compat's guards are read with compat's messages, also where others are offered.
+    found = compat.ask(
+        "kafka_designated_election",
+        check=True,
+        plan=str(compat.path("plans", "1")),
+        allow_data_loss=True,
+        **compat.files("check"),
+        **through_gateways,
+    )
+    assert (found["backend"], found["summary"]["elected"]) == ("compat", 4)
+    assert damage.cluster.gateways.served() == []
+
+
+def test_a_broker_that_has_registered_anew_makes_the_plan_stale(damage: Damage, planned: Callable[[str], Operator]) -> None:
+    somebody, gateways = planned(HELD), damage.cluster.gateways
+    log = RequestLog(damage.cluster)
+    with gateways.told([BEHIND], broker_epoch=gateways.broker_epoch(BEHIND) + 1000):
+        result = somebody.apply("1", "rebooted")
+    assert outcomes(result["results"]) == {HELD: {"stale"}}
+    assert all("broker 3 has registered anew" in row["reason"] for row in result["results"])
+    assert {row.message for row in gateways.served()} == {LOG_INFO}
+    assert log.written() == {}
+
+
+@pytest.mark.parametrize("fault", UNREADABLE)
+def test_an_answer_that_is_none_stops_gathering_and_election(damage: Damage, planned: Callable[[str], Operator], fault: Fault) -> None:
+    somebody, gateways = planned(HELD), damage.cluster.gateways
+    log = RequestLog(damage.cluster)
+    said = "broker 3 answers API key 93 with something else than KIP-1275's GetReplicaLogInfo v0"
+    with gateways.told([BEHIND], fault=fault):
+        params = {**somebody.connection, **somebody.files("unreadable")}
+        plan = {"plan": str(somebody.path("plans", "1")), "allow_data_loss": True, "election_attempts": 1}
+        answer = run_module("kafka_designated_election", {**params, **plan})
+        assert answer.returncode == 1, answer
+        assert outcomes(answer.result["results"]) == {HELD: {"failed"}}
+        assert all(said in row["reason"] for row in answer.result["results"])
+        assert said in failure("kafka_replica_log_info", {**params, "partitions": [{"topic": HELD, "partition": 0}]})
+    assert not somebody.path("landing", "unreadable").exists()
+    assert ELECTION not in {row.message for row in gateways.served()}
+    assert log.written() == {}
+    assert nothing_was_elected(damage, HELD)
+
+
+@pytest.mark.parametrize("fault", [Fault.CUT, Fault.SLOW])
+def test_a_broker_whose_answer_does_not_come_is_silent(
+    damage: Damage, planned: Callable[[str], Operator], gathering: Operator, fault: Fault
+) -> None:
+    somebody, gateways = planned(HELD), damage.cluster.gateways
+    log = RequestLog(damage.cluster)
+    with gateways.told([BEHIND], fault=fault, delay=3.0):
+        found = gathering.snapshot("1", [HELD], duration=0.5, request_timeout=1.5)
+        assert (found["counts"]["replicas_silent"], found["counts"]["replicas_answered"]) == (4, 4)
+        assert [row["broker_id"] for row in found["unreachable_brokers"]] == [BEHIND]
+        result = somebody.apply("1", fault.name, request_timeout=1.5)
+    assert outcomes(result["results"]) == {HELD: {"stale"}}
+    assert all("broker 3 does not answer for its replica" in row["reason"] for row in result["results"])
+    assert log.written() == {}
+
+
+def test_an_election_in_pieces_elects_all(damage: Damage, planned: Callable[[str], Operator]) -> None:
+    somebody, gateways = planned(LIMITS), damage.cluster.gateways
+    with gateways.told(election_limit=3):
+        result = somebody.apply("1")
+    assert outcomes(result["results"]) == {LIMITS: {"elected"}}
+    assert [(len(row.partitions), row.answered) for row in gateways.served() if row.message == ELECTION] == [(4, 3), (1, 1)]
+    assert {state.leader for state in damage.cluster.describe(LIMITS)} == {AHEAD}
+
+
+def test_an_election_whose_answer_is_lost_is_seen_by_the_next_look(damage: Damage, planned: Callable[[str], Operator]) -> None:
+    somebody, gateways = planned(CUT), damage.cluster.gateways
+    before = damage.cluster.describe(CUT)
+    with gateways.told(fault=Fault.CUT, fault_in=ELECTION):
+        result = somebody.apply("1", request_timeout=2)
+    assert outcomes(result["results"]) == {CUT: {"already_online"}}
+    # Another broker is asked then. The KIP: "designated leadership elections are idempotent".
+    assert {len(row.partitions) for row in gateways.served() if row.message == ELECTION} == {4}
+    after = damage.cluster.describe(CUT)
+    assert {state.leader for state in after} == {AHEAD}
+    assert [state.leader_epoch for state in after] == [state.leader_epoch + 1 for state in before]
+    assert [state.replicas for state in after] == [state.replicas for state in before]
