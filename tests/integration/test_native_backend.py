@@ -31,6 +31,7 @@ GATHERED = {
     "native": TOPICS,
     "todays": [f"{topic}-twin" for topic in TOPICS],
 }
+PROVEN = ("forked_proven", "below_high_watermark")
 UNREADABLE = (Fault.CORRELATION, Fault.GARBAGE, Fault.OTHER, Fault.MISSING, Fault.DUPLICATE, Fault.STRANGER)
 # What a landing file says of a replica that both backends can know, and that copies of a topic have in common.
 COMMON = ("broker_id", "broker_state", "error", "log_start_offset", "log_end_offset", "partition_leader_epoch", "last_written_epoch")
@@ -87,7 +88,14 @@ def common(landing: Path) -> dict[tuple[str, int, int], list[Any]]:
 
 
 def untwinned(rows: Collection[Mapping[str, Any]], *columns: str) -> dict[TopicPartition, list[Any]]:
-    return {(topic.removesuffix("-twin"), number): [row[name] for name in columns] for (topic, number), row in by_partition(rows).items()}
+    """These columns by partition, twins under the names of their originals.
+
+    Whether a fork is proven depends on how far high watermarks came before the brokers died: that is not the same for each copy.
+    """
+    return {
+        (topic.removesuffix("-twin"), number): ["forked" if row[name] in PROVEN else row[name] for name in columns]
+        for (topic, number), row in by_partition(rows).items()
+    }
 
 
 def nothing_was_elected(damage: Damage, topic: str) -> bool:
@@ -135,10 +143,9 @@ def same_decisions(native: Operator, compat: Operator, run_id: str) -> None:
     """What is planned for a topic and for its twin is the same."""
     plans = [somebody.read("plans", run_id) for somebody in (native, compat)]
     assert [plan["backend"] for plan in plans] == ["native", "compat"]
-    # Whether a fork is proven depends on how far high watermarks came before the brokers died: not the same for each copy.
-    ours, theirs = (untwinned(plan["partitions"], "designatedLeader", "replicas_best_first", "truncated") for plan in plans)
+    ours, theirs = (untwinned(plan["partitions"], "designatedLeader", "replicas_best_first", "truncated", "evidence") for plan in plans)
     assert ours == theirs != {}
-    ours, theirs = (untwinned(plan["held"], "candidate") for plan in plans)
+    ours, theirs = (untwinned(plan["held"], "candidate", "reason") for plan in plans)
     assert ours == theirs != {}
 
 
