@@ -33,6 +33,7 @@ logging.getLogger("kafka").addHandler(logging.NullHandler())
 logging.getLogger("kafka").propagate = False
 
 Answers = dict[Any, list[Any]]
+ASKING, TELLING = "asking", "telling"
 
 
 class ClusterError(SpokenError):
@@ -53,7 +54,8 @@ class Asking:
         # When a connection breaks, kafka-python would ask one of the named nodes for Metadata in the background and hang up on it afterwards: also
         # while it owes us an answer. One dead node would make living ones unreachable.
         self._manager.get_connection = partial(self._manager.get_connection, refresh_metadata_on_err=False)
-        self._home: Any = None
+        self._homes: dict[str, Any] = {}
+        self._heard: set[Any] = set()  # who has answered anything, the last time that it was asked
         self.unreachable: dict[Any, str] = {}
         self.failures: dict[Any, Exception] = {}
         self._throttled_until: dict[Any, float] = {}
@@ -82,18 +84,22 @@ class Asking:
         """The nodes that were named, not discovered: node id → host:port."""
         return {node.node_id: f"{node.host}:{node.port}" for node in self._manager.cluster.bootstrap_brokers()}
 
-    def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float) -> Any:
-        """Ask the first of `nodes`, the next one too when it takes longer than `hedge_after` seconds, and so on; return the first answer."""
-        return self._net.run(self._first_answer, make, nodes, hedge_after)
+    def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = ASKING) -> Any:
+        """Ask the first of `nodes`, the next one too when it takes longer than `hedge_after` seconds, and so on; return the first answer.
 
-    async def _first_answer(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float) -> Any:
+        Whose it was is remembered in `_homes`, by `purpose`.
+        """
+        return self._net.run(self._first_answer, make, nodes, hedge_after, purpose)
+
+    async def _first_answer(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> Any:
         first = Future()
         failures: list[Exception] = []
 
         def launch(node: Any) -> None:
             def succeeded(answer: Any) -> None:
                 if not first.is_done:
-                    self._home = node
+                    self._homes[purpose] = node
+                    self._heard.add(node)
                     first.success(answer)
 
             def failed(error: Exception) -> None:
@@ -142,9 +148,11 @@ class Asking:
                 answers.append(self._heed(node, await flying.popleft()))
             self.unreachable.pop(node, None)
             self.failures.pop(node, None)
+            self._heard.add(node)
         except errors.KafkaError as error:
             self.unreachable[node] = words(error)
             self.failures[node] = error
+            self._heard.discard(node)
         return answers
 
     def _heed(self, node: Any, answer: Any) -> Any:

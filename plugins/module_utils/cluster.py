@@ -15,7 +15,14 @@ from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, brokers, quorum, reachability, topic_configs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, Asking, ClusterError, words
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import (
+    ASKING,
+    CLIENT_IMPORT_ERROR,
+    TELLING,
+    Asking,
+    ClusterError,
+    words,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
@@ -77,9 +84,22 @@ class Cluster(Asking):
         `at_most`: how many brokers are asked, for questions that none can answer when one cannot.
         """
         nodes = [node.broker_id for node in self._nodes if not node.fenced]
-        nodes.sort(key=lambda node: (node in self.unreachable, node != self._home, node))
+        nodes.sort(key=lambda node: (node in self.unreachable, node != self._homes.get(ASKING), node))
+        return self._answered(make, nodes[:at_most], hedge_after, ASKING)
+
+    def _tell(self, make: Callable[[], Any]) -> Any:
+        """Tell one broker to change something: another one than is asked, because a broker finishes the requests of a connection one by one.
+
+        But only one that has answered before, if there is any: what is never answered may be done long afterwards (`in_doubt`).
+        """
+        nodes = [node.broker_id for node in self._nodes if not node.fenced]
+        asked, told = self._homes.get(ASKING), self._homes.get(TELLING)
+        nodes.sort(key=lambda node: (node in self.unreachable, node not in self._heard, node != told, node == asked, node))
+        return self._answered(make, nodes, self._connection.request_timeout, TELLING)
+
+    def _answered(self, make: Callable[[], Any], nodes: Sequence[int], hedge_after: float, purpose: str) -> Any:
         try:
-            return self._ask_any(make, nodes[:at_most], hedge_after)
+            return self._ask_any(make, nodes, hedge_after, purpose)
         except errors.IncompatibleBrokerVersion:
             raise
         except errors.KafkaError as error:
@@ -259,7 +279,7 @@ class Cluster(Asking):
 
         answered = 0
         try:
-            answer = self._ask(make, hedge_after=self._connection.request_timeout)
+            answer = self._tell(make)
             answered = 1
         finally:
             # A request has a version from the moment on in which it is written to its connection.
@@ -274,7 +294,7 @@ class Cluster(Asking):
 
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
         """KIP-460's election, `preferred` or `unclean`. Returns Kafka's error name (None: elected) by partition."""
-        answer = self._ask(lambda: protocol.elect(election_type, keys, self._timeout_ms), hedge_after=self._connection.request_timeout)
+        answer = self._tell(lambda: protocol.elect(election_type, keys, self._timeout_ms))
         refused = protocol.error_name(answer.error_code)
         return dict.fromkeys(keys, refused) if refused else protocol.read_election(answer)
 

@@ -128,9 +128,7 @@ class NativeCluster(Cluster):
         found: dict[TopicPartition, str | None] = {}
         left = dict(leaders)
         while left:
-            answer = self._ask(
-                lambda left=left: messages.elect_designated(left, self._timeout_ms), hedge_after=self._connection.request_timeout
-            )
+            answer = self._tell(lambda left=left: messages.elect_designated(left, self._timeout_ms))
             refused = messages.error_name(answer.error_code)
             found |= dict.fromkeys(left, refused) if refused else messages.read_designated_election(answer)
             limited = {key: leader for key, leader in left.items() if found.get(key) == LIMIT_REACHED}
