@@ -19,8 +19,9 @@ description:
   - Where every broker offers KIP-1275's messages (see O(backend)), the controller is told whom to elect and no order is changed. A plan is applied with the
     backend that its evidence was read with, because its guards are.
   - Never touches a partition that has a live leader. A broker that comes back meanwhile and is the controller's own choice (KIP-966) is elected by it
-    instead, and reported as V(clean_leader). The reason says what that leader may lack. From the ELR it lacks nothing. After an unclean shutdown the end of its log
-    may be missing. Where brokers do not tell which it was, the metadata log does, if O(controller_bootstrap_servers) is given.
+    instead, and reported as V(clean_leader). The reason says what that leader may lack. From the ELR it lacks nothing.
+    After an unclean shutdown the end of its log may be missing. Where brokers do not tell which it was, the metadata log does, if
+    O(controller_bootstrap_servers) is given.
 options:
   plan:
     description:

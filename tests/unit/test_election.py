@@ -182,7 +182,7 @@ def test_a_leader_that_nobody_designated_is_called_what_it_is(
     class Overtaking(Controller):
         def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
             self.states["t", 0] = replace(self.states["t", 0], leader=leader, isr=(leader,), eligible_leader_replicas=(), last_known_elr=())
-            return {key: "ELECTION_NOT_NEEDED" for key in keys}
+            return dict.fromkeys(keys, "ELECTION_NOT_NEEDED")
 
     controller = Overtaking()
     controller.states["t", 0] = replace(controller.states["t", 0], **standing)

@@ -245,7 +245,11 @@ def test_where_eligible_leader_replicas_are_off_that_is_said_of_whom_the_isr_kee
     fenced = Situation("fenced", {1: FENCED, 2: LONG}, state={"isr": [1]})
     returning = Situation("returning", {9: COMING_BACK, 2: LONG}, state={"isr": [9]})
     rows = [*broker_rows(2, {1: 12.9}), *fenced.rows(), *returning.rows()]
-    for cluster, header in (("off", {"eligible_leader_replicas_version": 0}), ("on", {"eligible_leader_replicas_version": 1}), ("older", {})):
+    for cluster, header in (
+        ("off", {"eligible_leader_replicas_version": 0}),
+        ("on", {"eligible_leader_replicas_version": 1}),
+        ("older", {}),
+    ):
         land(tmp_path, cluster, rows, **header)
     result = plans.write_plans(spark, plans.landing(tmp_path, RUN, None), tmp_path, "balanced", "last_written_epoch")
     said = {plan["cluster"]: by_topic(planfile.load(plan["path"])) for plan in result["plans"]}

@@ -82,7 +82,11 @@ def test_an_order_that_was_gathered_while_an_own_killed_run_had_it_changed_is_no
         (replace(LIVE, logs={**LIVE.logs, (KEY, 2): log(1, 120)}), "stale", "ends at offset 120"),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 3): log(1, 100)}), "stale", "broker 3 .* in epoch 1"),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 3): ReplicaLog("NO_ANSWER")}), "stale", "broker 3 does not answer"),
-        (replace(LIVE, logs={**LIVE.logs, (KEY, 3): replace(log(0, 100), broker_epoch=7)}), "stale", "its broker epoch is 7, no longer None"),
+        (
+            replace(LIVE, logs={**LIVE.logs, (KEY, 3): replace(log(0, 100), broker_epoch=7)}),
+            "stale",
+            "its broker epoch is 7, no longer None",
+        ),
         (replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}), "held", "wait_for_clean_leader: broker 1"),
     ],
 )
@@ -138,7 +142,9 @@ def test_of_whom_the_controller_will_elect_by_itself_no_more_is_promised_than_it
         ({"unclean_leader_election_enable": False}, 3, "broker 3 leads it: elected by another run, or kafka-leader-election.sh"),
     ],
 )  # fmt: skip
-def test_who_elected_a_leader_since_the_plan_was_made_and_what_that_leader_is_worth(planned: dict[str, Any], leader: int, words: str) -> None:
+def test_who_elected_a_leader_since_the_plan_was_made_and_what_that_leader_is_worth(
+    planned: dict[str, Any], leader: int, words: str
+) -> None:
     result = refusal(replace(ENTRY, **planned), replace(with_state(leader=leader, leader_epoch=5), broker_states=ALL_ALIVE))
     assert result is not None and result.outcome == "already_online"
     assert words in (result.reason or "")
