@@ -138,7 +138,7 @@ def test_one_that_takes_a_changed_order_for_the_original_does_not_make_it_last(
             if first_ends_first:
                 answer = first.finish()
                 assert outcomes_of(answer) == {("elected", 3)}
-                assert all("another run has elected it" in row["reason"] for row in answer.result["results"])
+                assert all("it was elected by another run" in row["reason"] for row in answer.result["results"])
                 assert "another run, with another workdir, is electing them" in str(answer.result["warnings"])
                 assert outcomes_of(second.finish()) == {("elected", 3)}
             else:
