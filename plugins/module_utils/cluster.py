@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cluster: everything that one cluster can be asked or told through its brokers.
 
-kafka-python carries the requests that have to reach one chosen broker, confluent-kafka what librdkafka offers (consumer groups).
+kafka-python carries the requests; what consumer groups have committed is asked through librdkafka (`group_offsets.py`).
 Brokers are asked side by side, each within `request_timeout` by itself; one that does not answer is data (`unreachable`), never
 an exception and never a hang. All methods may be called from several threads.
 """
@@ -14,7 +14,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, brokers, quorum, reachability, topic_configs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
+    acls,
+    brokers,
+    group_offsets,
+    quorum,
+    reachability,
+    topic_configs,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import (
     ASKING,
     CLIENT_IMPORT_ERROR,
@@ -229,43 +236,9 @@ class Cluster(Asking):
             }
         return found
 
-    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[tuple[str, TopicPartition, int, int | None]]:
-        """Offsets that consumer groups committed on these partitions: (group, partition, offset, leader epoch of the last record read).
-
-        Groups whose coordinator does not answer are absent: a committed offset proves something, its absence proves nothing.
-        """
-        client, confluent = self._librdkafka()
-        timeout = self._connection.request_timeout
-        found = []
-        try:
-            groups = [group.group_id for group in client.list_consumer_groups(request_timeout=timeout).result().valid]
-        except confluent.KafkaException:
-            return []
-        topics = {topic for topic, _ in keys}
-        asked = [
-            client.list_consumer_group_offsets([confluent.ConsumerGroupTopicPartitions(group)], request_timeout=timeout)[group]
-            for group in groups
-        ]
-        for future in asked:
-            try:
-                answer = future.result()
-            except confluent.KafkaException:
-                continue
-            found += [
-                (answer.group_id, (row.topic, row.partition), row.offset, row.leader_epoch)
-                for row in answer.topic_partitions
-                if row.topic in topics and (row.topic, row.partition) in keys and row.offset >= 0
-            ]
-        return sorted(found, key=lambda row: row[:3])
-
-    def _librdkafka(self) -> tuple[Any, Any]:
-        # Imported where it is needed: most tasks do without it.
-        try:
-            import confluent_kafka as confluent
-            from confluent_kafka import admin
-        except ImportError as error:
-            raise ClusterError("the Python library confluent-kafka is missing: pip install 'confluent-kafka>=2.16,<3'") from error
-        return admin.AdminClient(self._connection.for_librdkafka()), confluent
+    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[group_offsets.Committed]:
+        """Offsets that consumer groups committed on these partitions; see `group_offsets.committed`."""
+        return group_offsets.committed(self._connection, keys)
 
     # --- telling -------------------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ FORKED = ("proven", "kip.held")
 # For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); and one that nobody can be elected for.
 ELECTIONS, NOBODY = "elections", "elections.nobody"
 # For clients of the gateways; each scenario with a copy that is recovered with today's messages, as `<topic>-twin`.
-NATIVE, GATEWAYS = ("native.held", "native.limits", "native.cut"), "gateways"
+NATIVE, NATIVE_PLAYBOOK, GATEWAYS = ("native.held", "native.limits", "native.cut"), "native.playbook", "gateways"
 # As lagging, in pairs: one for each step at which an election is killed.
 KILLED, KILLED_PARTITIONS = "killed.everywhere", 240
 
@@ -64,7 +64,7 @@ def inflict(cluster: KafkaCluster) -> Damage:
     damage.add("lagging", 4, ELECTIONS, copies=2)
     for scenario, topic in zip(SCENARIOS, of("native"), strict=True):
         damage.add(scenario, 4, topic, copies=2)
-    for topic in (*NATIVE, GATEWAYS):
+    for topic in (*NATIVE, NATIVE_PLAYBOOK, GATEWAYS):
         damage.add("lagging", 4, topic)
     damage.add("no_survivor", 1, NOBODY)
     damage.add("many", THOUSANDS, "thousands", different=0.4)

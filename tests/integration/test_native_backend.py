@@ -308,3 +308,18 @@ def test_an_election_whose_answer_is_lost_is_seen_by_the_next_look(damage: Damag
     assert {state.leader for state in after} == {AHEAD}
     assert [state.leader_epoch for state in after] == [state.leader_epoch + 1 for state in before]
     assert [state.replicas for state in after] == [state.replicas for state in before]
+
+
+def test_the_playbook_speaks_it_from_the_permissions_to_the_results(damage: Damage, spark_remote: str, tmp_path: Path) -> None:
+    somebody, topic = operator(damage, tmp_path, spark_remote, "gate"), damaged.NATIVE_PLAYBOOK
+    before, log = somebody.states(topic), RequestLog(damage.cluster)
+    named = [{"topic": topic, "partition": number} for _, number in before]
+    played = somebody.play("recover", "1", backend="native", allow_data_loss=True, partitions=named)
+    assert played.returncode == 0, played
+    assert "Backend native" in played.stdout
+    assert log.written(CLIENT) == {}
+    results = somebody.read("results", "1")
+    assert (results["backend"], results["summary"]["elected"]) == ("native", len(named))
+    after = somebody.states(topic)
+    assert {state.leader for state in after.values()} == {AHEAD}
+    assert {key: state.replicas for key, state in after.items()} == {key: state.replicas for key, state in before.items()}
