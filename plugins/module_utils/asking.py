@@ -13,6 +13,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -85,7 +86,7 @@ class Asking:
         return {node.node_id: f"{node.host}:{node.port}" for node in self._manager.cluster.bootstrap_brokers()}
 
     def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = ASKING) -> Any:
-        """Ask the first of `nodes`, the next one too when it takes longer than `hedge_after` seconds, and so on; return the first answer.
+        """Ask the first of `nodes`, the next one too when it fails or takes longer than `hedge_after` seconds, and so on; return the first answer.
 
         Whose it was is remembered in `_homes`, by `purpose`.
         """
@@ -93,29 +94,39 @@ class Asking:
 
     async def _first_answer(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> Any:
         first = Future()
+        turns: list[Any] = []  # of each node that was asked: done when the next one is to be asked, or nobody any more
         failures: list[Exception] = []
 
         def launch(node: Any) -> None:
+            turns.append(turn := Future())
+
             def succeeded(answer: Any) -> None:
                 if not first.is_done:
                     self._homes[purpose] = node
                     self._heard.add(node)
                     first.success(answer)
+                over(turns[-1])
 
             def failed(error: Exception) -> None:
                 failures.append(error)
                 if len(failures) == len(nodes) and not first.is_done:
                     first.failure(error)
+                over(turn)
 
             self._send(node, make()).add_callback(succeeded).add_errback(failed)
 
+        def over(turn: Any) -> None:
+            if not turn.is_done:
+                turn.success(None)
+
         for node in nodes[:-1]:
             launch(node)
-            try:
-                return await self._manager.wait_for(first, hedge_after * 1000)
-            except errors.KafkaTimeoutError:
-                continue
-        launch(nodes[-1])
+            with suppress(errors.KafkaTimeoutError):
+                await self._manager.wait_for(turns[-1], hedge_after * 1000)
+            if first.is_done:
+                break
+        else:
+            launch(nodes[-1])
         return await self._manager.wait_for(first, self._timeout_ms)
 
     def _send(self, node: Any, request: Any) -> Any:
