@@ -23,6 +23,8 @@ def delete_topics(cluster: KafkaCluster, topics: Iterable[str]) -> None:
     for future in admin.delete_topics(list(gone), operation_timeout=GIVE_UP_SECONDS).values():
         future.result()
     cluster.wait_until(lambda: ", ".join(gone & {state.topic for state in cluster.describe()}), "not deleted", GIVE_UP_SECONDS)
+    # A producer remembers which topics were deleted, and for a while takes nothing for one that is created again under such a name.
+    cluster.writer.close()
 
 
 def lose_all_but(cluster: KafkaCluster, topics: Iterable[str], survivors: Iterable[int]) -> None:
