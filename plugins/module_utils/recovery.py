@@ -29,6 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interrupt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left, foreign, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
 
 NOT_ALLOWED = "data_loss_not_allowed"
 # What an operator wants to see first.
@@ -233,10 +234,6 @@ def _from(cut: Mapping[str, Any]) -> str:
 
 
 def each_kind_first(results: Sequence[Result]) -> list[Result]:
-    """Sort, worst first, one of each outcome and reason ahead of the rest: however short the preview, it shows every kind of trouble."""
+    """Sort, worst first, one of each outcome and reason ahead of the rest."""
     ordered = sorted(results, key=lambda result: (WORST_FIRST.index(result.outcome), *in_recovery_order((result.topic, result.partition))))
-    firsts: dict[tuple[str, str], Result] = {}
-    for result in ordered:
-        firsts.setdefault((result.outcome, (result.reason or "").partition(":")[0]), result)
-    chosen = {(result.topic, result.partition) for result in firsts.values()}
-    return [*firsts.values(), *(result for result in ordered if (result.topic, result.partition) not in chosen)]
+    return one_of_each_kind_first(ordered, lambda result: (result.outcome, (result.reason or "").partition(":")[0]))

@@ -14,6 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     TopicPartition,
     in_recovery_order,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
 NOT_NEEDED, UNKNOWN = "ELECTION_NOT_NEEDED", "UNKNOWN_TOPIC_OR_PARTITION"
@@ -121,13 +122,9 @@ def judge(before: PartitionState, now: PartitionState, election_type: str, error
 
 
 def worst_first(results: Iterable[Result]) -> list[Result]:
-    """Sort, worst first, one of each outcome and error ahead of the rest: however short the preview, it shows every kind of trouble."""
+    """Sort, worst first, one of each outcome and error ahead of the rest."""
     ordered = sorted(results, key=lambda result: (OUTCOMES.index(result.outcome), *in_recovery_order(result.key)))
-    firsts: dict[tuple[str, str | None], Result] = {}
-    for result in ordered:
-        firsts.setdefault((result.outcome, result.error), result)
-    chosen = {result.key for result in firsts.values()}
-    return [*firsts.values(), *(result for result in ordered if result.key not in chosen)]
+    return one_of_each_kind_first(ordered, lambda result: (result.outcome, result.error))
 
 
 def summed_up(results: Sequence[Result]) -> str:
