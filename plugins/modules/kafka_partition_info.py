@@ -22,7 +22,7 @@ options:
     description:
       - V(offline) are partitions without a live leader.
       - V(under_replicated) have an ISR smaller than their replica list, V(under_min_isr) one smaller than C(min.insync.replicas).
-      - V(not_writable) are online, but with an ISR smaller than C(min.insync.replicas): C(acks=all) is refused.
+      - V(not_writable) are online, but with an ISR smaller than C(min.insync.replicas), so that C(acks=all) is refused.
       - V(under_min_isr) and V(not_writable) need DESCRIBE_CONFIGS on the topics.
       - V(elr_recoverable) are offline, but the controller would elect a member of ISR or ELR if it came back (the words say what that leader may lack).
     type: str

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,14 @@ def normal(options: dict[str, Any], nested: str) -> dict[str, Any]:
             values["options"] = normal(option[nested], nested)
         shown[name] = values
     return shown
+
+
+def test_every_page_can_be_shown() -> None:
+    """Text takes more than JSON does: an unquoted colon makes a mapping of a sentence."""
+    command = [str(Path(sys.executable).parent / "ansible-doc"), *(f"streamops.kafka_recovery.{name}" for name in MODULES)]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "PAGER": "cat"})
+    assert shown.returncode == 0, shown.stderr
+    assert "ERROR" not in shown.stderr
 
 
 @pytest.mark.parametrize("name", MODULES)
