@@ -14,14 +14,14 @@ from typing import Any
 
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, messages
 from rig import gateway_broker
-from rig.config import GATEWAY, HOST, Node
+from rig.config import GATEWAY, Node
 from rig.errors import RigError
 from rig.gateway_broker import INVALID_REQUEST, OK, UNKNOWN_TOPIC_ID, BrokerEpochs, Controller
 from rig.gateway_frames import API_VERSIONS, Request, framed, offering, read_frame, response
 from rig.gateway_rules import ELECTION, LOG_INFO, Fault, Rules, Served, TopicPartition
-from rig.proxy import Mode, Proxies
+from rig.proxy import End, Proxies, Way
 
 FETCH, FUTURE_LOCAL_REPLICA, TOPIC_AUTHORIZATION_FAILED = 1, -3, 29
 # The replica id of a Fetch request stands first in its body up to v14; the collection probes with v12.
@@ -62,35 +62,22 @@ class Gateways(Proxies):
         """The epoch of this broker's registration."""
         return self._epochs.of(broker_id)
 
-    async def _serve(self, broker_id: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        way, ends = self._ways[broker_id], self._open[broker_id]
-        if way.mode is Mode.CUT:
-            writer.transport.abort()
-            return
-        try:
-            from_broker, to_broker = await asyncio.open_connection(HOST, way.target)
-        except OSError:
-            writer.transport.abort()
-            return
-        pair = {writer, to_broker}
-        ends |= pair
-        try:
-            with suppress(OSError, RigError):
-                while frame := await read_frame(reader):
-                    await self._held_up(way)
-                    answer = await self._answer(broker_id, Request.parse(frame), from_broker, to_broker)
-                    if answer is None:
-                        return
-                    writer.write(answer)
-                    await writer.drain()
-                    if len(answer) != 4 + struct.unpack_from(">i", answer)[0]:
-                        writer.close()
-                        await writer.wait_closed()
-                        return
-        finally:
-            ends -= pair
-            for end in pair:
-                end.transport.abort()
+    async def _exchange(self, broker_id: int, way: Way, client: End, broker: End) -> None:
+        """One request after the other, until somebody hangs up."""
+        reader, writer = client
+        from_broker, to_broker = broker
+        with suppress(OSError, RigError):
+            while frame := await read_frame(reader):
+                await self._held_up(way)
+                answer = await self._answer(broker_id, Request.parse(frame), from_broker, to_broker)
+                if answer is None:
+                    return
+                writer.write(answer)
+                await writer.drain()
+                if len(answer) != 4 + struct.unpack_from(">i", answer)[0]:
+                    writer.close()
+                    await writer.wait_closed()
+                    return
 
     async def _answer(
         self, broker_id: int, request: Request, from_broker: asyncio.StreamReader, to_broker: asyncio.StreamWriter
@@ -99,7 +86,7 @@ class Gateways(Proxies):
         rules = self._rules[broker_id]
         if rules.log_info and (request.api_key, request.version) == (rules.api_key, 0):
             return await self._native(rules, LOG_INFO, request, self._log_info, broker_id)
-        if rules.elections and (request.api_key, request.version) == (messages.ELECT_LEADERS, messages.DESIGNATED_VERSION):
+        if rules.elections and (request.api_key, request.version) == (backends.ELECT_LEADERS, backends.DESIGNATED_VERSION):
             return await self._native(rules, ELECTION, request, self._election, broker_id)
         if not rules.probes and request.api_key == FETCH and request.version in PROBES and (refused := _refused_probe(request)):
             return refused
@@ -108,7 +95,7 @@ class Gateways(Proxies):
         answer = await read_frame(from_broker)
         if answer and request.api_key == API_VERSIONS:
             offered = {rules.api_key: (0, 0)} if rules.log_info else {}
-            answer = offering(answer, request.version, {**offered, **({messages.ELECT_LEADERS: (0, 3)} if rules.elections else {})})
+            answer = offering(answer, request.version, {**offered, **({backends.ELECT_LEADERS: (0, 3)} if rules.elections else {})})
         return answer and framed(answer)
 
     async def _native(
@@ -160,7 +147,7 @@ class Gateways(Proxies):
         )
 
     def _election(self, rules: Rules, broker_id: int, request: Request) -> Any:
-        asked = messages.ElectDesignatedRequest.decode(request.flexible_body, version=messages.DESIGNATED_VERSION)
+        asked = messages.ElectDesignatedRequest.decode(request.flexible_body, version=backends.DESIGNATED_VERSION)
         topics = asked.topic_partitions or []
         keys = [(topic.topic, partition) for topic in topics for partition in topic.partitions]
         if any(topic.designated_leaders is not None and len(topic.designated_leaders) != len(topic.partitions) for topic in topics):
@@ -192,7 +179,7 @@ def _body(told: Any, fault: Fault | None) -> bytes:
         return bytes(range(7, 60))
     if fault is Fault.OTHER:
         return bytes(FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[]).encode(version=12))
-    version = 0 if told.name == "GetReplicaLogInfoResponse" else messages.DESIGNATED_VERSION
+    version = 0 if told.name == "GetReplicaLogInfoResponse" else backends.DESIGNATED_VERSION
     lists = [
         topic.partition_log_info if version == 0 else topic.partition_result
         for topic in (told.topic_partition_log_info_list if version == 0 else told.replica_election_results)

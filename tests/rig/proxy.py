@@ -25,8 +25,11 @@ class Mode(Enum):
     )
 
 
+End = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
 @dataclass
-class _Way:
+class Way:
     """One proxy: its own port, the broker's port, what it does now."""
 
     port: int
@@ -40,7 +43,7 @@ class Proxies:
 
     def __init__(self, ports: dict[int, tuple[int, int]]) -> None:
         """`ports`: the proxy's port and the broker's own, by broker id."""
-        self._ways = {broker_id: _Way(*pair) for broker_id, pair in ports.items()}
+        self._ways = {broker_id: Way(*pair) for broker_id, pair in ports.items()}
         self._loop = asyncio.new_event_loop()
         self._changed = asyncio.Condition()
         self._open: dict[int, set[asyncio.StreamWriter]] = {broker_id: set() for broker_id in ports}
@@ -111,20 +114,24 @@ class Proxies:
         pair = {writer, to_broker}
         ends |= pair
         try:
-            await asyncio.gather(self._pump(way, reader, to_broker), self._pump(way, from_broker, writer))
+            await self._exchange(broker_id, way, (reader, writer), (from_broker, to_broker))
         finally:
             ends -= pair
             for end in pair:
                 end.transport.abort()
 
-    async def _held_up(self, way: _Way) -> None:
+    async def _exchange(self, _broker_id: int, way: Way, client: End, broker: End) -> None:
+        """Carry bytes both ways until both ends are done."""
+        await asyncio.gather(self._pump(way, client[0], broker[1]), self._pump(way, broker[0], client[1]))
+
+    async def _held_up(self, way: Way) -> None:
         """As long as the mode wants it."""
         await asyncio.sleep(way.delay)
         if way.mode is Mode.BLACK_HOLE:
             async with self._changed:
                 await self._changed.wait_for(lambda: way.mode is not Mode.BLACK_HOLE)
 
-    async def _pump(self, way: _Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(self, way: Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             while data := await reader.read(1 << 16):
                 await self._held_up(way)
