@@ -25,13 +25,11 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.schemas import BaseField
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import DEFAULT_API_KEY, DESIGNATED_VERSION, ELECT_LEADERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.schema import Schema, field
 
-# The KIP leaves the key open (XX); Kafka's source had this one for a while.
-API_KEY = 93
-ELECT_LEADERS, DESIGNATED_VERSION = 43, 3
 # The KIP's text gives the new election type no number. Its tool names PREFERRED, UNCLEAN, DESIGNATED in this order, and the first two are 0 and 1.
 DESIGNATED = 2
 # KIP-966's new error, without a number there. No release has it; this is what comes after the codes of Kafka 4.4.
@@ -184,7 +182,7 @@ def error_name(code: int) -> str | None:
     return "REQUEST_LIMIT_REACHED" if code == REQUEST_LIMIT_REACHED else protocol.error_name(code)
 
 
-def get_replica_log_info(partitions: Mapping[str, Sequence[int]], api_key: int = API_KEY) -> Any:
+def get_replica_log_info(partitions: Mapping[str, Sequence[int]], api_key: int = DEFAULT_API_KEY) -> Any:
     """Where the replicas of these partitions (by topic id, URL-safe base64) end on the broker that is asked. It answers the first 1000."""
     kind = log_info_messages(api_key)[0]
     return kind(topic_partitions=[kind.TopicPartitions(topic_id=_uuid(topic), partitions=list(rows)) for topic, rows in partitions.items()])
