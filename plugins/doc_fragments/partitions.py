@@ -13,7 +13,8 @@ class ModuleDocFragment:
 options:
   partitions:
     description:
-      - The partitions that the task is about. Default is every partition that has no live leader.
+      - The partitions that the task is about. Default is every partition that it is for, which are those without a live leader where
+        the module says nothing else.
       - Mutually exclusive with O(partitions_file).
     type: list
     elements: dict

@@ -90,8 +90,7 @@ class Cluster(Asking):
 
         `at_most`: how many brokers are asked, for questions that none can answer when one cannot.
         """
-        nodes = [node.broker_id for node in self._nodes if not node.fenced]
-        nodes.sort(key=lambda node: (node in self.unreachable, node != self._homes.get(ASKING), node))
+        nodes = sorted(self._unfenced(), key=lambda node: (node in self.unreachable, node != self._homes.get(ASKING), node))
         return self._answered(make, nodes[:at_most], hedge_after, ASKING)
 
     def _tell(self, make: Callable[[], Any]) -> Any:
@@ -99,10 +98,15 @@ class Cluster(Asking):
 
         But only one that has answered before, if there is any: what is never answered may be done long afterwards (`in_doubt`).
         """
-        nodes = [node.broker_id for node in self._nodes if not node.fenced]
         asked, told = self._homes.get(ASKING), self._homes.get(TELLING)
-        nodes.sort(key=lambda node: (node in self.unreachable, node not in self._heard, node != told, node == asked, node))
+        nodes = sorted(
+            self._unfenced(), key=lambda node: (node in self.unreachable, node not in self._heard, node != told, node == asked, node)
+        )
         return self._answered(make, nodes, self._connection.request_timeout, TELLING)
+
+    def _unfenced(self) -> set[int]:
+        """Ids of the brokers that were unfenced when that was asked the last time."""
+        return {node.broker_id for node in self._nodes if not node.fenced}
 
     def _answered(self, make: Callable[[], Any], nodes: Sequence[int], hedge_after: float, purpose: str) -> Any:
         try:
@@ -134,7 +138,7 @@ class Cluster(Asking):
     def unfenced(self) -> set[int]:
         """Ids of the brokers that are unfenced now."""
         self._refresh_nodes()
-        return {node.broker_id for node in self._nodes if not node.fenced}
+        return self._unfenced()
 
     def registered(self) -> list[brokers.Node]:
         """The brokers that are registered now; before Kafka 4.0 those that are unfenced."""

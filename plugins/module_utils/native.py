@@ -44,7 +44,7 @@ class NativeCluster(Cluster):
         return choice.warning
 
     def _offered(self) -> dict[int, backends.Versions]:
-        answers = self._ask_each({node: [protocol.api_versions()] for node in sorted(self.unfenced())})
+        answers = self._ask_each({node: [protocol.api_versions()] for node in self._unfenced()})
         return {node: protocol.read_versions(rows[0]) for node, rows in answers.items() if rows}
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:

@@ -26,21 +26,6 @@ options:
     type: str
     choices: [preferred, unclean]
     required: true
-  partitions:
-    description:
-      - The partitions that the task is about. Default is every partition that the election is for.
-      - Mutually exclusive with O(partitions_file).
-    type: list
-    elements: dict
-    suboptions:
-      topic:
-        description: Name of the topic.
-        type: str
-        required: true
-      partition:
-        description: Number of the partition.
-        type: int
-        required: true
   allow_data_loss:
     description:
       - Means something for O(election_type=unclean) alone, which gives up every record that the elected replica does not hold.
