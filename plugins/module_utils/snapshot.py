@@ -20,8 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import opened_regular, replacing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError, Name
 
-# Schema 2 has rows of kind history; whoever wrote schema 1 knew none.
-SCHEMA, READABLE = 2, (1, 2)
+# Schema 2 has rows of kind history, schema 3 those of kind healthy; whoever wrote an older one knew none.
+SCHEMA, READABLE = 3, (1, 2, 3)
 HEADER_FIELDS = ("cluster", "cluster_id", "run_id", "collected_at", "backend")
 # Far more than a row needs. Spark's reader of JSON has limits too, and leaves out a row that goes beyond them.
 LONGEST_LINE = 1 << 20

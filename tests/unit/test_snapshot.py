@@ -28,7 +28,7 @@ def landing(tmp_path: Path) -> Path:
 
 
 def test_what_was_written_is_valid_and_private(landing: Path) -> None:
-    assert snapshot.check(landing) == {"kind": "header", "schema": 2, **HEADER}
+    assert snapshot.check(landing) == {"kind": "header", "schema": 3, **HEADER}
     assert stat.S_IMODE(landing.stat().st_mode) == 0o600
     assert [path.name for path in landing.parent.iterdir()] == ["east.jsonl"], "nothing is left beside it"
 
@@ -63,7 +63,7 @@ def test_every_changed_byte_is_refused(tmp_path: Path, position: int, change: in
     [
         (b"", "header"),
         (b"{}\n", "header"),
-        (b'{"kind":"header","schema":3}\n', "schema 3"),
+        (b'{"kind":"header","schema":4}\n', "schema 4"),
         (b'{"kind":"header","schema":1,"cluster":"east"}\n', "lacks cluster_id, run_id"),
         (b"\x00\xff\n", "header"),
     ],

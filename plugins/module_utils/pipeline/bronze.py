@@ -16,13 +16,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 BROKER_STATES = ("unfenced", "fenced", "coming_back")
-PARTITION_KINDS = ("partition", "replica", "pair", "proof", "history")
+PARTITION_KINDS = ("partition", "replica", "pair", "proof", "history", "healthy")
 TOPIC_ID = r"^[a-zA-Z0-9_-]{1,64}$"
+# As files.utc_now writes it.
+TIME = "yyyy-MM-dd'T'HH:mm:ssX"
 TOPIC_NAME = r"^[a-zA-Z0-9._-]{1,249}$"
 
 STATE = (
     "topic_id string, leader int, leader_epoch int, replicas array<int>, isr array<int>, eligible_leader_replicas array<int>, "
-    "last_known_elr array<int>, reassigning boolean, named boolean, min_insync_replicas int, unclean_leader_election_enable boolean"
+    "last_known_elr array<int>, reassigning boolean, named boolean, min_insync_replicas int, unclean_leader_election_enable boolean, "
+    "cleanup_policy string"
 )
 REPLICA = (
     "broker_id int, broker_state string, error string, log_start_offset bigint, log_end_offset bigint, high_watermark bigint, "
@@ -38,9 +41,11 @@ HISTORY = (
     "doubt string, offline_since bigint, last_isr array<int>, metadata_version int, min_insync_replicas int, "
     f"changes array<struct<{CHANGE.replace(', ', ',').replace(' ', ':')}>>"
 )
-HEADER = "eligible_leader_replicas_version int"
+# The newest healthy snapshot in which the partition had a leader (times in milliseconds since 1970, rate in offsets per second).
+HEALTHY = "observed_at bigint, topic_id string, leader_epoch int, isr array<int>, log_end_offset bigint, high_watermark bigint, append_rate double"
+HEADER = "eligible_leader_replicas_version int, collected_at string"
 # Rows of all kinds are flat objects, read in one pass; fields that decide nothing are left in the file.
-_PARTS = ("kind string, topic string, partition int", STATE, REPLICA, "silent_seconds double", PAIR, PROOF, HISTORY)
+_PARTS = ("kind string, topic string, partition int", STATE, REPLICA, "silent_seconds double", PAIR, PROOF, HISTORY, HEALTHY)
 # Rows of two kinds may have a field of one name, and rows of older landing files lack the newest ones.
 SCHEMA = ", ".join(dict.fromkeys(field for part in (*_PARTS, HEADER, "damaged string") for field in part.split(", ")))
 
@@ -78,7 +83,8 @@ def broken_files(records: DataFrame) -> DataFrame:
 
 
 def brokers(records: DataFrame) -> DataFrame:
-    """One row per cluster: its brokers, sorted, as array of (broker_id, broker_state, silent_seconds), and `eligible_leader_replicas_version`."""
+    """One row per cluster: its brokers, sorted, as array of (broker_id, broker_state, silent_seconds), `eligible_leader_replicas_version`,
+    and when it was gathered, `collected_at`, in milliseconds since 1970 (null where the header does not tell)."""
     is_broker = F.col("kind") == "broker"
     return (
         records.where((is_broker & _sound_broker()) | (F.col("kind") == "header"))
@@ -86,6 +92,7 @@ def brokers(records: DataFrame) -> DataFrame:
         .agg(
             F.sort_array(F.collect_list(F.when(is_broker, F.struct("broker_id", "broker_state", "silent_seconds")))).alias("brokers"),
             F.max("eligible_leader_replicas_version").alias("eligible_leader_replicas_version"),
+            F.unix_millis(F.to_timestamp(F.max("collected_at"), TIME)).alias("collected_at"),
         )
     )
 
@@ -99,6 +106,7 @@ def partition_records(records: DataFrame) -> DataFrame:
         _rows("pair", PAIR).alias("pairs"),
         _rows("proof", f"{PROOF}, broker_id int").alias("proofs"),
         _rows("history", HISTORY).alias("histories"),
+        _rows("healthy", HEALTHY).alias("healthy_rows"),
         F.count("damaged").alias("damaged_rows"),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.gold import ELECT, HELD, TRANSACTION_STATE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.words import explanation
 
@@ -63,7 +63,7 @@ def _partition_rows(leaders: DataFrame) -> DataFrame:
         "evidence",
         "explanation",
         F.struct("topic_id", "leader_epoch", "replicas", survivors.alias("survivors")).alias("guards"),
-        _loss().alias("loss"),
+        loss.bounds().alias("loss"),
         _truncated(leader).alias("truncated"),
         "isr",
         "eligible_leader_replicas",
@@ -78,7 +78,7 @@ def _partition_rows(leaders: DataFrame) -> DataFrame:
         "evidence",
         F.col("winner")["broker_id"].alias("candidate"),
         "explanation",
-        _loss().alias("loss"),
+        loss.bounds().alias("loss"),
         _truncated(leader).alias("truncated"),
         survivors.alias("survivors"),
         "min_insync_replicas",
@@ -116,32 +116,4 @@ def _truncated(leader: Column) -> Column:
             ),
         ),
         F.array().cast("array<struct<broker_id: int, offset: bigint, records: bigint>>"),
-    )
-
-
-def _loss() -> Column:
-    """At least so many committed offsets are lost, as far as anything proves; how many at most, nothing here can tell."""
-    winner = F.col("winner")
-
-    def bound(lost: Column, offset: Column, source: Column) -> Column:
-        return F.struct(lost.alias("lost"), offset.alias("offset"), source.alias("source"))
-
-    def shared(point: Column) -> Column:
-        relation = first(F.filter(winner["relations"], lambda row: row["other"] == point["holder"]))
-        return F.when(point["holder"] == winner["broker_id"], point["offset"]).otherwise(
-            F.coalesce(relation["common_offset"], winner["log_end_offset"])
-        )
-
-    held = F.transform(
-        "points", lambda point: bound(F.greatest(point["offset"] - shared(point), F.lit(0)), point["offset"], point["source"])
-    )
-    # A committed offset beyond the winner's log is lost even where no survivor holds it.
-    committed = F.transform(
-        "proofs", lambda proof: bound(F.greatest(proof["offset"] - winner["log_end_offset"], F.lit(0)), proof["offset"], proof["source"])
-    )
-    greatest = F.when(winner.isNotNull(), F.array_max(F.concat(held, committed)))
-    return F.struct(
-        greatest["lost"].alias("lower_bound"),
-        F.coalesce(greatest["source"], F.lit("none")).alias("lower_bound_from"),
-        F.lit("unknown").alias("upper_bound"),
     )

@@ -25,7 +25,9 @@ def partitions(partition_records: DataFrame, brokers: DataFrame) -> DataFrame:
     `defects`: why its rows cannot be trusted (then there are no survivors: nothing may be concluded from their measurements);
     `proofs`: the committed offsets, per survivor;
     `history`: what the metadata log says of it (see `isr_history.rows`), null where it was not read.
-    `eligible_leader_replicas_version`: the cluster's level of that feature (KIP-966), null where it is not known.
+    `healthy`: the newest healthy snapshot in which it had a leader, null where there is none;
+    `eligible_leader_replicas_version`: the cluster's level of that feature (KIP-966), null where it is not known;
+    `collected_at`: when the file was gathered, in milliseconds since 1970.
     """
     state = first("states")
     checked = partition_records.withColumn("defects", _defects(state)).withColumn(
@@ -55,7 +57,9 @@ def partitions(partition_records: DataFrame, brokers: DataFrame) -> DataFrame:
         "defects",
         "proofs",
         first("histories").alias("history"),
+        first("healthy_rows").alias("healthy"),
         "eligible_leader_replicas_version",
+        "collected_at",
     )
 
 
@@ -150,6 +154,8 @@ def _defects(state: Column) -> Column:
             ),
             _defect(F.size("histories") > 1, "more than one history row"),
             _defect(any_of("histories", lambda row: ~present(_sound_history(row))), "a history row with missing or impossible values"),
+            _defect(F.size("healthy_rows") > 1, "more than one healthy row"),
+            _defect(any_of("healthy_rows", lambda row: ~present(_sound_healthy(row))), "a healthy row with missing or impossible values"),
         )
     )
 
@@ -237,4 +243,15 @@ def _sound_history(row: Column) -> Column:
         ~any_of(changes, lambda change: ~present(whole(change)))
         & (offsets == F.array_sort(offsets))
         & (F.coalesce(row["min_insync_replicas"], F.lit(1)) >= 1)
+    )
+
+
+def _sound_healthy(row: Column) -> Column:
+    return (
+        (row["observed_at"] > 0)
+        & row["topic_id"].rlike(TOPIC_ID)
+        & (row["leader_epoch"] >= 0)
+        & row["isr"].isNotNull()
+        & row["high_watermark"].between(F.lit(0), row["log_end_offset"])
+        & (F.coalesce(row["append_rate"], F.lit(0.0)) >= 0)
     )

@@ -14,6 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELIGIBLE, LAST_IN_SYNC, LAST_KNOWN_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first, listed, plural, present
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import instant
 
@@ -47,6 +48,7 @@ def explanation(leader: Column) -> Column:
         *_gaps(),
         _end(),
         _lost(),
+        loss.told(),
         _own_choice(),
         _waiting(),
         _unclean(),

@@ -1,0 +1,55 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The history tables: one schema each. Offsets and counts in records, times in UTC.
+
+Every table is partitioned by `cluster` (the inventory host's name) and `date` (of the run, in UTC), and each row says which run it is of.
+"""
+
+from __future__ import annotations
+
+PARTITIONED_BY = "cluster string, date date"
+
+# Where rows come from: a recovery's evidence, or a snapshot of a healthy cluster.
+RECOVERY, HEALTHY = "recovery", "healthy"
+
+_PARTITION = "run_id string, topic string, partition int"
+
+SCHEMAS = {
+    # Bronze: every observation of a replica.
+    "replica_log": (
+        f"{_PARTITION}, origin string, observed_at timestamp, topic_id string, leader int, leader_epoch int, broker_id int, broker_state string, "
+        "rack string, in_isr boolean, in_elr boolean, in_last_known_elr boolean, min_insync_replicas int, cleanup_policy string, "
+        "log_start_offset bigint, log_end_offset bigint, high_watermark bigint, partition_leader_epoch int, last_written_epoch int, error string"
+    ),
+    # Bronze: files that were refused. `kind`: landing, healthy, plan, result.
+    "quarantine": "run_id string, refused_at timestamp, kind string, path string, reason string",
+    # Silver: the survivors of each offline partition, best first (`place` 1 is the winner).
+    "candidates": (
+        f"{_PARTITION}, observed_at timestamp, place int, broker_id int, evidence string, log_end_offset bigint, high_watermark bigint, "
+        "last_written_epoch int, partition_leader_epoch int, proven bigint, resolved boolean, relation_to_winner string, common_offset bigint"
+    ),
+    # Gold. `section`: partitions (to be elected), held, online.
+    "plan": (
+        f"{_PARTITION}, plan_id string, planned_at timestamp, strategy string, ranking string, backend string, section string, "
+        "designated_leader int, evidence string, reason string, explanation string"
+    ),
+    "result": f"{_PARTITION}, finished_at timestamp, outcome string, leader int, designated_leader int, evidence string, reason string",
+    # Of the leader that is planned or, where the partition is held, would be. A bound that is not known is null; `…_from` says what it rests on.
+    # `gaps`: why there may be fewer records than offsets.
+    "loss": (
+        f"{_PARTITION}, leader int, lower_bound bigint, lower_bound_from string, upper_bound bigint, upper_bound_from string, "
+        "estimate bigint, estimate_from string, gaps array<string>"
+    ),
+    # Partitions of a healthy snapshot that are one failure from offline, or offline: `risks` are the words of `risk.RISKS`, worst first; `score` ranks.
+    "risk": (
+        f"{_PARTITION}, observed_at timestamp, leader int, replicas array<int>, isr array<int>, eligible_leader_replicas array<int>, "
+        "risks array<string>, score int, depends_on array<int>"
+    ),
+    # One row per run and cluster, written last: with it the run is in the tables, whole.
+    "recovery_audit": (
+        "run_id string, origin string, cluster_id string, collected_at timestamp, planned_at timestamp, finished_at timestamp, strategy string, "
+        "ranking string, backend string, landing_sha256 string, plan_sha256 string, result_sha256 string, partitions bigint, "
+        "outcomes map<string,bigint>, table_rows map<string,bigint>"
+    ),
+}
