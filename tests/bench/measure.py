@@ -23,11 +23,12 @@ TASK_LINE = re.compile(r"^(\S+ \S+),(\d+) .*?(?:TASK|PLAY|RUNNING HANDLER) (?:\[
 
 @dataclass(frozen=True)
 class Measured:
-    """One process: wall-clock seconds, peak resident memory in MB of the process itself, and what it returned."""
+    """One process: wall-clock seconds, peak resident memory in MB of the process itself and with its children (Java), and what it returned."""
 
     command: str
     seconds: float
     peak_mb: float
+    tree_mb: float
     result: dict[str, Any]
 
 
@@ -40,7 +41,7 @@ def module(name: str, **arguments: Any) -> Measured:
         process = subprocess.Popen(
             [sys.executable, str(MODULES / f"{name}.py"), file.name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        peak: list[float] = [0.0]
+        peak: list[float] = [0.0, 0.0]
         sampler = threading.Thread(target=_sample, args=(process.pid, peak))
         sampler.start()
         stdout, stderr = process.communicate()
@@ -48,14 +49,16 @@ def module(name: str, **arguments: Any) -> Measured:
         sampler.join()
     if process.returncode:
         raise RuntimeError(f"{name} failed: {stdout}{stderr}")
-    return Measured(f"python {name}.py ARGS", seconds, peak[0], json.loads(stdout))
+    return Measured(f"python {name}.py ARGS", seconds, peak[0], peak[1], json.loads(stdout))
 
 
 def _sample(pid: int, peak: list[float]) -> None:
     try:
         process = psutil.Process(pid)
         while process.status() != psutil.STATUS_ZOMBIE:
-            peak[0] = max(peak[0], process.memory_info().rss / 1e6)
+            own = process.memory_info().rss / 1e6
+            children = sum(child.memory_info().rss for child in process.children(recursive=True)) / 1e6
+            peak[:] = max(peak[0], own), max(peak[1], own + children)
             time.sleep(SAMPLE_SECONDS)
     except psutil.NoSuchProcess:
         pass
