@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -53,15 +54,16 @@ def module(name: str, **arguments: Any) -> Measured:
 
 
 def _sample(pid: int, peak: list[float]) -> None:
-    try:
+    """Raise `peak` (own memory, with children) until the process ends."""
+    with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         while process.status() != psutil.STATUS_ZOMBIE:
-            own = process.memory_info().rss / 1e6
-            children = sum(child.memory_info().rss for child in process.children(recursive=True)) / 1e6
+            own, children = process.memory_info().rss / 1e6, 0.0
+            for child in process.children(recursive=True):
+                with suppress(psutil.NoSuchProcess):
+                    children += child.memory_info().rss / 1e6
             peak[:] = max(peak[0], own), max(peak[1], own + children)
             time.sleep(SAMPLE_SECONDS)
-    except psutil.NoSuchProcess:
-        pass
 
 
 def playbook(name: str, inventory: Path, scratch: Path, **variables: Any) -> tuple[float, int, dict[str, float]]:

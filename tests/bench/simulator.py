@@ -6,13 +6,16 @@ The same seed gives the same bytes. Rows are written as text, because ten millio
 import hashlib
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import combinations
+from datetime import UTC, datetime, timedelta
+from itertools import chain, combinations
 from pathlib import Path
+from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import chunks
 
 # What becomes of an offline partition, and how many of 1,000 it befalls. Clusters differ: each draws its own weights around these.
 MIXTURE = {
@@ -26,8 +29,9 @@ MIXTURE = {
     "online": 40,
 }
 TOPICS = ("orders", "payments", "clicks", "shipments", "invoices", "sessions", "audit", "inventory")
-COLLECTED_AT = "2026-01-31T03:00:00Z"
-SEALED_LINES = 4096
+COLLECTED_AT = "2026-05-20T03:00:00Z"
+LINES_AT_ONCE = 4096
+FIRST_DAY = datetime(2026, 1, 31, 3, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -63,24 +67,71 @@ def write_cluster(fleet: Fleet, number: int, folder: Path) -> int:
         "collected_at": COLLECTED_AT, "backend": "compat", "options": {"duration": 30.0, "named": False},
         "eligible_leader_replicas_version": 0, "unreachable_brokers": [],
     }  # fmt: skip
-    path = folder / f"{fleet.names[number]}.jsonl"
-    digest, count, buffer = hashlib.sha256(), 1, [json.dumps(header)]
+    return _write(folder / f"{fleet.names[number]}.jsonl", header, _lines(fleet, chance))
+
+
+def write_history(fleet: Fleet, workdir: Path, days: int, processes: int = 2) -> int:
+    """Write `<workdir>/healthy/<cluster>/<run_id>.jsonl`, a healthy snapshot for every cluster and day; return the number of bytes."""
+    with ProcessPoolExecutor(processes) as pool:
+        return sum(
+            pool.map(write_healthy, [fleet] * fleet.clusters, range(fleet.clusters), [workdir] * fleet.clusters, [days] * fleet.clusters)
+        )
+
+
+def write_healthy(fleet: Fleet, number: int, workdir: Path, days: int) -> int:
+    """Write one cluster's healthy snapshots, a day apart: logs grow, and now and then a replica falls out of the ISR."""
+    folder = workdir / "healthy" / fleet.names[number]
+    for directory in (workdir, folder.parent, folder):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    size = 0
+    for day in range(days):
+        taken = FIRST_DAY + timedelta(days=day)
+        header = {
+            "kind": "header", "schema": snapshot.SCHEMA, "cluster": fleet.names[number], "cluster_id": f"id-{fleet.seed}-{number}",
+            "run_id": taken.strftime("%Y-%m-%dT%H-%M-%SZ"), "collected_at": taken.strftime("%Y-%m-%dT%H:%M:%SZ"), "backend": "compat",
+        }  # fmt: skip
+        size += _write(folder / f"{header['run_id']}.jsonl", header, _watermarks(fleet, random.Random(f"{fleet.seed}/{number}/{day}"), day))
+    return size
+
+
+def _watermarks(fleet: Fleet, chance: random.Random, day: int) -> Iterator[str]:
+    brokers = list(range(1, fleet.brokers + 1))
+    for broker in brokers:
+        yield f'{{"kind":"broker","broker_id":{broker},"broker_state":"unfenced","silent_seconds":0.1,"rack":"rack-{broker % 3}"}}'
+    for place in range(fleet.partitions):
+        where = _where(place)
+        replicas = [brokers[(place + step) % len(brokers)] for step in range(fleet.replicas)]
+        # One of 100 has lost followers; one of 10,000 has no leader.
+        fate = chance.random()
+        isr = replicas if fate > 0.01 else replicas[: 1 + int(fate * 150)]
+        leader = isr[0] if fate > 0.0001 else -1
+        end = (place % 977 + 1) * (1000 + 50 * day)
+        watermark = end - int(chance.random() * 5)
+        ends = ",".join(f"[{broker},{end if broker in isr else end - int(chance.random() * 9000)}]" for broker in replicas)
+        yield (
+            f'{{"kind":"watermark",{where},"topic_id":"{hash_id(where)}","leader":{leader},"leader_epoch":{day // 10},"replicas":{replicas},'
+            f'"isr":{isr},"eligible_leader_replicas":[],"last_known_elr":[],"min_insync_replicas":2,"cleanup_policy":"delete",'
+            f'"log_start_offset":0,"log_end_offset":{end if leader >= 0 else "null"},"high_watermark":{watermark if leader >= 0 else "null"},'
+            f'"error":null,"replica_ends":[{ends if leader >= 0 else ""}]}}'
+        )
+
+
+def _write(path: Path, header: Mapping[str, Any], lines: Iterable[str]) -> int:
+    """Write a sealed file; return its size."""
+    digest, count = hashlib.sha256(), 0
     with path.open("wb") as stream:
-        for line in _lines(fleet, chance):
-            buffer.append(line)
-            count += 1
-            if len(buffer) >= SEALED_LINES:
-                _flush(buffer, digest, stream)
-        _flush(buffer, digest, stream)
+        for block in chunks(chain([json.dumps(header)], lines), LINES_AT_ONCE):
+            content = ("\n".join(block) + "\n").encode()
+            digest.update(content)
+            stream.write(content)
+            count += len(block)
         stream.write((json.dumps({"kind": "seal", "rows": count, "sha256": digest.hexdigest()}) + "\n").encode())
         return stream.tell()
 
 
-def _flush(buffer: list[str], digest, stream) -> None:  # type: ignore[no-untyped-def]
-    block = ("\n".join(buffer) + "\n").encode() if buffer else b""
-    digest.update(block)
-    stream.write(block)
-    buffer.clear()
+def _where(place: int) -> str:
+    """Topic and partition number of the partition at `place` of a cluster, as fields of a row. A topic has 64 partitions."""
+    return f'"topic":"{TOPICS[place % len(TOPICS)]}-{place // 512}","partition":{(place // len(TOPICS)) % 64}'
 
 
 def _lines(fleet: Fleet, chance: random.Random) -> Iterator[str]:
@@ -92,9 +143,7 @@ def _lines(fleet: Fleet, chance: random.Random) -> Iterator[str]:
     weights = [weight * chance.uniform(0.5, 1.5) for weight in MIXTURE.values()]
     kinds = chance.choices(list(MIXTURE), weights, k=fleet.partitions)
     for place, kind in enumerate(kinds):
-        topic = f"{TOPICS[place % len(TOPICS)]}-{place // 512}"
-        partition = (place // len(TOPICS)) % 64
-        yield from _partition(f'"topic":"{topic}","partition":{partition}', kind, fleet, lost, returning, alive, chance)
+        yield from _partition(_where(place), kind, fleet, lost, returning, alive, chance)
 
 
 def _partition(
