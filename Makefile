@@ -6,6 +6,7 @@
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
 # make bench   figures against the stock Kafka tool
+# make bench-pipeline  figures of the plan, the history and the report on simulated fleets: LARGEST=30000000 replica rows, ONLY=fleet
 # make clean   removes what setup made in this checkout (not the user's cache of Kafka jars)
 
 PYTHON ?= python3
@@ -15,11 +16,13 @@ COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
 
 SEED ?= 1
 RUNS ?= 5
+LARGEST ?= 3000000
+ONLY ?= plan fleet history cluster
 # Parts of check and test at a time. What a part prints is shown when it ends. After one that fails no other begins, and make fails.
 JOBS ?= 2
 SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: setup demo check lint unit-spark unit-plain test on-east on-others on-chaos on-molecule on-model test-matrix model chaos bench clean
+.PHONY: setup demo check lint unit-spark unit-plain test on-east on-others on-chaos on-molecule on-model test-matrix model chaos bench bench-pipeline clean
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
@@ -87,6 +90,9 @@ chaos: setup
 
 bench: setup
 	@$(BIN)/python -m bench
+
+bench-pipeline: setup
+	@$(BIN)/python -m bench.pipeline --largest $(LARGEST) --only $(ONLY)
 
 clean:
 	rm -rf .venv .cache .ansible .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,208 @@
+"""`make bench-pipeline`: the plan, the history and the report on simulated fleets, and a whole recovery of a real cluster with a warm Spark."""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from integration.spark import connect_server
+from rich.console import Console
+from rich.table import Table
+
+from bench import plain
+from bench.measure import Measured, module, playbook
+from bench.simulator import Fleet, write_fleet, write_history
+from rig import Damage, KafkaCluster, Roles, elect_unclean
+
+ROLES = Roles(lost=(1, 2), ahead=4, behind=3, returning=None)
+REPLICAS, PER_CLUSTER = 3, 10_000
+PARTS = ("plan", "fleet", "history", "cluster")
+RUNS = 5
+# What a task of the playbook is about, by the beginning of its name; the rest is Ansible and checks.
+SHARES = {
+    "Spark": ("Choose leaders", "Start Spark", "Wait for Spark", "Stop Spark"),
+    "evidence": ("Read what every survivor",),
+    "election": ("Elect what", "Ask whether"),
+}
+
+
+@dataclass
+class Bench:
+    """Measures in a scratch directory and keeps the lines of the table."""
+
+    scratch: Path
+    console: Console
+    rows: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def note(self, measure: str, value: str, bar: str = "") -> None:
+        """Keep a line, and show it at once: some of them take minutes."""
+        self.console.print(f"{measure}: [bold]{value}[/] {bar}   [dim]load {os.getloadavg()[0]:.1f}[/]")
+        self.rows.append((measure, value, bar))
+
+    @contextmanager
+    def fleet(self, rows: int) -> Iterator[Path]:
+        """A workdir with the landing files of `rows` replica rows, in clusters of 10,000 partitions (run `run`)."""
+        workdir = self.scratch / f"fleet-{rows}"
+        began = time.monotonic()
+        size = write_fleet(Fleet(max(1, rows // (REPLICAS * PER_CLUSTER)), PER_CLUSTER), workdir, "run")
+        self.console.print(f"[dim]{rows:,} replica rows, {size / 1e6:,.0f} MB, simulated in {time.monotonic() - began:.0f} s[/]")
+        try:
+            yield workdir
+        finally:
+            shutil.rmtree(workdir)
+
+    def plan(self) -> None:
+        """30,000 replica rows: warm Connect server, cold embedded Spark."""
+        with self.fleet(REPLICAS * PER_CLUSTER) as workdir:
+            cold = [self._planned(workdir) for _ in range(3)]
+            with connect_server(self.scratch) as remote:
+                warm = [self._planned(workdir, spark_remote=remote) for _ in range(RUNS + 2)][2:]
+        self.note("plan of 30,000 replica rows, warm Connect server, whole module (median of 5)", _seconds(warm), "≤ 3 s")
+        self.note("the same, cold local[*] (median of 3)", _seconds(cold), "≤ 15 s")
+
+    def fleets(self, largest: int) -> None:
+        """300,000 rows and ten times as many, until `largest`: Spark and a plain loop."""
+        rows, taken = 300_000, {}
+        while rows <= largest:
+            with self.fleet(rows) as workdir:
+                spark = self._planned(workdir)
+                began = time.monotonic()
+                counted = plain.plan(workdir, "run")
+                loop = time.monotonic() - began
+            agreed = all(spark.result["summary"][key] == count for key, count in counted.items())
+            taken[rows] = spark.seconds
+            self.note(
+                f"plan of {rows:,} replica rows, cold local[*] (its rules alone in a plain loop)",
+                f"{spark.seconds:.0f} s, {spark.tree_mb / 1000:.1f} GB with Java ({loop:.0f} s, {'same' if agreed else 'OTHER'} decisions)",
+                "≤ 8 GB",
+            )
+            if rows // 10 in taken:
+                self.note(f"{rows:,} ÷ {rows // 10:,}", f"{taken[rows] / taken[rows // 10]:.1f}", "≤ 11")
+            rows *= 10
+
+    def history(self, days: int) -> None:
+        """A history of daily snapshots of 10 clusters: brought into the tables, then reported."""
+        workdir = self.scratch / "history"
+        fleet = Fleet(10, PER_CLUSTER)
+        size = write_history(fleet, workdir, days)
+        self.console.print(f"[dim]{days} snapshots of 10 clusters of 10,000 partitions, {size / 1e6:,.0f} MB[/]")
+        first = module("kafka_recovery_report", workdir=str(workdir), run_id="first")
+        again = module("kafka_recovery_report", workdir=str(workdir), run_id="again")
+        self.note(f"{days} daily snapshots x 300,000 replica rows: brought into the history tables, and report", f"{first.seconds:.0f} s")
+        self.note(
+            "report on the history tables, cold local[*]", f"{again.seconds:.0f} s, {again.tree_mb / 1000:.1f} GB with Java", "≤ 60 s"
+        )
+
+    def cluster(self, partitions: int) -> None:
+        """A real cluster: recovered as a whole with a warm server, beside Kafka's own tool; then, healed, its healthy snapshot."""
+
+        def say(line: str) -> None:
+            self.console.print(f"[dim]{line}[/]".replace("[bench]", ""))
+
+        with KafkaCluster("bench", say=say, brokers=4, heap="1g") as cluster, connect_server(self.scratch) as remote:
+            damage = Damage(cluster, ROLES)
+            ours, stocks = damage.add("many", partitions, copies=2, different=0.5).topics
+            damage.inflict()
+            self._warm(cluster, remote)
+            stock = elect_unclean(cluster, damage.plots([stocks]))
+            cluster.wait_for_partitions([stocks], lambda state: len(state.isr) == 2, "back in sync", seconds=300)
+            time.sleep(5)
+            seconds, code, tasks = self._recovered(cluster, damage, ours, remote)
+            shares = {share: sum(took for task, took in tasks.items() if task.startswith(names)) for share, names in SHARES.items()}
+            rest = seconds - sum(shares.values())
+            self.note(f"kafka-leader-election.sh, {partitions} partitions, JVM start included", f"{stock.seconds:.2f} s", "1")
+            self.note(
+                f"recover playbook, {partitions} partitions, warm Connect server (exit code {code})",
+                f"{seconds:.1f} s = {seconds / stock.seconds:.1f} x ("
+                + ", ".join(f"{share} {took:.1f} s" for share, took in {**shares, "rest": rest}.items())
+                + ")",
+                "≤ 4 x",
+            )
+            for task, took in sorted(tasks.items(), key=lambda row: -row[1])[:12]:
+                self.console.print(f"[dim]   {took:5.2f} s {task}[/]")
+            cluster.heal()
+            cluster.wait_for_partitions([ours, stocks], lambda state: len(state.isr) == len(state.replicas), "in sync", seconds=300)
+            time.sleep(5)
+            self._healthy(cluster)
+
+    def _healthy(self, cluster: KafkaCluster) -> None:
+        taken = [
+            module(
+                "kafka_watermark_info", bootstrap_servers=cluster.bootstrap_servers, cluster="bench", run_id=f"healthy-{number}",
+                workdir=str(self.scratch / "healthy"),
+            )
+            for number in range(RUNS)
+        ]  # fmt: skip
+        counted = taken[-1].result["counts"]["partitions"]
+        self.note(f"healthy snapshot of {counted:,} partitions, whole module (median of {RUNS})", _seconds(taken), "≤ 1.5 s")
+
+    def _warm(self, cluster: KafkaCluster, remote: str) -> None:
+        """Plans on the server until it is as fast as it gets: an on-call machine's server has planned before."""
+        with self.fleet(REPLICAS * PER_CLUSTER) as workdir:
+            for _ in range(3):
+                self._planned(workdir, spark_remote=remote)
+
+    def _recovered(self, cluster: KafkaCluster, damage: Damage, topic: str, remote: str) -> tuple[float, int, dict[str, float]]:
+        inventory, named = self.scratch / "inventory.yml", self.scratch / "named.json"
+        inventory.write_text(
+            yaml.safe_dump({"kafka_clusters": {"hosts": {"bench": {"kafka_bootstrap_servers": cluster.bootstrap_servers}}}})
+        )
+        rows = [{"topic": topic, "partitions": [number for _, number in damage.plots([topic])]}]
+        named.write_text(json.dumps({"partitions": rows}))
+        return playbook(
+            "recover", inventory, self.scratch, kafka_recovery_workdir=str(self.scratch / "recovered"), kafka_recovery_allow_data_loss=True,
+            kafka_recovery_run_id="whole", kafka_recovery_partitions_file=str(named), kafka_recovery_spark_remote=remote,
+        )  # fmt: skip
+
+    def _planned(self, workdir: Path, **options: Any) -> Measured:
+        return module("kafka_recovery_plan", workdir=str(workdir), run_id="run", **options)
+
+    def show(self) -> None:
+        """Print all lines."""
+        table = Table("measure", "value", "bar", title="make bench-pipeline")
+        for row in self.rows:
+            table.add_row(*row)
+        self.console.print(table)
+
+
+def _seconds(runs: Sequence[Measured]) -> str:
+    return f"{statistics.median(run.seconds for run in runs):.2f} s ({', '.join(f'{run.seconds:.2f}' for run in runs)})"
+
+
+def main() -> int:
+    """Run the benchmark."""
+    cli = argparse.ArgumentParser(prog="make bench-pipeline", description=__doc__)
+    cli.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="parts to run (default: all)")
+    cli.add_argument("--largest", type=int, default=3_000_000, help="replica rows of the largest simulated fleet (default 3000000)")
+    cli.add_argument("--days", type=int, default=100, help="daily snapshots in the simulated history (default 100)")
+    cli.add_argument("--partitions", type=int, default=5000, help="partitions of the real cluster to recover (default 5000)")
+    options = cli.parse_args()
+    console = Console(highlight=False, width=max(140, Console().width))
+    with tempfile.TemporaryDirectory(prefix="kafka-recovery-bench-") as scratch:
+        bench = Bench(Path(scratch), console)
+        console.print(f"[dim]load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores[/]")
+        for part, measure in (
+            ("plan", bench.plan),
+            ("fleet", lambda: bench.fleets(options.largest)),
+            ("history", lambda: bench.history(options.days)),
+            ("cluster", lambda: bench.cluster(options.partitions)),
+        ):
+            if part in options.only:
+                console.rule(part)
+                measure()
+        bench.show()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
