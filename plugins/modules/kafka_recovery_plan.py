@@ -66,22 +66,8 @@ options:
         be read and changed by hand (KIP-1275's manual recovery output file). A cluster in which nothing is to be elected gets none.
       - Nothing is written over. Another file that stands there already fails the task.
     type: path
-  spark_master:
-    description: Master URL, such as V(spark://host:7077). By default Spark runs embedded, on all cores of this host.
-    type: str
-  spark_remote:
-    description:
-      - Address of a Spark Connect server, such as V(sc://host:15002).
-      - A running server answers several times faster than Spark starts, and no Java is needed here.
-    type: str
-  spark_conf:
-    description: Spark settings that go over the module's own.
-    type: dict
-    default: {}
-requirements:
-  - pyspark[connect] >= 4.3
-  - Java 17 or newer, unless O(spark_remote) is given
 extends_documentation_fragment:
+  - streamops.kafka_recovery.spark
   - streamops.kafka_recovery.attributes
 attributes:
   check_mode:
@@ -160,7 +146,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, manual_output
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, manual_output, spark_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 PYSPARK_IMPORT_ERROR = None
@@ -173,7 +159,7 @@ except ImportError:
 
 def recovery_plan(module: AnsibleModule) -> None:
     """Exit with what RETURN documents."""
-    params = module.params
+    params, where = module.params, spark_options.place(module)
     workdir = Path(params["workdir"]).expanduser().absolute()
     found = plans.landing(workdir, params["run_id"], params["clusters"])
     if not found.files:
@@ -181,8 +167,7 @@ def recovery_plan(module: AnsibleModule) -> None:
         module.fail_json(
             msg=f"no landing file of run {params['run_id']} can be used: {reasons or 'there is none'}", quarantine=found.quarantine
         )
-    conf = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in params["spark_conf"].items()}
-    with session(params["spark_master"], params["spark_remote"], conf, found.bytes) as spark:
+    with session(**where, input_bytes=found.bytes) as spark:
         result = plans.write_plans(spark, found, workdir, params["strategy"], params["ranking"])
     interruption.only_note()
     for row in result["quarantine"]:
@@ -204,11 +189,8 @@ def main() -> None:
             "strategy": {"type": "str", "choices": ["none", "balanced", "aggressive"], "default": "balanced"},
             "ranking": {"type": "str", "choices": ["last_written_epoch", "kip1275"], "default": "last_written_epoch"},
             "manual_output_dir": {"type": "path"},
-            "spark_master": {"type": "str"},
-            "spark_remote": {"type": "str"},
-            "spark_conf": {"type": "dict", "default": {}},
+            **spark_options.SPARK_ARGUMENTS,
         },
-        mutually_exclusive=[("spark_master", "spark_remote")],
         supports_check_mode=True,
     )
     if PYSPARK_IMPORT_ERROR is not None:

@@ -13,7 +13,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import unbroken
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_options import AUTO
 
 # What Py4J says of connections that break is told by the error that they raise.
 logging.getLogger("py4j").addHandler(logging.NullHandler())
@@ -57,14 +58,21 @@ class SparkError(SpokenError):
 
 
 @contextmanager
-def session(master: str | None, remote: str | None, conf: Mapping[str, str], input_bytes: int) -> Iterator[SparkSession]:
+def session(
+    master: str | None,
+    remote: str | None,
+    conf: Mapping[str, str],
+    input_bytes: int,
+    workdir: Path | None = None,
+    warn: Callable[[str], None] = str,
+) -> Iterator[SparkSession]:
     """Open a session on `remote` (sc://host:port) or `master` (default: embedded), sized for `input_bytes` of landing files.
 
     `conf` goes over all settings made here. Errors of Spark become SparkError, in the work done with the session too.
     """
     with tempfile.TemporaryFile() as log, in_words(log):
         settings = {"spark.sql.shuffle.partitions": str(max(1, -(-input_bytes // BYTES_PER_TASK))), **SESSION}
-        if remote:
+        if remote and remote != AUTO:
             spark = _connect(remote, {**settings, **conf})
         else:
             spark = _start(master or LOCAL, {**settings, **(SMALL if input_bytes < SMALL_BYTES else {})}, conf, log)

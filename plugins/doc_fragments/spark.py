@@ -1,0 +1,35 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options that say where Spark runs, as documentation."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Embedded, on a standalone cluster, or behind Spark Connect."""
+
+    DOCUMENTATION = r"""
+options:
+  spark_master:
+    description:
+      - Master URL, such as V(spark://host:7077). By default Spark runs embedded, on all cores of this host.
+      - Mutually exclusive with O(spark_remote), but for V(auto).
+    type: str
+  spark_remote:
+    description:
+      - Address of a Spark Connect server, such as V(sc://host:15002).
+      - A running server answers several times faster than Spark starts, and no Java is needed here.
+      - V(auto) uses the server that M(streamops.kafka_recovery.kafka_recovery_spark) runs for the same O(workdir), and waits for one that is
+        still starting. Where there is none, O(spark_master) counts.
+      - A server that asks for a token gets the one in the environment variable E(SPARK_CONNECT_AUTHENTICATE_TOKEN). That of
+        M(streamops.kafka_recovery.kafka_recovery_spark) is found in the workdir.
+    type: str
+  spark_conf:
+    description: Spark settings that go over the module's own.
+    type: dict
+    default: {}
+requirements:
+  - pyspark[connect] >= 4.3
+  - Java 17 or newer, unless O(spark_remote) is given
+"""
