@@ -217,7 +217,14 @@ class Cluster(Asking):
 
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, protocol.LogEnd]]:
         """Log end offset and partition leader epoch of the replicas on each broker; brokers and partitions without an answer are absent."""
-        asked = {node: [protocol.list_offsets(chunk) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
+        return self._offsets(work, protocol.DEBUGGING_REPLICA)
+
+    def high_watermarks(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, protocol.LogEnd]]:
+        """As `log_ends`, of the partitions that each broker leads: each log ends where what is committed does."""
+        return self._offsets(work, protocol.CONSUMER)
+
+    def _offsets(self, work: Mapping[int, Collection[TopicPartition]], replica_id: int) -> dict[int, dict[TopicPartition, protocol.LogEnd]]:
+        asked = {node: [protocol.list_offsets(chunk, replica_id) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
         return {node: _merged(map(protocol.read_log_ends, answers)) for node, answers in self._ask_each(asked).items()}
 
     def batches(

@@ -34,7 +34,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_con
 
 # A replica that has no leader still answers a "replica" that is no broker. -2 (debugging) reads ListOffsets from any
 # replica; only -3 (future local) makes Fetch read up to the log end, -2 stops at the replica's own high watermark.
-DEBUGGING_REPLICA, FUTURE_LOCAL_REPLICA = -2, -3
+CONSUMER, DEBUGGING_REPLICA, FUTURE_LOCAL_REPLICA = -1, -2, -3
 # From Fetch v13 on topics go by id and v15 moves the replica id: v12 is the last version that serves FUTURE_LOCAL_REPLICA as it stands.
 FETCH_VERSION = 12
 LATEST = -1
@@ -200,8 +200,8 @@ def read_topic_configs(answer: Any) -> TopicConfigs:
     )
 
 
-def list_offsets(keys: Iterable[TopicPartition]) -> ListOffsetsRequest:
-    """Log end offset and partition leader epoch of a follower's replicas."""
+def list_offsets(keys: Iterable[TopicPartition], replica_id: int = DEBUGGING_REPLICA) -> ListOffsetsRequest:
+    """Log end offset and partition leader epoch of any replicas; as CONSUMER the high watermark instead, which leaders alone tell."""
     kind = ListOffsetsRequest.ListOffsetsTopic
     topics = [
         kind(
@@ -210,7 +210,7 @@ def list_offsets(keys: Iterable[TopicPartition]) -> ListOffsetsRequest:
         )
         for topic, numbers in by_topic(keys).items()
     ]
-    return ListOffsetsRequest(replica_id=DEBUGGING_REPLICA, isolation_level=0, topics=topics)
+    return ListOffsetsRequest(replica_id=replica_id, isolation_level=0, topics=topics)
 
 
 def read_log_ends(answer: Any) -> dict[TopicPartition, LogEnd]:
