@@ -11,18 +11,24 @@ from typing import NamedTuple
 # base offset int64, length int32, partition leader epoch int32, magic int8, crc uint32, attributes int16,
 # last offset delta int32, base timestamp int64, max timestamp int64
 _HEADER = struct.Struct(">qiibIhiqq")
+# Attributes: bit 4 stands in batches of a transaction, bit 5 in markers.
+_TRANSACTIONAL = 0b11_0000
 
 SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
 
 
 class LastBatch(NamedTuple):
-    """Offsets are absolute; `epoch` is the leader epoch in which the batch was written; `max_timestamp` in milliseconds."""
+    """Offsets are absolute; `epoch` is the leader epoch in which the batch was written; `max_timestamp` in milliseconds.
+
+    `transactional`: it is part of a transaction, or the marker at the end of one (KIP-98).
+    """
 
     base_offset: int
     last_offset: int
     epoch: int
     crc: int
     max_timestamp: int
+    transactional: bool = False
 
     def holds(self, offset: int) -> bool:
         """Whether the batch covers `offset`. Fetch answers with the next batch where compaction removed the one asked for."""
@@ -33,10 +39,10 @@ def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
     """Return the header of the first batch in `records`, None where there is none or it is of a format before v2."""
     if not records or len(records) < _HEADER.size:
         return None
-    base_offset, _length, epoch, magic, crc, _attributes, last_delta, _base_timestamp, max_timestamp = _HEADER.unpack_from(records)
+    base_offset, _length, epoch, magic, crc, attributes, last_delta, _base_timestamp, max_timestamp = _HEADER.unpack_from(records)
     if magic != 2:
         return None
-    return LastBatch(base_offset, base_offset + last_delta, epoch, crc, max_timestamp)
+    return LastBatch(base_offset, base_offset + last_delta, epoch, crc, max_timestamp, bool(attributes & _TRANSACTIONAL))
 
 
 def compare(offset: int, one: LastBatch | None, other: LastBatch | None) -> str:

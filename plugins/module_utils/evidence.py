@@ -119,6 +119,7 @@ class Evidence:
                 "reassigning": state.key in reassigning,
                 "min_insync_replicas": config.effective_min_isr(len(state.replicas)),
                 "unclean_leader_election_enable": config.unclean_leader_election_enable,
+                "cleanup_policy": config.cleanup_policy,
             }
             yield {"kind": "partition", **state.as_dict(), **told}
             for broker_id in state.replicas if state.leader < 0 else ():
@@ -146,6 +147,7 @@ def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[st
         "last_batch_last_offset": batch.last_offset if batch else None,
         "last_batch_crc": batch.crc if batch else None,
         "last_batch_max_timestamp": batch.max_timestamp if batch else None,
+        "last_batch_transactional": batch.transactional if batch else None,
         "broker_epoch": log.broker_epoch,
         "probe_error": log.probe_error,
     }

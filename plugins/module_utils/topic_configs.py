@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two topic configs on which KIP-966 stands. Pure: no I/O, no Kafka client.
+"""The topic configs that matter here: the two on which KIP-966 stands, and whether offsets can be missing. Pure: no I/O, no Kafka client.
 
 They are told by brokers. Where `unclean.leader.election.enable` stands in files alone (`server.properties`), the controllers go by theirs,
 which no broker knows.
@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
-MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
-NAMES = (MIN_ISR, UNCLEAN)
+MIN_ISR, UNCLEAN, CLEANUP = "min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"
+NAMES = (MIN_ISR, UNCLEAN, CLEANUP)
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"  # deleted since its partitions were described
 
 
@@ -29,6 +29,7 @@ class TopicConfig(NamedTuple):
 
     min_insync_replicas: int | None = None
     unclean_leader_election_enable: bool | None = None
+    cleanup_policy: str | None = None
 
     def effective_min_isr(self, replicas: int) -> int | None:
         """min.insync.replicas as it counts for a partition with so many replicas (KIP-966: never more than these)."""
@@ -53,7 +54,7 @@ class TopicConfigs:
         topic, others = min(self.refused), len(self.refused) - 1
         return (
             f"topic configs cannot be described ({topic}: {self.refused[topic]}{f', and {others} more' if others else ''}), "
-            f"so {MIN_ISR} and {UNCLEAN} are not known there; grant DESCRIBE_CONFIGS on the topics"
+            f"so {MIN_ISR}, {UNCLEAN} and {CLEANUP} are not known there; grant DESCRIBE_CONFIGS on the topics"
         )
 
     def demanded(self) -> TopicConfigs:
@@ -69,6 +70,7 @@ def parsed(values: Mapping[str, str | None]) -> TopicConfig:
     return TopicConfig(
         int(number) if (number := values.get(MIN_ISR) or "").isdigit() else None,
         {"true": True, "false": False}.get(values.get(UNCLEAN) or ""),
+        values.get(CLEANUP),
     )
 
 

@@ -29,7 +29,7 @@ STATE = (
 )
 REPLICA = (
     "broker_id int, broker_state string, error string, log_start_offset bigint, log_end_offset bigint, high_watermark bigint, "
-    "partition_leader_epoch int, last_written_epoch int, broker_epoch bigint"
+    "partition_leader_epoch int, last_written_epoch int, broker_epoch bigint, last_batch_transactional boolean"
 )
 PAIR = "broker_a int, broker_b int, relation string, shorter int, common_offset bigint, reason string"
 PROOF = "source string, name string, offset bigint, held boolean"
