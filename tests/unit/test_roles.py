@@ -12,10 +12,6 @@ import pytest
 import yaml
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, STALE
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.words import REASONS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import NOT_ALLOWED
 
 ROOT = Path(__file__).parents[2]
 SHARED = "common"
@@ -61,11 +57,6 @@ def test_plays_on_clusters_run_here_and_know_the_connection(playbook: Path) -> N
         assert play["connection"] == "local"
         assert play["gather_facts"] is False
         assert play["module_defaults"] == {"group/streamops.kafka_recovery.kafka": "{{ kafka_recovery_connection }}"}
-
-
-def test_every_reason_to_hold_a_partition_has_a_next_step() -> None:
-    steps = load(ROOT / "roles/verify/vars/main.yml")["kafka_recovery_next"]
-    assert set(steps) == {*REASONS, NOT_ALLOWED, INTERRUPTED, STALE, FAILED}
 
 
 @pytest.mark.parametrize("tasks", sorted((ROOT / "roles").glob("*/tasks/*.yml")), ids=lambda path: f"{path.parts[-3]}-{path.stem}")
