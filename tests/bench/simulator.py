@@ -172,6 +172,7 @@ def _partition(
     for rank, broker in enumerate(others):
         behind = rank * int(chance.random() * 200) if kind in ("prefix", "below_high_watermark") else 0
         logs[broker] = (max(end - behind, 1), epoch - (1 if kind == "forked" and rank else 0))
+    fork = int(min((log_end for log_end, _ in logs.values()), default=0) * chance.random())
     silent = others[-1] if kind == "silent" else -1
     for broker in replicas:
         if broker in dead:
@@ -187,7 +188,7 @@ def _partition(
             )
         else:
             log_end, written = logs[broker]
-            watermark = max(0, log_end - int(chance.random() * 50))
+            watermark = max(0, (fork if kind == "forked" else log_end) - int(chance.random() * 50))
             yield (
                 f'{{"kind":"replica",{where},"broker_id":{broker},"error":null,"log_start_offset":0,"log_end_offset":{log_end},'
                 f'"high_watermark":{watermark},"partition_leader_epoch":{epoch},"last_written_epoch":{written},"last_batch_base_offset":{log_end - 1},'
@@ -196,14 +197,14 @@ def _partition(
             )
     answered = sorted(broker for broker in logs if broker != silent)
     for one, other in combinations(answered, 2):
-        yield f'{{"kind":"pair",{where},"broker_a":{one},"broker_b":{other},{_relation(kind, logs, one, other, chance)}}}'
+        yield f'{{"kind":"pair",{where},"broker_a":{one},"broker_b":{other},{_relation(kind, logs, one, other, fork)}}}'
 
 
-def _relation(kind: str, logs: dict[int, tuple[int, int]], one: int, other: int, chance: random.Random) -> str:
+def _relation(kind: str, logs: dict[int, tuple[int, int]], one: int, other: int, fork: int) -> str:
     (end_a, epoch_a), (end_b, epoch_b) = logs[one], logs[other]
     shorter = one if end_a <= end_b else other
     if (kind == "forked" and epoch_a != epoch_b) or (kind == "below_high_watermark" and end_a != end_b):
-        return f'"relation":"forked","shorter":null,"common_offset":{int(min(end_a, end_b) * chance.random())},"reason":null'
+        return f'"relation":"forked","shorter":null,"common_offset":{fork},"reason":null'
     if end_a == end_b:
         return f'"relation":"same","shorter":null,"common_offset":{end_a},"reason":null'
     return f'"relation":"prefix","shorter":{shorter},"common_offset":{min(end_a, end_b)},"reason":null'
