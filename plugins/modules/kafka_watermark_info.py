@@ -1,0 +1,140 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How far every log of a cluster reaches and how much of it is committed, kept for the day on which nobody can tell any more."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_watermark_info
+short_description: Take a snapshot of all partitions of a cluster, while they have leaders
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Reads, for every partition of a cluster, its leader's log end offset and high watermark, ISR, eligible leader replicas and last known ELR (KIP-966),
+    C(min.insync.replicas) and C(cleanup.policy), and of every broker its state and rack.
+  - Writes it to a sealed file, C(<workdir>/healthy/<cluster>/<run_id>.jsonl), and removes old ones. A second snapshot of one run id replaces the first.
+  - When partitions lose their leaders, M(streamops.kafka_recovery.kafka_replica_log_info) takes from these files what was committed before. What a cluster
+    risks is told from them as well.
+  - Partitions without a leader are recorded without offsets, and those whose leader does not answer with the error; neither is a failure.
+  - Takes three requests per 1,000 partitions, and DESCRIBE on the topics and on the cluster; DESCRIBE_CONFIGS on the topics for the configs (else a
+    warning says so).
+  - Reads from the cluster only. The file is written in check mode too, as landing files are; old ones are removed in a real run alone.
+options:
+  followers:
+    description:
+      - Which followers are asked where their logs end. V(out_of_sync) asks those outside of the ISR, which is what tells how far behind they are and what
+        would be lost with the rest; V(all) asks every follower, V(none) asks leaders alone.
+    type: str
+    choices: [none, out_of_sync, all]
+    default: out_of_sync
+  keep_hours:
+    description:
+      - Hours for which all snapshots of the cluster are kept. Of each hour before that the first one is kept, see O(keep_days). V(0) keeps all for ever.
+      - Only files whose run id is a time like V(2026-11-21T14-05-00Z) are ever removed, and never the newest.
+    type: float
+    default: 2.0
+  keep_days:
+    description: Days for which one snapshot of each hour is kept. V(0) keeps them for ever.
+    type: float
+    default: 30.0
+extends_documentation_fragment:
+  - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.partitions.workdir
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Take a snapshot, and keep the ones of the last day and one for each hour of the last quarter
+  streamops.kafka_recovery.kafka_watermark_info:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    keep_hours: 24
+    keep_days: 90
+"""
+
+RETURN = r"""
+path:
+  description: The snapshot.
+  returned: success
+  type: str
+  sample: /var/lib/kafka-recovery/healthy/east/2026-11-21T14-05-00Z.jsonl
+counts:
+  description: How many partitions there are, how many of them have no live leader, an ISR smaller than C(min.insync.replicas), a leader that did not answer.
+  returned: success
+  type: dict
+  sample: {partitions: 10000, without_leader: 0, under_min_isr: 2, unanswered: 0}
+removed:
+  description: How many old snapshots were removed.
+  returned: success
+  type: int
+  sample: 1
+unreachable_brokers:
+  description: Brokers that were asked and did not answer, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{broker_id: 3, reason: Request timed out after 10000 ms}]
+"""
+
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot, watermarks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import COMPAT
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
+
+
+def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params = module.params
+    path = watermarks.snapshot_file(module.workdir, params["cluster"], params["run_id"])
+    found = watermarks.gather(cluster, params["followers"])
+    if problem := found.configs.problem():
+        module.ansible.warn(problem)
+    header = {
+        "cluster": params["cluster"],
+        "cluster_id": cluster.cluster_id,
+        "run_id": params["run_id"],
+        "collected_at": utc_now(),
+        "backend": COMPAT,
+        "options": {"followers": params["followers"]},
+        "unreachable_brokers": sorted(cluster.unreachable),
+    }
+    snapshot.write(path, header, found.rows())
+    return {
+        "changed": False,
+        "path": str(path),
+        "counts": found.counts(),
+        "removed": 0 if module.check_mode else watermarks.prune(path, params["keep_hours"], params["keep_days"]),
+        "unreachable_brokers": cluster.unreachable_rows(),
+    }
+
+
+def main() -> None:
+    """Run the module."""
+    module = KafkaModule(
+        {
+            **workdir_arguments(),
+            "followers": {"type": "str", "default": watermarks.OUT_OF_SYNC, "choices": list(watermarks.FOLLOWERS)},
+            "keep_hours": {"type": "float", "default": 2.0},
+            "keep_days": {"type": "float", "default": 30.0},
+        }
+    )
+    module.run(watermark_info)
+
+
+if __name__ == "__main__":
+    main()
