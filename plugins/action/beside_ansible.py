@@ -1,0 +1,75 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the collection's modules from where they are installed, where that is possible: beside Ansible, on its own interpreter.
+
+Ansible packs a module with all that it imports, and Python compiles what comes out of the package, each time. For connection local
+and the interpreter of ansible-playbook both are for nothing: the same files are there, compiled already. All else about the task
+stays Ansible's: arguments, check mode, environment, async, temporary files, results. Where anything else is wanted (a remote host,
+become, another interpreter), or where this release of Ansible has other inner workings, the module is packed as ever.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import ansible
+from ansible.module_utils.common.json import Direction, get_module_encoder
+from ansible.plugins.action.normal import ActionModule as Normal
+
+try:
+    from ansible.executor.module_common import _BuiltModule
+    from ansible.module_utils._internal._ansiballz._loader import run_module  # noqa: F401  # what BOOTSTRAP calls
+except ImportError:
+    _BuiltModule = None
+
+PROFILE = "legacy"  # of modules that name none
+# The package's own way to run a module, so that a crash is told as ever. The first entry of the path is the folder of this script.
+BOOTSTRAP = """\
+#!{interpreter}
+import sys
+sys.path[:1] = [{root!r}]
+sys.path.append({ansible!r})
+from ansible.module_utils._internal._ansiballz._loader import run_module
+run_module(json_params={params!r}, profile={profile!r}, module_fqn={name!r}, modlib_path={root!r}, extensions={{}})
+"""
+
+
+class ActionModule(Normal):  # type: ignore[misc]
+    """Ansible's own action for modules, with another way to the module's file."""
+
+    def _configure_module(self, module_name: str, module_args: dict[str, Any], task_vars: dict[str, Any]) -> Any:
+        """Return what is to be run, and the module's path. Also asked for Ansible's own async_wrapper."""
+        path = self._installed(module_name, task_vars)
+        if path is None:
+            return super()._configure_module(module_name=module_name, module_args=module_args, task_vars=task_vars)
+        root = path.parents[5]
+        script = BOOTSTRAP.format(
+            interpreter=sys.executable,
+            root=str(root),
+            ansible=str(Path(ansible.__file__).parents[1]),
+            params=json.dumps(
+                {"ANSIBLE_MODULE_ARGS": module_args}, cls=get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
+            ).encode(),
+            profile=PROFILE,
+            name=".".join(path.relative_to(root).with_suffix("").parts),
+        )
+        built = _BuiltModule(
+            b_module_data=script.encode(), module_style="new", shebang=f"#!{sys.executable}", serialization_profile=PROFILE
+        )
+        return built, str(path)
+
+    def _installed(self, module_name: str, task_vars: dict[str, Any]) -> Path | None:
+        """The module's file in this collection, None where the module is to be packed."""
+        if _BuiltModule is None or self._connection.transport != "local" or self._connection.become or self._task.delegate_to:
+            return None
+        if self._templar.template(task_vars.get("ansible_python_interpreter")) != sys.executable:
+            return None
+        found = self._shared_loader_obj.module_loader.find_plugin_with_context(module_name, ".py", collection_list=self._task.collections)
+        path = Path(found.plugin_resolved_path or "")
+        if len(path.parts) < 7 or path.parents[4].name != "ansible_collections":
+            return None
+        return path if path.parent.resolve() == (Path(__file__).parents[1] / "modules").resolve() else None
