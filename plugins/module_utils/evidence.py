@@ -88,7 +88,8 @@ class Asked(Protocol):
 
 @dataclass
 class Evidence:
-    """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `rows`), history rows of `isr_history`, configs."""
+    """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `rows`), history rows of `isr_history`,
+    rows of `last_healthy`, configs."""
 
     states: Sequence[PartitionState]
     brokers: list[dict[str, Any]]
@@ -96,6 +97,7 @@ class Evidence:
     pairs: list[dict[str, Any]] = field(default_factory=list)
     proofs: list[dict[str, Any]] = field(default_factory=list)
     histories: list[dict[str, Any]] = field(default_factory=list)
+    healthy: list[dict[str, Any]] = field(default_factory=list)
     configs: TopicConfigs = field(default_factory=TopicConfigs)
 
     @property
@@ -109,7 +111,8 @@ class Evidence:
         return {row["broker_id"] for row in self.brokers if row["broker_state"] == UNFENCED}
 
     def rows(self, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a landing file: brokers, partitions, every replica of each (measured or not), pairs, proofs, histories."""
+        """Yield the rows of a landing file: brokers, partitions, every replica of each (measured or not), pairs, proofs, histories,
+        and what healthy snapshots knew."""
         broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
         yield from ({"kind": "broker", **row} for row in self.brokers)
         for state in self.states:
@@ -128,6 +131,7 @@ class Evidence:
         yield from ({"kind": "pair", **row} for row in self.pairs)
         yield from ({"kind": "proof", **row} for row in self.proofs)
         yield from ({"kind": "history", **row} for row in self.histories)
+        yield from ({"kind": "healthy", **row} for row in self.healthy)
 
 
 def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[str, Any]:
