@@ -21,6 +21,9 @@ description:
     It asks for CLUSTER_ACTION on the cluster where there is an authorizer.
   - Reads C(min.insync.replicas) and C(unclean.leader.election.enable) of the topics where DESCRIBE_CONFIGS on them is granted (else a warning says so),
     and the level of C(eligible.leader.replicas.version); the plan tells what they mean for its partitions.
+  - Takes from the snapshots of M(streamops.kafka_recovery.kafka_watermark_info) in the same workdir how far each offline partition reached when it
+    last had a leader. Where logs fork, the high watermark of that time may prove which branch was committed. Snapshots that cannot be used are left out,
+    and a warning says why.
   - Writes everything to a sealed landing file, C(<workdir>/landing/<run_id>/<cluster>.jsonl), which M(streamops.kafka_recovery.kafka_recovery_plan) reads.
   - Reads from the cluster only. The landing file is written in check mode too, because a dry run needs it.
 options:
@@ -129,7 +132,14 @@ from typing import Any
 
 from ansible.module_utils.basic import missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, evidence, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
+    backends,
+    evidence,
+    forks,
+    last_healthy,
+    snapshot,
+    snapshot_proofs,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE
@@ -172,6 +182,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         states = only_known(wanted, known)
     found = evidence.gather(cluster, states, params["duration"])
     history = read_history(module, found)
+    recall(module, cluster, found)
     found.configs = cluster.topic_configs({state.topic for state in found.offline})
     if problem := found.configs.problem():
         module.ansible.warn(problem)
@@ -207,6 +218,14 @@ def read_history(module: KafkaModule, found: evidence.Evidence) -> dict[str, Any
     with Controllers(module.connection) as controllers:
         found.histories, cost = isr_history.gather(controllers, found.offline, found.alive, module.params["duration"])
     return {"history": cost}
+
+
+def recall(module: KafkaModule, cluster: NativeCluster, found: evidence.Evidence) -> None:
+    """Add what healthy snapshots knew of offline partitions, and what that proves where logs fork."""
+    found.healthy, doubts = last_healthy.last(module.workdir, module.params["cluster"], cluster.cluster_id, found.offline)
+    for doubt in doubts:
+        module.ansible.warn(doubt)
+    found.proofs += snapshot_proofs.proofs(found, forks.Prober(cluster.batches))
 
 
 def counts(found: evidence.Evidence) -> dict[str, int]:
