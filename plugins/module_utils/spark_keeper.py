@@ -1,0 +1,326 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The keeper of a Spark Connect server: a small process that starts its Java, warms it, and ends it when nobody needs it any more.
+
+It is forked off the module and outlives it. Ansible removes the module's own code meanwhile, so everything of the collection is imported here
+before the fork. Java is the keeper's child, and on Linux the kernel ends it with the keeper, however that ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+
+import psutil
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot, spark_server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import SESSION, SMALL, need_java, session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
+
+PR_SET_PDEATHSIG = 1
+LOOPBACK = "127.0.0.1"
+TICK_SECONDS = 0.25
+WARM_SECONDS = 120.0
+WARM = "warm-up"
+# What a partition without a leader looks like; enough to have every class loaded that a plan takes.
+WARM_ROWS = (
+    {"kind": "broker", "broker_id": 1, "broker_state": "fenced", "silent_seconds": 60.0, "rack": None},
+    {"kind": "broker", "broker_id": 2, "broker_state": "unfenced", "silent_seconds": None, "rack": None},
+    {
+        **{"kind": "partition", "topic": WARM, "partition": 0, "topic_id": WARM, "leader": -1, "leader_epoch": 1, "replicas": [1, 2]},
+        **{"isr": [1], "eligible_leader_replicas": [], "last_known_elr": [], "offline_replicas": [1], "reassigning": False, "named": False},
+    },
+    {
+        **{"kind": "replica", "topic": WARM, "partition": 0, "broker_id": 2, "broker_state": "unfenced", "error": None},
+        **{"log_start_offset": 0, "log_end_offset": 1, "high_watermark": 1, "partition_leader_epoch": 1, "last_written_epoch": 0},
+    },
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server is started with. `port`: 0 is any free one; `master`: where its work is done; `memory`: of its Java, as Spark writes it."""
+
+    port: int
+    master: str
+    memory: str
+    conf: Mapping[str, str]
+
+
+def owner(name: str = "ansible-playbook") -> tuple[int, float]:
+    """The ansible-playbook that runs this process and the time of its start, or (0, 0.0)."""
+    found = (0, 0.0)
+    for process in psutil.Process().parents():
+        with suppress(psutil.Error):
+            if any(Path(part).name == name for part in process.cmdline()[:3]):
+                # Its forks have the same command line: the outermost is the one that lasts.
+                found = (process.pid, process.create_time())
+    return found
+
+
+def start(folder: Folder, settings: Settings, until: Until) -> None:
+    """Fork a keeper off and return as soon as its Java has been started. SparkServerError where it could not be."""
+    need_java()
+    folder.state.unlink(missing_ok=True)
+    spark_server.write_until(folder, until)
+    write_private(folder.token, (secrets.token_urlsafe(32) + "\n").encode())
+    libc = ctypes.CDLL(None)
+    told, telling = os.pipe()
+    child = os.fork()
+    if child == 0:
+        # Nothing of the module may run in here any more, whatever happens.
+        try:
+            os.setsid()
+            if os.fork() == 0:
+                os.close(told)
+                _become_keeper(folder, settings, libc, telling)
+        finally:
+            os._exit(0)
+    os.close(telling)
+    os.waitpid(child, 0)
+    with os.fdopen(told) as pipe:
+        if (said := pipe.read()) != "started":
+            raise SparkServerError(said or f"the Spark server did not start; see {folder.log}")
+
+
+def _become_keeper(folder: Folder, settings: Settings, libc: ctypes.CDLL, telling: int) -> None:
+    """In the process that was forked off: give back what belongs to the module, then keep the server."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, handle in ((0, nothing), (1, log), (2, log)):
+        os.dup2(handle, number)
+    os.dup2(telling, 3)
+    os.closerange(4, 1 << 16)
+    os.umask(0o077)
+    os.chdir(folder.path)
+    try:
+        Keeper(folder, settings, libc).keep(told=3)
+    except (OSError, SpokenError, psutil.Error) as error:
+        with suppress(OSError):
+            os.write(3, f"the Spark server did not start: {error}".encode())
+        print(f"keeper: {error}", file=sys.stderr, flush=True)
+
+
+class Keeper:
+    """Of one server, from its start to its end."""
+
+    def __init__(self, folder: Folder, settings: Settings, libc: ctypes.CDLL) -> None:
+        self.folder, self.settings, self.libc = folder, settings, libc
+        self.asked_to_end = False
+        self.warming = 0
+        self.own = os.getpid()
+        signal.signal(signal.SIGTERM, self._end)
+
+    def _end(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked_to_end = True
+
+    def keep(self, told: int) -> None:
+        """Start Java, tell it, and stay until there is a reason to end."""
+        lock = self._locked()
+        scratch = self.folder.path / "local"
+        port = self.settings.port or _free_port()
+        java = self._java(port, scratch)
+        try:
+            server = Server(os.getpid(), socket.gethostname(), port, False, utc_now())
+            spark_server.write_state(self.folder, server)
+            os.write(told, b"started")
+            os.close(told)
+            if self._comes_up(java, port):
+                self._warm(java, server)
+                spark_server.write_state(self.folder, replace(server, ready=True))
+                self._stay(java, port)
+        finally:
+            self._stop_warming()
+            java.terminate()
+            try:
+                java.wait(timeout=spark_server.STOP_SECONDS / 3)
+            except subprocess.TimeoutExpired:
+                java.kill()
+                java.wait()
+            for file in (self.folder.state, self.folder.token, self.folder.until, self._properties):
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)
+            for folder in (scratch, self.folder.path / WARM):
+                shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+    def _locked(self) -> int:
+        handle = os.open(self.folder.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        deadline = time.monotonic() + spark_server.STOP_SECONDS
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return handle
+            except BlockingIOError:  # somebody looks whether it is held, or a server is just ending
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(TICK_SECONDS)
+
+    @property
+    def _properties(self) -> Path:
+        return self.folder.path / "server.properties"
+
+    def _java(self, port: int, scratch: Path) -> subprocess.Popen[bytes]:
+        """Settings go by a private file: a command line is everybody's to read, and they may have passwords of an object store in them."""
+        home = Path(str(importlib.util.find_spec("pyspark").origin)).parent  # type: ignore[union-attr]
+        conf = {
+            "spark.ui.enabled": "false",
+            "spark.log.level": "WARN",
+            "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "spark.local.dir": str(scratch),
+            "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+            **{name: value for name, value in SMALL.items() if name.startswith("spark.sql.")},
+            **SESSION,
+            **self.settings.conf,
+            # What nobody may change: who can reach it, and that they have to know the token.
+            "spark.master": self.settings.master,
+            "spark.driver.memory": self.settings.memory,
+            "spark.driver.host": LOOPBACK,
+            "spark.driver.bindAddress": LOOPBACK,
+            "spark.authenticate": "true",
+            "spark.connect.grpc.binding.address": LOOPBACK,
+            "spark.connect.grpc.binding.port": str(port),
+        }
+        if not self.settings.master.startswith("local"):
+            for name in ("spark.driver.host", "spark.driver.bindAddress", "spark.authenticate"):
+                conf.pop(name)
+            conf.update(
+                {name: value for name, value in self.settings.conf.items() if name.startswith(("spark.driver.", "spark.authenticate"))}
+            )
+        lines = (f"{name}={value}".replace("\\", "\\\\").replace("\n", "\\n") for name, value in conf.items())
+        write_private(self._properties, "".join(f"{line}\n" for line in lines).encode())
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("KAFKA_", "ANSIBLE_", "SPARK_", "PYSPARK_"))
+        }
+        environment |= {
+            "SPARK_HOME": str(home),
+            spark_server.TOKEN_VARIABLE: spark_server.token(self.folder.workdir),
+            **({"SPARK_LOCAL_IP": LOOPBACK} if self.settings.master.startswith("local") else {}),
+        }
+        argv = [str(home / "bin" / "spark-submit"), "--properties-file", str(self._properties)]
+        argv += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+        return subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, preexec_fn=self._dies_with_keeper)  # noqa: PLW1509 - a keeper has one thread
+
+    def _dies_with_keeper(self) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if sys.platform == "linux":
+            self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != self.own:  # it died before the kernel was asked
+                os._exit(1)
+
+    def _comes_up(self, java: subprocess.Popen[bytes], port: int) -> bool:
+        """Whether this Java, and nobody else, listens on the port before there is a reason to end."""
+        while not self._has_to_end(java):
+            with suppress(psutil.Error):
+                listening = [at.laddr.port for at in psutil.Process(java.pid).net_connections("tcp") if at.status == psutil.CONN_LISTEN]
+                if port in listening:
+                    return True
+            time.sleep(TICK_SECONDS)
+        return False
+
+    def _has_to_end(self, java: subprocess.Popen[bytes]) -> bool:
+        if java.poll() is not None:
+            print(f"keeper: Java ended with exit code {java.returncode}", file=sys.stderr, flush=True)
+            return True
+        try:
+            until = spark_server.read_until(self.folder)
+        except (OSError, SpokenError):  # the workdir is gone
+            return True
+        return self.asked_to_end or (bool(until.owner) and not _lives(until.owner, until.owner_since))
+
+    def _warm(self, java: subprocess.Popen[bytes], server: Server) -> None:
+        """Have something planned, in a process of its own: what that takes of memory is given back."""
+        self.warming = os.fork()
+        if self.warming == 0:
+            try:
+                self._dies_with_keeper()
+                os.closerange(3, 256)
+                _plan_something(self.folder, server)
+            except (OSError, SpokenError) as error:
+                print(f"keeper: not warmed: {error}", file=sys.stderr, flush=True)
+            finally:
+                os._exit(0)
+        deadline = time.monotonic() + WARM_SECONDS
+        while os.waitpid(self.warming, os.WNOHANG) == (0, 0):
+            if self._has_to_end(java) or time.monotonic() > deadline:
+                self._stop_warming()
+                return
+            time.sleep(TICK_SECONDS)
+        self.warming = 0
+
+    def _stop_warming(self) -> None:
+        if self.warming:
+            os.kill(self.warming, signal.SIGKILL)
+            os.waitpid(self.warming, 0)
+            self.warming = 0
+
+    def _stay(self, java: subprocess.Popen[bytes], port: int) -> None:
+        used = time.monotonic()
+        while not self._has_to_end(java):
+            with suppress(psutil.Error):
+                clients = [at for at in psutil.Process(java.pid).net_connections("tcp") if at.laddr.port == port and at.raddr]
+                idle_seconds = spark_server.read_until(self.folder).idle_seconds
+                used = time.monotonic() if clients else used
+                if idle_seconds and time.monotonic() - used > idle_seconds:
+                    return
+            time.sleep(TICK_SECONDS)
+
+
+def _plan_something(folder: Folder, server: Server) -> None:
+    scratch = folder.path / WARM
+    header = {
+        "cluster": WARM,
+        "cluster_id": WARM,
+        "run_id": WARM,
+        "collected_at": utc_now(),
+        "backend": "compat",
+        "unreachable_brokers": [],
+    }
+    snapshot.write(work_file(scratch, "landing", WARM, WARM, ".jsonl"), header, WARM_ROWS)
+    found = plans.landing(scratch, WARM, None)
+    with session(None, server.remote, {}, found.bytes, folder.workdir) as spark:
+        plans.write_plans(spark, found, scratch, "balanced", "last_written_epoch")
+
+
+def _lives(pid: int, since: float) -> bool:
+    try:
+        process = psutil.Process(pid)
+        return abs(process.create_time() - since) < 1 and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def last_words(folder: Folder) -> str:
+    """What the log of a server says that did not come up: the error, where there is one."""
+    with suppress(OSError):
+        lines = [line.strip() for line in folder.log.read_text(errors="replace").splitlines() if line.strip()]
+        told = [line for line in lines if "Exception" in line or "Error" in line or line.startswith("keeper:")]
+        return " | ".join((told or lines)[-3:])[:600]
+    return "it left no log"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])

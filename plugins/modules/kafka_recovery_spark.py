@@ -1,0 +1,210 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Start and stop a Spark Connect server on this machine, so that plans and reports need not start a Spark of their own."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_recovery_spark
+short_description: Start or stop a Spark Connect server on this machine
+version_added: 0.2.0
+author: StreamOps (@streamops)
+description:
+  - Runs the Spark Connect server that PySpark ships, for one workdir. M(streamops.kafka_recovery.kafka_recovery_plan) finds it there with
+    O(streamops.kafka_recovery.kafka_recovery_plan#module:spark_remote=auto), and needs a few seconds then where it needs many with a Spark of its own.
+  - One small plan is made as part of coming up, because the first one loads most of Spark.
+  - It listens on the loopback interface only, and wants a token that stands in C(<workdir>/spark/token), which only the user of the task can read.
+  - It ends by itself; see O(idle_timeout) and O(ends_with_playbook). On Linux its Java cannot outlive the process that looks after it.
+options:
+  state:
+    description:
+      - V(started) starts the server where none runs. One that runs is left as it is; it lives on for as long as it was asked to before, or as is
+        asked for now, whichever is longer.
+      - V(stopped) ends it.
+    type: str
+    choices: [started, stopped]
+    default: started
+  workdir:
+    description: Directory of all files of the recovery. What belongs to the server is in C(spark) there.
+    type: path
+    required: true
+  port:
+    description: Port of the server, V(0) for any free one.
+    type: int
+    default: 0
+  memory:
+    description: Memory of its Java, as Spark writes it.
+    type: str
+    default: 1g
+  spark_master:
+    description: Where the server has its work done. By default in itself, on all cores of this host.
+    type: str
+    default: local[*]
+  spark_conf:
+    description: Spark settings that go over the module's own. Where the server listens, and that it wants a token, they do not change.
+    type: dict
+    default: {}
+  wait:
+    description: Whether to wait until the server answers. With V(false) the task ends as soon as Java has been started.
+    type: bool
+    default: true
+  idle_timeout:
+    description: Seconds without a client after which the server ends, V(0) for never.
+    type: float
+    default: 600
+  ends_with_playbook:
+    description: Whether the server also ends when the C(ansible-playbook) that started it does, however that ends.
+    type: bool
+    default: false
+requirements:
+  - pyspark[connect] >= 4.3
+  - psutil >= 6
+  - Java 17 or newer
+extends_documentation_fragment:
+  - streamops.kafka_recovery.attributes
+attributes:
+  check_mode:
+    support: full
+    details: Says whether a server would be started or stopped.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Keep a server warm on an on-call machine
+  streamops.kafka_recovery.kafka_recovery_spark:
+    workdir: "{{ kafka_recovery_workdir }}"
+    idle_timeout: 0
+    memory: 2g
+  register: spark
+
+- name: Let a server come up while evidence is gathered
+  streamops.kafka_recovery.kafka_recovery_spark:
+    workdir: "{{ kafka_recovery_workdir }}"
+    wait: false
+    ends_with_playbook: true
+
+- name: End it
+  streamops.kafka_recovery.kafka_recovery_spark:
+    workdir: "{{ kafka_recovery_workdir }}"
+    state: stopped
+"""
+
+RETURN = r"""
+remote:
+  description: Address of the server, without its token. A name and not an address, because Spark's client sends a token over plain loopback only there.
+  returned: when a server runs
+  type: str
+  sample: sc://localhost:38211
+ready:
+  description: Whether it answers already.
+  returned: when a server runs
+  type: bool
+  sample: true
+pid:
+  description: Process that looks after the server, and whose end is its end.
+  returned: when a server runs
+  type: int
+  sample: 4711
+log:
+  description: Where the server writes what it has to say.
+  returned: always
+  type: str
+  sample: /var/lib/kafka-recovery/spark/server.log
+token_file:
+  description: The file with its token, for clients of your own (environment variable E(SPARK_CONNECT_AUTHENTICATE_TOKEN)).
+  returned: when a server runs
+  type: str
+  sample: /var/lib/kafka-recovery/spark/token
+"""
+
+import re
+import traceback
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, options, spark_options, spark_server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
+
+LIBRARY_IMPORT_ERROR = None
+try:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper
+except ImportError:
+    LIBRARY_IMPORT_ERROR = traceback.format_exc()
+
+
+def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]:
+    """Whether something changed (or would, in check mode), and the server."""
+    params = module.params
+    if not re.fullmatch(r"[1-9][0-9]*[kmgt]", params["memory"], re.IGNORECASE):
+        raise options.OptionError(f"memory is {params['memory']}: write a number and a unit, such as 1g or 768m")
+    if not 0 <= params["port"] < 1 << 16:
+        raise options.OptionError(f"port is {params['port']}: it has to be between 1 and 65535, or 0 for any free one")
+    owner = spark_keeper.owner() if params["ends_with_playbook"] else (0, 0.0)
+    until = Until(params["idle_timeout"], *owner)
+    if module.check_mode:
+        server = spark_server.running(folder.workdir)
+        return server is None, server
+    with spark_server.alone(folder.make()):
+        server = spark_server.running(folder.workdir)
+        if server is None:
+            conf = spark_options.texts(params["spark_conf"])
+            spark_keeper.start(folder, spark_keeper.Settings(params["port"], params["spark_master"], params["memory"], conf), until)
+            changed = True
+        elif not spark_server.is_here(server):
+            raise SparkServerError(f"the Spark server of {folder.workdir} runs on {server.host}: use another workdir here")
+        else:
+            before = spark_server.read_until(folder)
+            changed = before.longest(until) != before
+            if changed:
+                spark_server.write_until(folder, before.longest(until))
+    return changed, spark_server.awaited(folder.workdir) if params["wait"] else spark_server.running(folder.workdir)
+
+
+def recovery_spark(module: AnsibleModule) -> None:
+    """Exit with what RETURN documents."""
+    options.check_numbers(module.params)
+    folder = Folder(Path(module.params["workdir"]).expanduser().absolute())
+    if module.params["state"] == "stopped":
+        server = spark_server.running(folder.workdir) if module.check_mode else spark_server.stop(folder.workdir)
+        module.exit_json(changed=server is not None, log=str(folder.log))
+    changed, server = started(module, folder)
+    if server is None and not module.check_mode:
+        raise SparkServerError(f"the Spark server ended before it answered: {spark_keeper.last_words(folder)} (see {folder.log})")
+    shown = {"remote": server.remote, "ready": server.ready, "pid": server.pid, "token_file": str(folder.token)} if server else {}
+    module.exit_json(changed=changed, log=str(folder.log), **shown)
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
+            "workdir": {"type": "path", "required": True},
+            "port": {"type": "int", "default": 0},
+            "memory": {"type": "str", "default": "1g"},
+            "spark_master": {"type": "str", "default": "local[*]"},
+            "spark_conf": {"type": "dict", "default": {}},
+            "wait": {"type": "bool", "default": True},
+            "idle_timeout": {"type": "float", "default": 600},
+            "ends_with_playbook": {"type": "bool", "default": False},
+        },
+        supports_check_mode=True,
+    )
+    if LIBRARY_IMPORT_ERROR is not None:
+        module.fail_json(msg=missing_required_lib("pyspark[connect] and psutil"), exception=LIBRARY_IMPORT_ERROR)
+    try:
+        interruption.listen()
+        recovery_spark(module)
+    except SpokenError as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()
