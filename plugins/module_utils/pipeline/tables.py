@@ -4,13 +4,20 @@
 """The history tables: one schema each. Offsets and counts in records, times in UTC.
 
 Every table is partitioned by `cluster` (the inventory host's name) and `date` (of the run, in UTC), and each row says which run it is of.
+Every file of a table has the version of its schema in its name. A table whose schema changes keeps the former one in FORMER, gets a function in
+UPGRADES that makes the next version's rows out of it, and files that were written before stay as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
 PARTITIONED_BY = "cluster string, date date"
 
-# Where rows come from: a recovery's evidence, or a snapshot of a healthy cluster.
+# Where rows come from: a recovery's evidence, or a snapshot of a healthy cluster. A run is known by its origin, cluster and run id.
 RECOVERY, HEALTHY = "recovery", "healthy"
 
 _PARTITION = "run_id string, topic string, partition int"
@@ -23,7 +30,7 @@ SCHEMAS = {
         "log_start_offset bigint, log_end_offset bigint, high_watermark bigint, partition_leader_epoch int, last_written_epoch int, error string"
     ),
     # Bronze: files that were refused. `kind`: landing, healthy, plan, result.
-    "quarantine": "run_id string, refused_at timestamp, kind string, path string, reason string",
+    "quarantine": "run_id string, origin string, refused_at timestamp, kind string, path string, reason string",
     # Silver: the survivors of each offline partition, best first (`place` 1 is the winner).
     "candidates": (
         f"{_PARTITION}, observed_at timestamp, place int, broker_id int, evidence string, log_end_offset bigint, high_watermark bigint, "
@@ -46,10 +53,42 @@ SCHEMAS = {
         f"{_PARTITION}, observed_at timestamp, leader int, replicas array<int>, isr array<int>, eligible_leader_replicas array<int>, "
         "risks array<string>, score int, depends_on array<int>"
     ),
-    # One row per run and cluster, written last: with it the run is in the tables, whole.
+    # One row per run and cluster: with it the run is in the tables, whole. The digests are those of the files that were read, or refused.
+    # `remarks`: what is odd about the run, such as a clock that went backwards.
     "recovery_audit": (
         "run_id string, origin string, cluster_id string, collected_at timestamp, planned_at timestamp, finished_at timestamp, strategy string, "
         "ranking string, backend string, landing_sha256 string, plan_sha256 string, result_sha256 string, partitions bigint, "
-        "outcomes map<string,bigint>, table_rows map<string,bigint>"
+        "outcomes map<string,bigint>, table_rows map<string,bigint>, remarks array<string>"
     ),
 }
+
+# Which tables a run of each origin has rows in.
+WRITTEN_BY = {
+    RECOVERY: ("replica_log", "quarantine", "candidates", "plan", "result", "loss", "recovery_audit"),
+    HEALTHY: ("replica_log", "quarantine", "risk", "recovery_audit"),
+}
+
+# Tables that are not named have version 1.
+VERSIONS = {"recovery_audit": 2}
+FORMER = {
+    ("recovery_audit", 1): SCHEMAS["recovery_audit"].removesuffix(", remarks array<string>"),
+}
+
+
+def without_remarks(recovery_audit: DataFrame) -> DataFrame:
+    """Version 1 of recovery_audit had no `remarks`."""
+    return recovery_audit.withColumn("remarks", F.array().cast("array<string>"))
+
+
+UPGRADES: dict[tuple[str, int], Callable[[DataFrame], DataFrame]] = {("recovery_audit", 1): without_remarks}
+
+
+def version(table: str) -> int:
+    """The version that is written now."""
+    return VERSIONS.get(table, 1)
+
+
+def columns(table: str) -> list[str]:
+    """Names of the columns of a table, its partitions last."""
+    # No type of a column at the top has a comma followed by a space.
+    return [field.split()[0] for field in f"{SCHEMAS[table]}, {PARTITIONED_BY}".split(", ")]

@@ -1,0 +1,164 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The history tables as Spark sees them: read by their schema of today, and published run by run, exactly once.
+
+Spark is given the paths of files and a directory to write in, and never lists, renames or removes one: so it does not matter where it
+runs, as long as it sees the workdir under the same path, and a run that is killed leaves nothing that Spark would have to mend.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from functools import reduce
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import rewriting, tables
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import literal_path
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import (
+    GRACE,
+    PATIENCE,
+    Catalog,
+    CatalogError,
+    Change,
+    DataFile,
+)
+
+CONF = {
+    # What every tool reads as a time in UTC; Spark's own default is a type that nobody else writes any more.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # The paths are files. Looking at a thousand of them takes longer as a Spark job.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": str(1 << 20),
+}
+FREE_BYTES = 1 << 20
+
+
+class Run(NamedTuple):
+    """What is published, and replaced, as one."""
+
+    origin: str
+    cluster: str
+    run_id: str
+
+
+@dataclass
+class Publication:
+    """Rows of some runs on their way into the tables. `current`: the files that the tables consist of meanwhile.
+
+    `replaced`: runs that are in the tables, with the names of the tables from which their rows are to go when the new ones come.
+    """
+
+    spark: SparkSession
+    change: Change
+    current: tuple[DataFile, ...]
+    replaced: dict[Run, Collection[str]] = field(default_factory=dict)
+
+    def write(self, table: str, rows: DataFrame) -> None:
+        """Stage the rows of a table, which say their `cluster` and `date`; one Spark job, whatever the number of clusters."""
+        folder = self.change.folder / table
+        schema = StructType.fromDDL(f"{tables.SCHEMAS[table]}, {tables.PARTITIONED_BY}")
+        assert isinstance(schema, StructType)
+        writer = rows.select(*tables.columns(table)).to(schema).repartition("cluster", "date").write.partitionBy("cluster", "date")
+        try:
+            writer.option("compression", "zstd").parquet(literal_path(str(folder)))
+        except PySparkException as error:
+            if "No space left" in str(error) or "File too large" in str(error) or _is_full(folder):
+                raise CatalogError(
+                    f"no room for the history tables in {folder.parents[1]}: they stand as before; make room and run again"
+                ) from error
+            raise
+        for path in sorted(folder.glob("cluster=*/date=*/part-*.parquet")):
+            cluster, day = (name.partition("=")[2] for name in (path.parents[1].name, path.parent.name))
+            self.change.added[DataFile.new(table, cluster, date.fromisoformat(day), tables.version(table))] = path
+
+    def staged(self, table: str) -> DataFrame:
+        """The rows that were written, read back."""
+        return _read(self.spark, table, self.change.folder / table, [(tables.version(table), str(path)) for path in self._paths(table)])
+
+    def _paths(self, table: str) -> list[Path]:
+        return [path for file, path in self.change.added.items() if file.table == table]
+
+
+class Store:
+    """The tables below `root`. Times to wait: see `catalog`."""
+
+    def __init__(self, spark: SparkSession, root: Path, grace: float = GRACE, patience: float = PATIENCE) -> None:
+        self.catalog = Catalog(root, grace, patience)
+        self._spark = spark
+        for key, value in CONF.items():
+            spark.conf.set(key, value)
+
+    def read(self, table: str, clusters: Collection[str] | None = None, since: date | None = None) -> DataFrame:
+        """All rows as they are now, in today's schema with `cluster` and `date`; empty where there is none.
+
+        `clusters`, `since`: leave out the files of others, and those of earlier days. CatalogError for files of a version not known here.
+        """
+        wanted = [
+            file
+            for file in self.catalog.files()
+            if file.table == table and (clusters is None or file.cluster in clusters) and (since is None or file.date >= since)
+        ]
+        root = self.catalog.root
+        return _read(self._spark, table, root / table, [(file.version, str(root / file.path)) for file in wanted])
+
+    @contextmanager
+    def publishing(self) -> Iterator[Publication]:
+        """Publish what is written in the block: all of it, in the place of the runs named as replaced, or on any error nothing."""
+        with self.catalog.writing() as change:
+            publication = Publication(self._spark, change, change.current)
+            yield publication
+            take_out(self.catalog.root, change, publication.replaced)
+
+
+def take_out(root: Path, change: Change, runs: Mapping[Run, Collection[str]]) -> None:
+    """Remove the rows of `runs` from the tables named for each; a file with rows of others too is written anew without them."""
+    wanted: dict[tuple[str, str], list[Run]] = {}
+    for run, names in runs.items():
+        for table in names:
+            wanted.setdefault((table, run.cluster), []).append(run)
+    for file in change.current:
+        mine = wanted.get((file.table, file.cluster), [])
+        if mine and rewriting.holds_any(root / file.path, {run.run_id for run in mine}):
+            target = change.folder / file.path.replace("/", "_")
+            pairs = {(run.origin if has_origin(file.table) else None, run.run_id) for run in mine}
+            rows = rewriting.rewrite([root / file.path], target, rewriting.of_runs(pairs))
+            change.replace([file], (DataFile.new(file.table, file.cluster, file.date, file.version), target) if rows else None)
+
+
+def has_origin(table: str) -> bool:
+    """Whether runs of both origins have rows in a table."""
+    return all(table in names for names in tables.WRITTEN_BY.values())
+
+
+def _read(spark: SparkSession, table: str, base: Path, files: Collection[tuple[int, str]]) -> DataFrame:
+    newest = tables.version(table)
+    if any(version > newest for version, _ in files):
+        raise CatalogError(
+            f"{base} has files of version {max(files)[0]}, and {newest} is the newest known here: written by a newer version of the collection; use that one"
+        )
+    found = []
+    for version, group in groupby(sorted(files), key=lambda file: file[0]):
+        schema = tables.SCHEMAS[table] if version == newest else tables.FORMER[table, version]
+        reader = spark.read.schema(f"{schema}, {tables.PARTITIONED_BY}").option("basePath", literal_path(str(base)))
+        rows = reader.parquet(*(literal_path(path) for _, path in group))
+        for step in range(version, newest):
+            rows = tables.UPGRADES[table, step](rows)
+        found.append(rows.select(*tables.columns(table)))
+    if not found:
+        return spark.createDataFrame([], f"{tables.SCHEMAS[table]}, {tables.PARTITIONED_BY}")
+    return reduce(DataFrame.unionByName, found)
+
+
+def _is_full(folder: Path) -> bool:
+    told = os.statvfs(folder.parent)
+    return told.f_bavail * told.f_frsize < FREE_BYTES or not told.f_favail
