@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cluster: everything that one cluster can be asked or told through its brokers.
 
-kafka-python carries the requests; what consumer groups have committed is asked through librdkafka (`group_offsets.py`).
+kafka-python carries the requests.
 Brokers are asked side by side, each within `request_timeout` by itself; one that does not answer is data (`unreachable`), never
 an exception and never a hang. All methods may be called from several threads.
 """
@@ -17,7 +17,6 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
     acls,
     brokers,
-    group_offsets,
     quorum,
     reachability,
     topic_configs,
@@ -40,7 +39,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import permissions, protocol
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import group_offsets, permissions, protocol
 
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
 HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
@@ -248,8 +247,17 @@ class Cluster(Asking):
         return found
 
     def committed_offsets(self, keys: Collection[TopicPartition]) -> list[group_offsets.Committed]:
-        """Offsets that consumer groups committed on these partitions; see `group_offsets.committed`."""
-        return group_offsets.committed(self._connection, keys)
+        """Offsets that groups committed on these partitions, sorted. Two rounds: who coordinates which groups tells for them, too.
+
+        Groups whose coordinator does not answer are absent: a committed offset proves something, its absence proves nothing.
+        """
+        nodes = self._unfenced() - self.unreachable.keys()
+        listed = self._ask_each({node: [group_offsets.list_groups()] for node in nodes})
+        groups = {node: group_offsets.read_groups(answers[0]) for node, answers in listed.items() if answers}
+        asked = {node: map(group_offsets.fetch_offsets, chunks(ids, group_offsets.GROUPS_PER_REQUEST)) for node, ids in groups.items()}
+        return sorted(
+            row for answers in self._ask_each(asked).values() for answer in answers for row in group_offsets.read_offsets(answer, keys)
+        )
 
     # --- telling -------------------------------------------------------------------------------------------------
 

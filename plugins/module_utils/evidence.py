@@ -70,6 +70,8 @@ class ReplicaLog:
 
 
 Replicas = dict[tuple[TopicPartition, int], ReplicaLog]
+# As `group_offsets` has it.
+Committed = tuple[str, TopicPartition, int, int]
 
 
 class Asked(Protocol):
@@ -83,7 +85,7 @@ class Asked(Protocol):
     ) -> dict[int, dict[TopicPartition, Any]]: ...
     def unfenced(self) -> set[int]: ...
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
-    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[tuple[str, TopicPartition, int, int | None]]: ...
+    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[Committed]: ...
 
 
 @dataclass
@@ -262,14 +264,29 @@ def _unprobed(end: Any, error: str | None) -> ReplicaLog:
 
 
 def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober) -> Iterator[dict[str, Any]]:
-    """For forked partitions: which survivor holds the last record that a consumer group read and committed, as of that record's epoch."""
-    survivors: dict[TopicPartition, set[int]] = {}
-    for pair in evidence.pairs:
-        if pair["relation"] == forks.FORKED:
-            survivors.setdefault((pair["topic"], pair["partition"]), set()).update((pair["broker_a"], pair["broker_b"]))
-    if not survivors:
-        return
-    committed = [row for row in cluster.committed_offsets(survivors) if row[2] > 0]
+    """What committed offsets of consumer groups prove of the survivors of offline partitions.
+
+    Where logs fork: whether each survivor holds the last record that each group read, as of that record's epoch. Survivors are probed for it.
+    Elsewhere only survivors whose log ends before that record: what they lack is lost with them, and no probe is needed. Of all groups
+    the one that read furthest proves most.
+    """
+    answered: dict[TopicPartition, list[int]] = {}
+    for (key, broker), log in evidence.replicas.items():
+        if log.log_end_offset is not None:
+            answered.setdefault(key, []).append(broker)
+    forked = {(pair["topic"], pair["partition"]) for pair in evidence.pairs if pair["relation"] == forks.FORKED}
+    committed = [row for row in cluster.committed_offsets(answered.keys()) if row[2] > 0] if answered else []
+    furthest = {key: (group, key, offset, epoch) for group, key, offset, epoch in sorted(committed, key=lambda row: row[2])}
+    yield from _held(evidence, prober, {key: sorted(answered[key]) for key in forked}, [row for row in committed if row[1] in forked])
+    for key in sorted(furthest.keys() - forked):
+        for broker in sorted(answered[key]):
+            if (evidence.replicas[key, broker].log_end_offset or 0) < furthest[key][2]:
+                yield _proof(furthest[key], broker, False)
+
+
+def _held(
+    evidence: Evidence, prober: forks.Prober, survivors: Mapping[TopicPartition, Sequence[int]], committed: Sequence[Committed]
+) -> Iterator[dict[str, Any]]:
     long_enough = [
         (broker, key, offset - 1)
         for _, key, offset, _ in committed
@@ -277,19 +294,25 @@ def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober) -> Iterato
         if (evidence.replicas[key, broker].log_end_offset or 0) >= offset
     ]
     prober.fetch(long_enough)
-    for group, key, offset, epoch in committed:
-        for broker in sorted(survivors[key]):
+    for row in committed:
+        _, key, offset, epoch = row
+        for broker in survivors[key]:
             held: bool | None = False
             if (broker, key, offset - 1) in prober.found:
                 batch = prober.found[broker, key, offset - 1]
-                held = batch.epoch == epoch if batch is not None and batch.holds(offset - 1) and epoch is not None and epoch >= 0 else None
-            yield {
-                "topic": key[0],
-                "partition": key[1],
-                "source": "consumer_group",
-                "name": group,
-                "offset": offset,
-                "leader_epoch": epoch,
-                "broker_id": broker,
-                "held": held,
-            }
+                held = batch.epoch == epoch if batch is not None and batch.holds(offset - 1) and epoch >= 0 else None
+            yield _proof(row, broker, held)
+
+
+def _proof(committed: Committed, broker: int, held: bool | None) -> dict[str, Any]:
+    group, key, offset, epoch = committed
+    return {
+        "topic": key[0],
+        "partition": key[1],
+        "source": "consumer_group",
+        "name": group,
+        "offset": offset,
+        "leader_epoch": epoch,
+        "broker_id": broker,
+        "held": held,
+    }

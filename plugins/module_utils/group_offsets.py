@@ -1,55 +1,50 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What consumer groups have committed, asked through librdkafka: it finds the groups and their coordinators by itself."""
+"""What consumer groups have committed: the messages that ask each broker for the groups that it coordinates, and for their offsets.
+
+Nothing here does I/O; `cluster.py` decides whom to ask.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from kafka.protocol.admin import ListGroupsRequest
+from kafka.protocol.consumer import OffsetFetchRequest
+
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 
-Committed = tuple[str, TopicPartition, int, int | None]
+# (group, partition, offset, leader epoch of the last record read, -1 where the consumer did not say).
+Committed = tuple[str, TopicPartition, int, int]
+
+GROUPS_PER_REQUEST = 50
+# From OffsetFetch v10 on topics go by id; v8 is the first one that asks for several groups.
+OFFSET_FETCH_VERSION = 9
 
 
-def committed(connection: Connection, keys: Collection[TopicPartition]) -> list[Committed]:
-    """Offsets that groups committed on these partitions: (group, partition, offset, leader epoch of the last record read), sorted.
+def list_groups() -> ListGroupsRequest:
+    """The groups that a broker coordinates, of all kinds and in any state."""
+    return ListGroupsRequest(states_filter=[], types_filter=[])
 
-    Groups whose coordinator does not answer are absent: a committed offset proves something, its absence proves nothing.
-    """
-    client, confluent = _librdkafka(connection)
-    timeout = connection.request_timeout
-    found = []
-    try:
-        groups = [group.group_id for group in client.list_consumer_groups(request_timeout=timeout).result().valid]
-    except confluent.KafkaException:
-        return []
+
+def read_groups(answer: Any) -> list[str]:
+    """Ids of the groups that one may describe, sorted. A coordinator that is still loading its groups tells of none."""
+    return sorted(row.group_id for row in answer.groups)
+
+
+def fetch_offsets(groups: Iterable[str]) -> OffsetFetchRequest:
+    """All that these groups have committed."""
+    wanted = [OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
+    return OffsetFetchRequest(groups=wanted, require_stable=False, max_version=OFFSET_FETCH_VERSION)
+
+
+def read_offsets(answer: Any, keys: Collection[TopicPartition]) -> Iterator[Committed]:
+    """What was committed on these partitions. Groups whose coordinator refuses or has moved are left out."""
     topics = {topic for topic, _ in keys}
-    asked = [
-        client.list_consumer_group_offsets([confluent.ConsumerGroupTopicPartitions(group)], request_timeout=timeout)[group]
-        for group in groups
-    ]
-    for future in asked:
-        try:
-            answer = future.result()
-        except confluent.KafkaException:
-            continue
-        found += [
-            (answer.group_id, (row.topic, row.partition), row.offset, row.leader_epoch)
-            for row in answer.topic_partitions
-            if row.topic in topics and (row.topic, row.partition) in keys and row.offset >= 0
-        ]
-    return sorted(found, key=lambda row: row[:3])
-
-
-def _librdkafka(connection: Connection) -> tuple[Any, Any]:
-    # Imported where it is needed: most tasks do without it.
-    try:
-        import confluent_kafka as confluent
-        from confluent_kafka import admin
-    except ImportError as error:
-        raise ClusterError("the Python library confluent-kafka is missing: pip install 'confluent-kafka>=2.16,<3'") from error
-    return admin.AdminClient(connection.for_librdkafka()), confluent
+    for group in answer.groups:
+        for topic in group.topics if not group.error_code else ():
+            for row in topic.partitions if topic.name in topics else ():
+                if not row.error_code and row.committed_offset >= 0 and (topic.name, row.partition_index) in keys:
+                    yield group.group_id, (topic.name, row.partition_index), row.committed_offset, row.committed_leader_epoch

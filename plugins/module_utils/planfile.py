@@ -30,8 +30,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjso
     Optional,
 )
 
-# Version 2 says with which backend the guards were read, and has the survivors' broker epochs among them.
-VERSION = 2
+# Version 2 says with which backend the guards were read, and has the survivors' broker epochs among them. Version 3 has an upper bound of the
+# loss as a number, an estimate, and what leaves gaps between offsets.
+VERSION = 3
 SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20
 
@@ -115,7 +116,15 @@ def writing(path: Path, header: Mapping[str, Any]) -> Iterator[PlanWriter]:
 
 
 _SURVIVORS = [{"broker_id": BROKER, "last_written_epoch": Optional(EPOCH), "log_end_offset": OFFSET, "broker_epoch": Optional(OFFSET)}]
-_LOSS = {"lower_bound": Optional(OFFSET), "lower_bound_from": str, "upper_bound": str}
+_LOSS = {
+    "lower_bound": Optional(OFFSET),
+    "lower_bound_from": Name(),
+    "upper_bound": Optional(OFFSET),
+    "upper_bound_from": Name(),
+    "estimate": Optional(OFFSET),
+    "estimate_from": Name(),
+    "gaps": [Name()],
+}
 _TRUNCATED = [{"broker_id": BROKER, "offset": Optional(OFFSET), "records": Optional(OFFSET)}]
 _CONFIGS = {"min_insync_replicas": Optional(int), "unclean_leader_election_enable": Optional(bool)}
 _BARE = {"partitions": [{"topic": str, "partition": int, "designatedLeader": BROKER}]}

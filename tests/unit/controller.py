@@ -62,7 +62,7 @@ class Controller:
             for broker, offsets in work.items()
         }
 
-    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[tuple[str, TopicPartition, int, int | None]]:
+    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[tuple[str, TopicPartition, int, int]]:
         return []
 
     def reassigning(self) -> set[TopicPartition]:

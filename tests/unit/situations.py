@@ -66,6 +66,7 @@ class Situation:
             {
                 "kind": "partition", **place, "topic_id": f"id-of-{self.topic}", "leader": -1, "leader_epoch": 7, "replicas": list(self.brokers),
                 "isr": [], "eligible_leader_replicas": [], "last_known_elr": [], "offline_replicas": lost, "reassigning": False, "named": False,
+                "cleanup_policy": "delete",
                 **self.state,
             }
         ]  # fmt: skip

@@ -30,7 +30,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery 
 
 FUZZ = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
-LOSS = {"lower_bound": 0, "lower_bound_from": "high_watermark", "upper_bound": "unknown"}
+LOSS = {
+    "lower_bound": 0, "lower_bound_from": "high_watermark", "upper_bound": None, "upper_bound_from": "unknown",
+    "estimate": 7, "estimate_from": "healthy_snapshot", "gaps": ["compaction"],
+}  # fmt: skip
 SURVIVORS = [{"broker_id": broker, "last_written_epoch": 0, "log_end_offset": end, "broker_epoch": None} for broker, end in ALIVE.items()]
 CONFIGS = {"min_insync_replicas": 2, "unclean_leader_election_enable": False}
 TRUNCATED = [{"broker_id": 3, "offset": 90, "records": 10}]
@@ -44,7 +47,7 @@ def designated(partition: int, replicas: list[int]) -> dict[str, Any]:
 
 
 PLAN = {
-    "version": 2, "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
+    "version": 3, "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
     "backend": "compat", "strategy": "balanced", "ranking": "last_written_epoch",
     "brokers": [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}],
     "partitions": [designated(0, [1, 3, 2]), designated(1, [1, 2, 3])],

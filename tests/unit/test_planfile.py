@@ -25,7 +25,10 @@ HEADER = {
     "backend": "native", "strategy": "balanced", "ranking": "last_written_epoch",
 }  # fmt: skip
 BROKER = {"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}
-LOSS = {"lower_bound": 0, "lower_bound_from": "high_watermark", "upper_bound": "unknown"}
+LOSS = {
+    "lower_bound": 0, "lower_bound_from": "high_watermark", "upper_bound": None, "upper_bound_from": "unknown",
+    "estimate": 7, "estimate_from": "healthy_snapshot", "gaps": ["compaction"],
+}  # fmt: skip
 SURVIVORS = [
     {"broker_id": 2, "last_written_epoch": 1, "log_end_offset": 121, "broker_epoch": 7},
     {"broker_id": 3, "last_written_epoch": None, "log_end_offset": 100, "broker_epoch": None},
@@ -47,7 +50,7 @@ BARE = {"partitions": [{"topic": "foo", "partition": 1, "designatedLeader": 0}]}
 def content() -> dict[str, Any]:
     """A valid plan, but for its sha256."""
     entries = {"brokers": [BROKER], "partitions": [ELECTED], "held": [HELD], "online": [ONLINE]}
-    return copy.deepcopy({"version": 2, **HEADER, **entries})
+    return copy.deepcopy({"version": 3, **HEADER, **entries})
 
 
 @pytest.fixture
@@ -122,7 +125,8 @@ def edit(*keys: Any, to: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (edit("version", to=1), "version 1 of the plan file is not 2"),
+        (edit("version", to=2), "version 2 of the plan file is not 3: make the plan with this version of the collection"),
+        (edit("partitions", 0, "loss", "upper_bound", to="unknown"), r"partitions\[0\].loss.upper_bound: expected a whole number, found a text"),
         (edit("version", to=True), "version True"),
         (edit("plan_id", to=7), "plan_id: expected a text, found a whole number"),
         (edit("strategy", to=None), "strategy is missing"),

@@ -26,6 +26,13 @@ def test_a_batch_header_is_read_as_the_message_format_lays_it_out() -> None:
     assert read_batch(memoryview(HEADER)) == LastBatch(120, 124, 3, 0xDEADBEEF, 2000)
 
 
+@pytest.mark.parametrize(("attributes", "transactional"), [(0, False), (0b0100, False), (0b1_0000, True), (0b11_0000, True)])
+def test_a_batch_of_a_transaction_and_its_marker_are_told_from_others(attributes: int, transactional: bool) -> None:
+    batch = read_batch(struct.pack(">qiibIhiqq", 120, 49, 3, 2, 0xDEADBEEF, attributes, 4, 1000, 2000))
+    assert batch is not None
+    assert batch.transactional == transactional
+
+
 @pytest.mark.parametrize("records", [None, b"", HEADER[:-1], struct.pack(">qiibIhiqq", 0, 49, 3, 1, 0, 0, 0, 0, 0)])
 def test_what_is_no_batch_of_format_v2_is_none(records: bytes | None) -> None:
     assert read_batch(records) is None
@@ -98,9 +105,9 @@ def test_a_feature_is_off_where_it_is_not_finalized_and_unknown_where_a_broker_d
     assert protocol.read_feature_level(told(7, version=2), "eligible.leader.replicas.version") is None
 
 
-def test_topics_are_asked_for_two_configs_and_no_more() -> None:
+def test_topics_are_asked_for_three_configs_and_no_more() -> None:
     again = DescribeConfigsRequest.decode(bytes(protocol.describe_topic_configs(["a", "b"]).encode(version=4)), version=4)
-    names = ["min.insync.replicas", "unclean.leader.election.enable"]
+    names = ["min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"]
     assert [(row.resource_type, row.resource_name, row.configuration_keys) for row in again.resources] == [(2, "a", names), (2, "b", names)]
     assert (again.include_synonyms, again.include_documentation) == (False, False)
 

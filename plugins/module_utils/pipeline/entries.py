@@ -54,7 +54,7 @@ def _partition_rows(leaders: DataFrame) -> DataFrame:
         "survivors",
         lambda log: F.struct(*(log[name].alias(name) for name in ("broker_id", "last_written_epoch", "log_end_offset", "broker_epoch"))),
     )
-    told = leaders.withColumn("explanation", explanation(leader))
+    told = leaders.withColumn("loss", loss.bounds()).withColumn("explanation", explanation(leader))
     elected = F.struct(
         "topic",
         "partition",
@@ -63,7 +63,7 @@ def _partition_rows(leaders: DataFrame) -> DataFrame:
         "evidence",
         "explanation",
         F.struct("topic_id", "leader_epoch", "replicas", survivors.alias("survivors")).alias("guards"),
-        loss.bounds().alias("loss"),
+        "loss",
         _truncated(leader).alias("truncated"),
         "isr",
         "eligible_leader_replicas",
@@ -78,7 +78,7 @@ def _partition_rows(leaders: DataFrame) -> DataFrame:
         "evidence",
         F.col("winner")["broker_id"].alias("candidate"),
         "explanation",
-        loss.bounds().alias("loss"),
+        "loss",
         _truncated(leader).alias("truncated"),
         survivors.alias("survivors"),
         "min_insync_replicas",
