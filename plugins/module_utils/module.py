@@ -52,8 +52,13 @@ class KafkaModule:
         """The connection options, checked once. Whoever connects takes them from here, so that one login serves all."""
         return Connection.from_params(self.params)
 
-    def run(self, work: Callable[[KafkaModule, C], dict[str, Any]], opening: type[C] = Cluster) -> None:  # type: ignore[assignment]
-        """Open the cluster as one of class `opening`, call `work`, exit with the dict that it returns.
+    def run(
+        self,
+        work: Callable[[KafkaModule, C], dict[str, Any]],
+        opening: type[C] = Cluster,  # type: ignore[assignment]
+        before: Callable[[KafkaModule], object] = lambda _module: None,
+    ) -> None:
+        """Open the cluster as one of class `opening`, call `work`, exit with the dict that it returns. `before`: what no broker has to be asked for.
 
         A dict with a true `failed` fails the task after everything was tried; a spoken error fails it with its text.
         """
@@ -65,6 +70,7 @@ class KafkaModule:
         try:
             interruption.listen()
             check_numbers(self.params)
+            before(self)
             with opening(self.connection) as cluster:
                 result = work(self, cluster)
             interruption.only_note()

@@ -117,45 +117,21 @@ unreachable_brokers:
   sample: []
 """
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE, partition_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
-    NEEDS_MIN_ISR,
-    in_recovery_order,
-    only_known,
-    requested,
-    select,
-)
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
 
 
-def partition_info(module: KafkaModule, cluster: Cluster) -> dict:
+def partition_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     wanted = requested(module.params["partitions"], module.params["partitions_file"])
-    known = cluster.partitions(wanted)
-    partitions = only_known(sorted(known, key=in_recovery_order) if wanted is None else wanted, known)
-    brokers = cluster.broker_states({broker for state in partitions for broker in state.replicas})
-    unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
-    decided_by_min_isr = module.params["state"] in NEEDS_MIN_ISR
-    configs = cluster.topic_configs({state.topic for state in partitions}).demanded() if decided_by_min_isr else TopicConfigs()
-    chosen = select(module.params["state"], partitions, unfenced, configs)
-    shown = chosen[: module.params["limit"] or None]
-    if not decided_by_min_isr:
-        # Thousands of topics take time: nobody waits for those that are not shown.
-        configs = cluster.topic_configs({state.topic for state in shown})
-    if problem := configs.problem():
-        module.ansible.warn(problem)
-    return {
-        "changed": False,
-        "count": len(chosen),
-        "partitions": [partition_row(state, unfenced, configs.of(state.topic)) for state in shown],
-        "brokers": brokers,
-        "eligible_leader_replicas_version": cluster.feature_level(ELR_FEATURE),
-        "cluster_id": cluster.cluster_id,
-        "unreachable_brokers": cluster.unreachable_rows(),
-    }
+    found = readiness.partitions(cluster, wanted, module.params["state"], module.params["limit"])
+    if found.warning:
+        module.ansible.warn(found.warning)
+    return {"changed": False, **found.rows, "unreachable_brokers": cluster.unreachable_rows()}
 
 
 def main() -> None:

@@ -76,7 +76,7 @@ unknown:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, backends
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, readiness
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
@@ -84,30 +84,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 
 def permission_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
-    params = module.params
-    wanted = requested(params["partitions"], params["partitions_file"])
-    stages = [acls.GATHER]
-    if params["controller_bootstrap_servers"]:
-        stages.append(acls.ISR_HISTORY)
-    cluster.speak(params["backend"], params["get_replica_log_info_api_key"])
-    if cluster.backend == backends.NATIVE:
-        # KIP-1275 asks for this one also to elect. Nothing is reordered then, so nothing is altered.
-        stages.append(acls.NATIVE)
-    elif params["elect"]:
-        stages.append(acls.ELECT)
-    held = cluster.permissions(None if wanted is None else {topic for topic, _ in wanted})
-    return {
-        "changed": False,
-        "missing": [_row(row, params) for row in sorted(acls.missing(held, stages), key=lambda row: not row.need.required)],
-        "unknown": [need._asdict() for need in acls.unknown(held, stages)],
-    }
-
-
-def _row(row: acls.Missing, params: dict[str, Any]) -> dict[str, Any]:
-    secured = params["security_protocol"] != "PLAINTEXT"
-    # Whom a certificate or a token stands for is decided by the brokers' own rules.
-    principal = params["sasl_username"] if params["sasl_mechanism"] in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512") else None
-    return {**row.need._asdict(), "name": row.name, "remedy": acls.remedy(row, principal, params["bootstrap_servers"][0], secured)}
+    wanted = requested(module.params["partitions"], module.params["partitions_file"])
+    return {"changed": False, **readiness.permissions(cluster, module.params, wanted)}
 
 
 def main() -> None:

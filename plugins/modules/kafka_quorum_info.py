@@ -141,20 +141,15 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule
 
 
 def quorum_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
-    looks = quorum.watch(cluster, module.params["window"])
-    rows = []
-    if module.connection.controller_bootstrap_servers:
-        with Controllers(module.connection) as controllers:
-            rows = controllers.rows()
-    return {"changed": False, **quorum.report(looks, rows), "unreachable_brokers": cluster.unreachable_rows()}
+    found = readiness.watched(cluster, module.connection, module.params["window"])
+    return {"changed": False, **found, "unreachable_brokers": cluster.unreachable_rows()}
 
 
 def main() -> None:

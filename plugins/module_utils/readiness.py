@@ -1,0 +1,93 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has to be known of a cluster before a recovery: permissions, the metadata quorum, partitions and brokers. Reads only.
+
+Each as the module of its own returns it (`kafka_permission_info`, `kafka_quorum_info`, `kafka_partition_info`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, backends, quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE, partition_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    NEEDS_MIN_ISR,
+    TopicPartition,
+    in_recovery_order,
+    only_known,
+    select,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
+
+
+class Found(NamedTuple):
+    """What `kafka_partition_info` returns, and what the operator should know about it (None: nothing)."""
+
+    rows: dict[str, Any]
+    warning: str | None
+
+
+def permissions(cluster: NativeCluster, params: Mapping[str, Any], wanted: Collection[TopicPartition] | None) -> dict[str, Any]:
+    """The ACLs that a recovery of `wanted` (None: whatever is offline) would miss. `params`: options of `kafka_permission_info`."""
+    stages = [acls.GATHER]
+    if params["controller_bootstrap_servers"]:
+        stages.append(acls.ISR_HISTORY)
+    cluster.speak(params["backend"], params["get_replica_log_info_api_key"])
+    if cluster.backend == backends.NATIVE:
+        # KIP-1275 asks for this one also to elect. Nothing is reordered then, so nothing is altered.
+        stages.append(acls.NATIVE)
+    elif params["elect"]:
+        stages.append(acls.ELECT)
+    held = cluster.permissions(None if wanted is None else {topic for topic, _ in wanted})
+    return {
+        "missing": [_row(row, params) for row in sorted(acls.missing(held, stages), key=lambda row: not row.need.required)],
+        "unknown": [need._asdict() for need in acls.unknown(held, stages)],
+    }
+
+
+def _row(row: acls.Missing, params: Mapping[str, Any]) -> dict[str, Any]:
+    secured = params["security_protocol"] != "PLAINTEXT"
+    # Whom a certificate or a token stands for is decided by the brokers' own rules.
+    principal = params["sasl_username"] if params["sasl_mechanism"] in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512") else None
+    return {**row.need._asdict(), "name": row.name, "remedy": acls.remedy(row, principal, params["bootstrap_servers"][0], secured)}
+
+
+def watched(cluster: Cluster, connection: Connection, window: float) -> dict[str, Any]:
+    """The metadata quorum, watched for `window` seconds, and what its controllers say where they were named."""
+    looks = quorum.watch(cluster, window)
+    rows = []
+    if connection.controller_bootstrap_servers:
+        with Controllers(connection) as controllers:
+            rows = controllers.rows()
+    return quorum.report(looks, rows)
+
+
+def partitions(cluster: Cluster, wanted: Collection[TopicPartition] | None, state: str = "offline", limit: int = 0) -> Found:
+    """The partitions in a state, of all or of those `wanted`, and the brokers. `limit`: how many partitions are shown, 0 for all."""
+    known = cluster.partitions(wanted)
+    states = only_known(sorted(known, key=in_recovery_order) if wanted is None else list(wanted), known)
+    brokers = cluster.broker_states({broker for found in states for broker in found.replicas})
+    unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
+    decided_by_min_isr = state in NEEDS_MIN_ISR
+    configs = cluster.topic_configs({found.topic for found in states}).demanded() if decided_by_min_isr else TopicConfigs()
+    chosen = select(state, states, unfenced, configs)
+    shown = chosen[: limit or None]
+    if not decided_by_min_isr:
+        # Thousands of topics take time: nobody waits for those that are not shown.
+        configs = cluster.topic_configs({found.topic for found in shown})
+    rows = {
+        "count": len(chosen),
+        "partitions": [partition_row(found, unfenced, configs.of(found.topic)) for found in shown],
+        "brokers": brokers,
+        "eligible_leader_replicas_version": cluster.feature_level(ELR_FEATURE),
+        "cluster_id": cluster.cluster_id,
+    }
+    return Found(rows, configs.problem())

@@ -1,0 +1,148 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a recovery of a cluster can be started."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_readiness_info
+short_description: Say whether a recovery can be started
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Asks in one go, with one login, what M(streamops.kafka_recovery.kafka_permission_info), M(streamops.kafka_recovery.kafka_quorum_info) and
+    M(streamops.kafka_recovery.kafka_partition_info) ask, in this order. Each of them is for who wants to know one thing.
+  - Where a permission that is needed is missing, nothing else is asked. Where the metadata quorum is not calm, partitions are not asked for.
+  - Gives no judgement of its own. The role P(streamops.kafka_recovery.preflight#role) stops by what this module returns.
+options:
+  workdir:
+    description:
+      - Directory on the host that runs the modules. Made where it is missing, private to its owner, also in check mode. The task fails where it cannot be
+        written, or others may write in it, before a broker is asked.
+      - Without it no directory is looked at.
+    type: path
+  elect:
+    description: Whether the recovery is to elect leaders, which takes more permissions than looking.
+    type: bool
+    default: false
+  window:
+    description:
+      - Seconds over which the metadata quorum is watched. Only an election within them is seen.
+      - A quorum with one voter holds no elections and is looked at once.
+    type: float
+    default: 3.0
+  limit:
+    description: Return at most this many partitions without a live leader. RV(partitions.count) counts all. V(0) returns all.
+    type: int
+    default: 0
+extends_documentation_fragment:
+  - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.partitions
+  - streamops.kafka_recovery.backend
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Look whether a recovery can be started
+  streamops.kafka_recovery.kafka_readiness_info:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    elect: true
+    limit: 1
+  register: readiness
+
+- name: Show what is offline
+  ansible.builtin.debug:
+    msg: "{{ readiness.partitions.count }} partitions have no live leader"
+  when: readiness.partitions is not none
+"""
+
+RETURN = r"""
+permissions:
+  description: What M(streamops.kafka_recovery.kafka_permission_info) returns, C(missing) and C(unknown).
+  returned: success
+  type: dict
+  sample: {missing: [], unknown: []}
+quorum:
+  description: What M(streamops.kafka_recovery.kafka_quorum_info) returns, from C(verdict) to C(pre_vote_reason). V(null) where it was not asked.
+  returned: success
+  type: dict
+  sample: {verdict: calm, reasons: [], leader_id: 101, leader_epoch: 4, looks: 13}
+partitions:
+  description:
+    - What M(streamops.kafka_recovery.kafka_partition_info) returns of partitions without a live leader, from C(count) to C(cluster_id).
+    - V(null) where it was not asked.
+  returned: success
+  type: dict
+  sample: {count: 118, cluster_id: 5L6g3nShT-eMCtK--X86sw}
+unreachable_brokers:
+  description: Brokers that were asked and did not answer, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+"""
+
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, quorum, readiness
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import private_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
+
+
+def make_workdir(module: KafkaModule) -> None:
+    """Prove that the workdir can be used."""
+    if module.params["workdir"]:
+        private_directory(module.workdir)
+
+
+def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params = module.params
+    wanted = requested(params["partitions"], params["partitions_file"])
+    permissions = readiness.permissions(cluster, params, wanted)
+    watched = partitions = None
+    if not any(row["required"] for row in permissions["missing"]):
+        watched = readiness.watched(cluster, module.connection, params["window"])
+    if watched is not None and watched["verdict"] == quorum.CALM:
+        partitions = readiness.partitions(cluster, wanted, limit=params["limit"])
+        if partitions.warning:
+            module.ansible.warn(partitions.warning)
+    return {
+        "changed": False,
+        "permissions": permissions,
+        "quorum": watched,
+        "partitions": partitions.rows if partitions else None,
+        "unreachable_brokers": cluster.unreachable_rows(),
+    }
+
+
+def main() -> None:
+    """Run the module."""
+    module = KafkaModule(
+        {
+            **partition_arguments(),
+            "workdir": {"type": "path"},
+            "elect": {"type": "bool", "default": False},
+            "window": {"type": "float", "default": 3.0},
+            "limit": {"type": "int", "default": 0},
+            **backends.BACKEND_ARGUMENTS,
+        },
+        mutually_exclusive=[("partitions", "partitions_file")],
+    )
+    module.run(readiness_info, opening=NativeCluster, before=make_workdir)
+
+
+if __name__ == "__main__":
+    main()
