@@ -18,7 +18,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot, strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, check_inside, opened_regular, read_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, check_inside, read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import (
     BROKER,
@@ -111,8 +111,8 @@ class _Archive:
             return
         for path in names:
             try:
-                yield time_of(path.name) or _collected_at(_first_line(path)), path
-            except _RefusedError as problem:
+                yield time_of(path.name) or _collected_at(snapshot.header_of(path)), path
+            except SpokenError as problem:
                 self._problems[path.name] = str(problem)
 
     def newest(self) -> dict[TopicPartition, int]:
@@ -242,20 +242,6 @@ def _marks(path: Path) -> Iterator[Row]:
         raise _RefusedError(f"cannot be read: {error.strerror}") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _RefusedError(f"a row that nothing here has written: {error}") from error
-
-
-def _first_line(path: Path) -> dict[str, Any]:
-    """The header of a file whose seal is not looked at yet."""
-    try:
-        with opened_regular(path, follow=False) as stream:
-            header = strictjson.parse(stream.readline(snapshot.LONGEST_LINE))
-    except OSError as error:
-        raise _RefusedError(f"cannot be read: {error.strerror}") from error
-    except ContentError as error:
-        raise _RefusedError(f"it does not begin with a header: {error}") from error
-    if not isinstance(header, dict):
-        raise _RefusedError("it does not begin with a header")
-    return header
 
 
 def _collected_at(header: Mapping[str, Any]) -> datetime:

@@ -78,6 +78,15 @@ def check(path: Path) -> dict[str, Any]:
     return header
 
 
+def header_of(path: Path) -> dict[str, Any]:
+    """Return the header of a landing file whose seal is not looked at. Raises SnapshotError."""
+    try:
+        with opened_regular(path, follow=False) as stream:
+            return _header(stream.readline(LONGEST_LINE))
+    except OSError as error:
+        raise SnapshotError(f"cannot be read: {error.strerror}") from error
+
+
 def _header(line: bytes) -> dict[str, Any]:
     try:
         header = strictjson.parse(line)
