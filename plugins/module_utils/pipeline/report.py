@@ -136,7 +136,12 @@ def _bounds() -> list[Column]:
     for name in ("lower_bound", "upper_bound", "estimate"):
         columns += [F.sum(name).alias(name), F.count(name).alias(f"{name}_known")]
     group = F.col("lower_bound_from").startswith(CONSUMER_GROUP) & (F.col("lower_bound") > 0)
-    return [*columns, F.count_if(present(group)).alias("beyond_consumers")]
+    return [
+        *columns,
+        F.sum(F.when(F.col("upper_bound").isNotNull(), F.col("lower_bound"))).alias("lower_bound_where_upper"),
+        F.count_if(present(F.size("gaps") > 0)).alias("with_gaps"),
+        F.count_if(present(group)).alias("beyond_consumers"),
+    ]
 
 
 def by_topic(rows: DataFrame, limit: int) -> DataFrame:

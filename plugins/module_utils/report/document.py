@@ -1,0 +1,264 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report as one document: what the HTML page, the JSON file and the metrics are written from. Its keys stay.
+
+Lists are bounded (LIMITS); beside each list that may be cut stands how many rows there are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import report, report_risk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import sentences
+
+VERSION = 1
+LIMITS = {"runs": 20, "topics": 2_000, "partitions": 10_000, "at_risk": 2_000, "risk_topics": 200, "risk_brokers": 200, "refused": 200}
+TREND_DAYS = 100
+
+
+class ReportError(SpokenError):
+    """There is nothing to report of what was asked for."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a report is about. `run_ids`: None stands for the newest recovery; `clusters`: None for all."""
+
+    name: str
+    workdir: Path
+    run_ids: Sequence[str] | None = None
+    clusters: Sequence[str] | None = None
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def collect(read: report.Read, wanted: Wanted) -> dict[str, Any]:
+    """Everything but `what_if`, which is null. ReportError where a run that was asked for is not in the tables."""
+    document: dict[str, Any] = {
+        "version": VERSION,
+        "report": wanted.name,
+        "generated_at": sentences.instant(wanted.now),
+        "asked_clusters": None if wanted.clusters is None else sorted(wanted.clusters),
+        "what_if": None,
+        **_recovery(read, wanted),
+        **_outlook(read, wanted),
+        **_quarantine(read, wanted),
+        "unclean_recoveries": _rows(report.unclean_recoveries(read, wanted.clusters)),
+    }
+    return finished(document)
+
+
+def finished(document: dict[str, Any]) -> dict[str, Any]:
+    """Add what follows from the rest: the clusters, and what is said first."""
+    snapshots = [row["collected_at"] for row in document["risk"]["snapshots"]]
+    document["risk_is_newer"] = bool(snapshots and document["runs"] and max(snapshots) > (document["runs"][0]["last_at"] or ""))
+    document["clusters"] = _clusters(document)
+    document["headline"] = sentences.headline(document)
+    return document
+
+
+def plain(value: Any) -> Any:
+    """A value of Spark as JSON has it."""
+    if isinstance(value, Row):
+        return {name: plain(item) for name, item in value.asDict().items()}
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, datetime):
+        return sentences.instant(value)
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _rows(table: DataFrame) -> list[dict[str, Any]]:
+    """The rows of a bounded table."""
+    return [plain(row) for row in table.collect()]
+
+
+def _recovery(read: report.Read, wanted: Wanted) -> dict[str, Any]:
+    audit = report.recoveries(read, wanted.clusters)
+    known = _rows(report.runs(audit, LIMITS["runs"]))
+    chosen = list(wanted.run_ids) if wanted.run_ids is not None else [run["run_id"] for run in known[:1]]
+    places = audit.where(audit.run_id.isin(*chosen)).select("run_id", "date").distinct().collect() if chosen else []
+    if missing := sorted(set(chosen) - {row.run_id for row in places}):
+        raise ReportError(f"run_ids: no run {', '.join(missing)} of these clusters is in the history of {wanted.workdir}")
+    dates = sorted({row.date for row in places})
+    rows = report.partitions(read, chosen or [""], dates or [date(1970, 1, 1)], wanted.clusters).persist()
+    try:
+        groups = _rows(report.by_outcome(rows))
+        topics = _rows(report.by_topic(rows, LIMITS["topics"]))
+        shown = _rows(report.worst_first(rows, LIMITS["partitions"]))
+        since = {row.cluster: sentences.instant(row.since) for row in report.offline_since(read, rows, wanted.clusters).collect()}
+    finally:
+        rows.unpersist()
+    return {
+        "run_ids": chosen,
+        "runs": known,
+        "totals": totals(groups, since),
+        "loss": losses(groups),
+        "groups": groups,
+        "offline_since": since,
+        "held": held(groups, shown, wanted.workdir),
+        "topics": topics,
+        "partitions": [with_next(row, wanted.workdir) for row in shown],
+    }
+
+
+def totals(groups: Sequence[Mapping[str, Any]], since: Mapping[str, str | None]) -> dict[str, Any]:
+    """Counts over all clusters, of rows of `report.by_outcome`."""
+    outcomes = {outcome: sum(row["partitions"] for row in groups if row["outcome"] == outcome) for outcome in report.SHOWN_FIRST}
+    return {
+        "partitions": sum(outcomes.values()),
+        "clusters": len({row["cluster"] for row in groups}),
+        "without_leader": sum(outcomes[outcome] for outcome in report.WITHOUT_LEADER),
+        "outcomes": outcomes,
+        "oldest_offline_since": min(filter(None, since.values()), default=None),
+    }
+
+
+def losses(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What was lost where a leader was found, and what would be where none is yet."""
+    return {
+        "given_up": _loss(group for group in groups if group["outcome"] in report.GIVEN_A_LEADER),
+        "at_stake": _loss(group for group in groups if group["outcome"] in report.WITHOUT_LEADER),
+    }
+
+
+def _loss(groups: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    added = sentences.total(list(groups))
+    return {**added, "words": sentences.loss(added)}
+
+
+def _plan(workdir: Path, run_id: str, cluster: str) -> str:
+    return str(workdir / "plans" / run_id / f"{cluster}.json")
+
+
+def _words(row: Mapping[str, Any]) -> list[str]:
+    return [row["word"], row["outcome"]]
+
+
+def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]], workdir: Path) -> list[dict[str, Any]]:
+    """One entry per cluster, outcome and reason that leaves partitions without a leader, most partitions first."""
+    found, rows = [], defaultdict(list)
+    for row in shown:
+        rows[row["cluster"], row["outcome"], row["word"]].append(row)
+    for group in groups:
+        if group["outcome"] not in report.WITHOUT_LEADER:
+            continue
+        own = rows[group["cluster"], group["outcome"], group["word"]]
+        plan = _plan(workdir, own[0]["run_id"] if own else "", group["cluster"])
+        names = [(row["topic"], row["partition"]) for row in own] if len(own) == group["partitions"] else []
+        found.append(
+            {
+                **{key: group[key] for key in ("cluster", "outcome", "word", "partitions", "first")},
+                "plan": plan,
+                "next_step": next_steps.next_step(_words(group), group["cluster"], plan),
+                "command": next_steps.command(_words(group), group["cluster"], names, plan),
+            }
+        )
+    return sorted(found, key=lambda row: (-row["partitions"], row["cluster"], row["word"]))
+
+
+def with_next(row: dict[str, Any], workdir: Path) -> dict[str, Any]:
+    """A partition with its own next step and command, null where it has a leader."""
+    if row["outcome"] not in report.WITHOUT_LEADER:
+        return {**row, "next_step": None, "command": None}
+    plan, words = _plan(workdir, row["run_id"], row["cluster"]), _words(row)
+    return {
+        **row,
+        "next_step": next_steps.next_step(words, row["cluster"], plan),
+        "command": next_steps.command(words, row["cluster"], [(row["topic"], row["partition"])], plan),
+    }
+
+
+def _outlook(read: report.Read, wanted: Wanted) -> dict[str, Any]:
+    days = report_risk.snapshots(read, wanted.clusters, wanted.now.date() - timedelta(days=TREND_DAYS)).persist()
+    try:
+        now = report_risk.current(days).persist()
+        rows = report_risk.at_risk(read, now).persist()
+        try:
+            risk = risk_of(
+                _rows(now),
+                _rows(report_risk.risk_counts(read, now)),
+                _rows(report_risk.ranked_clusters(rows)),
+                _rows(report_risk.ranked_topics(rows, LIMITS["risk_topics"])),
+                _rows(report_risk.ranked_brokers(rows, LIMITS["risk_brokers"])),
+                _rows(report_risk.ranked_partitions(rows, LIMITS["at_risk"])),
+            )
+            trend = _rows(report_risk.trend(read, days))
+        finally:
+            rows.unpersist()
+            now.unpersist()
+    finally:
+        days.unpersist()
+    return {"risk": risk, "trend": trend}
+
+
+def risk_of(
+    snapshots: list[dict[str, Any]],
+    kinds: list[dict[str, Any]],
+    clusters: list[dict[str, Any]],
+    topics: list[dict[str, Any]],
+    brokers: list[dict[str, Any]],
+    partitions: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """The tables of `report_risk`, and their sums."""
+    totals = {
+        "partitions": sum(row["partitions"] or 0 for row in snapshots),
+        "offline": sum(row["offline"] for row in clusters),
+        "at_risk": sum(row["at_risk"] - row["offline"] for row in clusters),
+        "new": sum(row["new"] for row in clusters),
+    }
+    return {
+        "snapshots": snapshots,
+        "kinds": kinds,
+        "clusters": clusters,
+        "topics": topics,
+        "brokers": brokers,
+        "partitions": partitions,
+        "totals": totals,
+    }
+
+
+def _quarantine(read: report.Read, wanted: Wanted) -> dict[str, Any]:
+    return {
+        "quarantine": {
+            "counts": _rows(report.refused_counts(read, wanted.clusters)),
+            "files": _rows(report.refused(read, wanted.clusters, LIMITS["refused"])),
+        }
+    }
+
+
+def _clusters(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One row per cluster that anything is known of, those with most partitions without a leader first."""
+    groups, risk = document["groups"], document["risk"]
+    snapshots = {row["cluster"]: row for row in risk["snapshots"]}
+    ranks = {row["cluster"]: row for row in risk["clusters"]}
+    found = []
+    for name in sorted({*(row["cluster"] for row in groups), *snapshots}):
+        own = [row for row in groups if row["cluster"] == name]
+        outcomes = {outcome: sum(row["partitions"] for row in own if row["outcome"] == outcome) for outcome in report.SHOWN_FIRST}
+        found.append(
+            {
+                "cluster": name,
+                "partitions": sum(outcomes.values()),
+                "without_leader": sum(outcomes[outcome] for outcome in report.WITHOUT_LEADER),
+                "outcomes": outcomes,
+                "offline_since": document["offline_since"].get(name),
+                "given_up": _loss(row for row in own if row["outcome"] in report.GIVEN_A_LEADER),
+                "at_stake": _loss(row for row in own if row["outcome"] in report.WITHOUT_LEADER),
+                "snapshot_at": snapshots.get(name, {}).get("collected_at"),
+                "at_risk": ranks.get(name, {"at_risk": 0})["at_risk"] if name in snapshots else None,
+            }
+        )
+    return sorted(found, key=lambda row: (-row["without_leader"], row["cluster"]))

@@ -1,0 +1,161 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The template of the report page. What is wrong comes first, then what to do, then the evidence."""
+
+from __future__ import annotations
+
+TEMPLATE = """\
+{%- macro legend(entries) -%}
+<figcaption><ul>{% for key, title in entries.items() %}<li><span class="swatch of-{{ key }}"></span>{{ title }}</li>{% endfor %}</ul></figcaption>
+{%- endmacro -%}
+{%- macro table(name, label) -%}
+<table class="cards" data-table="{{ name }}" aria-label="{{ label }}"></table>
+{%- endmacro -%}
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{{ policy }}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>Kafka recovery report: {{ doc.report }}</title>
+<link rel="icon" href="data:,">
+<style>{{ style }}</style>
+</head>
+<body>
+<a class="skip" href="#todo">Skip to what to do next</a>
+<header class="verdict {{ doc.headline.state }}"><div class="wide">
+<p class="state">{{ state }}</p>
+<h1>{{ doc.headline.text }}</h1>
+{% if doc.headline.next %}<p class="next"><bdi>{{ doc.headline.next }}</bdi></p>{% endif %}
+<p class="facts">{% if doc.run_ids %}{{ 'Run' if doc.run_ids | length == 1 else 'Runs' }} <bdi>{{ doc.run_ids[:5] | join(', ') }}</bdi>
+{%- if doc.run_ids | length > 5 %} and {{ doc.run_ids | length - 5 }} more{% endif %} · {% endif -%}
+{{ doc.clusters | length | grouped }} {{ 'cluster' if doc.clusters | length == 1 else 'clusters' }} · report {{ doc.report }}, written {{ doc.generated_at }}</p>
+</div></header>
+<nav class="wide" aria-label="Sections"><ul>
+{% for anchor, title in sections.items() %}<li><a href="#{{ anchor }}">{{ title }}</a></li>{% endfor %}
+</ul></nav>
+<main class="wide">
+
+<dl class="tiles">
+{% for tile in tiles %}<div><dt>{{ tile.title }}</dt><dd>{{ tile.value }}</dd>{% if tile.note %}<dd class="note">{{ tile.note }}</dd>{% endif %}</div>
+{% endfor %}</dl>
+
+<section id="todo">
+<h2>What to do next</h2>
+{% if doc.held %}<ol class="steps">
+{% for group in doc.held[:steps_shown] %}<li>
+<p><strong>{{ group.partitions | grouped }} {{ 'partition' if group.partitions == 1 else 'partitions' }} in <bdi>{{ group.cluster }}</bdi></strong>:
+{{ outcomes[group.outcome] }}{% if group.word %} (<code>{{ group.word }}</code>){% endif %}.
+<span class="quiet">First: {{ group.first.topic }}-{{ group.first.partition }}.</span></p>
+<p>{{ group.next_step | capitalised }}.</p>
+{% if group.command %}<pre tabindex="0" aria-label="Command">{{ group.command }}</pre>
+{% if group.partitions > named_at_most %}<p class="quiet">This is for all partitions of the cluster that have no leader, not for these alone.</p>{% endif %}
+{% elif group.outcome != 'stale' %}<p class="quiet">The command for one partition stands beside it, in the table below.</p>{% endif %}
+</li>
+{% endfor %}</ol>
+{% if doc.held | length > steps_shown %}<p>{{ (doc.held | length - steps_shown) | grouped }} more groups like these are in the table below.</p>{% endif %}
+<p class="quiet">INVENTORY is your inventory file. Every command may be run again: what has a leader is left alone.</p>
+{% else %}<p>{{ nothing_to_do }}</p>{% endif %}
+</section>
+
+{% if doc.totals.partitions %}
+<section id="partitions">
+<h2>Partitions and their evidence</h2>
+<p class="on-screen">Those without a leader first. {{ cut(doc.partitions, doc.totals.partitions, 'partitions') }}</p>
+<p class="filter"><label>Outcome <select data-filters="partitions" data-column="outcome"><option value="">all</option>
+{% for outcome, number in doc.totals.outcomes.items() if number %}<option value="{{ outcome }}">{{ outcomes[outcome] }}: {{ number | grouped }}</option>{% endfor %}
+</select></label></p>
+{{ table('partitions', 'Partitions') }}
+<div class="on-paper"><p>{{ 'Each partition without a leader:' if doc.totals.without_leader else 'No partition is without a leader.' }}
+{% if listed_on_paper < doc.totals.without_leader %}the first {{ listed_on_paper | grouped }} of {{ doc.totals.without_leader | grouped }}, the rest is in the results files.{% endif %}
+</p><div id="paper"></div></div>
+</section>
+
+<section id="clusters">
+<h2>Clusters and topics</h2>
+{% if charts.outcomes %}<figure>{{ charts.outcomes }}{{ legend(charts.outcome_legend) }}
+{% if doc.clusters | length > most_bars %}<p class="quiet">The {{ most_bars }} clusters with most partitions without a leader.</p>{% endif %}</figure>{% endif %}
+{{ table('clusters', 'Clusters') }}
+<h3>Topics</h3>
+<p class="quiet">{{ cut(doc.topics, topics_limit, 'topics') if doc.topics | length >= topics_limit else '' }}</p>
+{{ table('topics', 'Topics') }}
+</section>
+
+<section id="loss">
+<h2>Records lost</h2>
+<p>A bound is what can be proven. What nothing gives a bound for is called unknown, and adds nothing to a sum.</p>
+<dl class="terms">
+<dt>Given up, in partitions that got a leader</dt><dd>{{ doc.loss.given_up.words | capitalised }}.</dd>
+<dt>At stake, in partitions without a leader, should the best survivor be elected</dt><dd>{{ doc.loss.at_stake.words | capitalised }}.</dd>
+</dl>
+<h3>Consumers</h3>
+<p>{% if beyond %}In {{ beyond | grouped }} {{ 'partition' if beyond == 1 else 'partitions' }} a consumer group had committed an offset that lies beyond the log of the leader.
+These groups have read records that are gone, and start again where <code>auto.offset.reset</code> says. Look for a lower bound that rests on a consumer group.
+{% else %}No committed offset of a consumer group that was read lies beyond the log of a leader.{% endif %}</p>
+</section>
+{% endif %}
+
+<section id="risk">
+<h2>At risk: one failure from offline</h2>
+{% if doc.risk.snapshots %}
+<p>{{ risk_words }}</p>
+{% if charts.risks %}<figure>{{ charts.risks }}{{ legend(charts.risk_legend) }}</figure>{% endif %}
+{% if kinds %}<div class="scroll"><table><thead><tr><th scope="col">Risk</th><th scope="col" class="n">Partitions</th><th scope="col" class="n">Change</th></tr></thead><tbody>
+{% for kind in kinds %}<tr><td>{{ kind.risk | spaced }}</td><td class="n">{{ kind.partitions | grouped }}</td>
+<td class="n">{{ 'no earlier snapshot' if kind.change is none else kind.change | signed }}</td></tr>{% endfor %}
+</tbody></table></div>
+<h3>Clusters</h3>{{ table('risk_clusters', 'Clusters by risk') }}
+<h3>Partitions</h3><p class="quiet">{{ cut(doc.risk.partitions, at_risk_total, 'partitions') }}</p>{{ table('risk_partitions', 'Partitions at risk') }}
+<h3>Topics</h3>{{ table('risk_topics', 'Topics by risk') }}
+{% if doc.risk.brokers %}<h3>Brokers that partitions depend on</h3>
+<p class="quiet">Without this broker alone they would be offline.</p>{{ table('risk_brokers', 'Brokers') }}{% endif %}
+{% else %}<p>No partition of the {{ doc.risk.snapshots | length | grouped }} newest snapshots is at risk.</p>{% endif %}
+{% else %}<p>No healthy snapshot is known. Gather one from a timer, every minute if you like:</p>
+<pre tabindex="0">ansible-playbook streamops.kafka_recovery.snapshot -i INVENTORY</pre>{% endif %}
+</section>
+
+{% if doc.what_if %}<section id="what-if">
+<h2>What if broker {{ doc.what_if.brokers | join(', ') }} {{ 'was' if doc.what_if.brokers | length == 1 else 'were' }} lost</h2>
+<p>{{ doc.what_if.words }}</p>
+{{ table('what_if', 'Partitions that would go offline') }}
+</section>{% endif %}
+
+<section id="history">
+<h2>Timeline</h2>
+{% if steps %}<div class="scroll"><table><tbody>
+{% for step in steps %}<tr><th scope="row">{{ step.at }}</th><td>{{ step.text }}</td></tr>{% endfor %}
+</tbody></table></div>{% endif %}
+{% if doc.runs %}<h3>Runs</h3>{{ table('runs', 'Runs') }}{% endif %}
+{% if charts.trend %}<h3>Day by day</h3>
+<figure>{{ charts.trend }}{{ legend(charts.trend_legend) }}</figure>{% endif %}
+{% if not steps and not doc.runs %}<p>No recovery has been run yet.</p>{% endif %}
+</section>
+
+<section id="quarantine">
+<h2>Files that were refused</h2>
+{% if doc.quarantine.files %}<p>Nothing was decided on these. {{ cut(doc.quarantine.files, refused_total, 'files') }}</p>
+{{ table('refused', 'Files that were refused') }}
+{% else %}<p>None.</p>{% endif %}
+</section>
+
+<section id="words">
+<h2>What the words mean</h2>
+<dl class="terms">
+<dt>Without a leader</dt><dd>Nobody can write to the partition or read from it until a replica is elected.</dd>
+<dt>At least, at most</dt><dd>Bounds of committed records that are gone. Counted as offsets: compaction and transactions leave gaps, so there may be fewer records.</dd>
+<dt>Estimate</dt><dd>The rate at the last healthy snapshot, times the age of that snapshot. It lies between the bounds, and proves nothing.</dd>
+<dt>At risk</dt><dd>One more failure takes the partition offline, or leaves it without a second copy of what is committed.</dd>
+<dt>Change</dt><dd>Since the last snapshot of an earlier day; on the first day, since the first snapshot.</dd>
+</dl>
+</section>
+</main>
+<footer class="wide">The same content for programs: report.json, beside this file.</footer>
+<noscript><p class="wide">The tables need JavaScript, which this page brings along. Everything is in report.json too.</p></noscript>
+<script type="application/json" id="data">{{ data }}</script>
+<script type="module">{{ script }}</script>
+</body>
+</html>
+"""

@@ -1,0 +1,195 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documents as `report.document.collect` gives them, without Spark. A test compares their shape with that of a real one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import GIVEN_A_LEADER, SHOWN_FIRST, WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document, sentences
+
+RUN = "2026-11-21T02-47-10Z"
+WORKDIR = Path("/var/lib/kafka-recovery")
+FORKED = (
+    "broker 2 holds the best log: it ends at offset 48211, last written in leader epoch 7; broker 3's log parts from it at offset 48102, so electing it "
+    "truncates broker 3's offsets 48102 to 48190; it has had no leader since 2026-11-21T02:41:07Z, when the ISR was [1]; broker 1 has been silent for 341 s; "
+    "held: strategy aggressive would give those offsets up"
+)
+PREFIX = "broker 3 holds the best log: it ends at offset 90311, last written in leader epoch 12; broker 2's log (to offset 90170) is a prefix of it"
+GONE = "broker 4 has been silent for 512 s, broker 5 has been silent for 498 s; held: no replica is on a live broker that answers; bring one of its brokers back"
+
+
+def partition(cluster: str, topic: str, number: int, outcome: str, **values: Any) -> dict[str, Any]:
+    """A row of `report.partitions`."""
+    row: dict[str, Any] = {
+        "cluster": cluster,
+        "topic": topic,
+        "partition": number,
+        "run_id": RUN,
+        "outcome": outcome,
+        "leader": 3 if outcome in (*GIVEN_A_LEADER, "already_online") else None,
+        "designated_leader": 3,
+        "evidence": "prefix",
+        "word": "",
+        "detail": PREFIX,
+        "result_reason": None,
+        "strategy": "balanced",
+        "told_at": "2026-11-21T02:47:58Z",
+        "lower_bound": 0,
+        "lower_bound_from": "high_watermark",
+        "upper_bound": None,
+        "upper_bound_from": None,
+        "estimate": None,
+        "estimate_from": None,
+        "gaps": None,
+    }
+    return {**row, **values}
+
+
+def _bounds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    sums: dict[str, Any] = {}
+    for name in ("lower_bound", "upper_bound", "estimate"):
+        known = [row[name] for row in rows if row[name] is not None]
+        sums[name], sums[f"{name}_known"] = (sum(known) if known else None), len(known)
+    bounded = [row["lower_bound"] for row in rows if row["upper_bound"] is not None]
+    gaps = sum(1 for row in rows if row["gaps"])
+    return {**sums, "lower_bound_where_upper": sum(bounded) if bounded else None, "with_gaps": gaps, "beyond_consumers": 0}
+
+
+def sample(rows: Sequence[dict[str, Any]], risk: bool = True, refused: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """The document of these partitions (rows of `partition`)."""
+    groups, topics = [], []
+    for key in sorted({(row["cluster"], row["outcome"], row["word"]) for row in rows}):
+        own = [row for row in rows if (row["cluster"], row["outcome"], row["word"]) == key]
+        first = min((row["topic"], row["partition"]) for row in own)
+        groups.append(
+            {
+                **dict(zip(("cluster", "outcome", "word"), key, strict=True)),
+                "partitions": len(own),
+                "evidence": sorted({row["evidence"] for row in own if row["evidence"]}),
+                "first": {"topic": first[0], "partition": first[1]},
+                **_bounds(own),
+            }
+        )
+    for cluster, topic in sorted({(row["cluster"], row["topic"]) for row in rows}):
+        own = [row for row in rows if (row["cluster"], row["topic"]) == (cluster, topic)]
+        counts = {outcome: sum(1 for row in own if row["outcome"] == outcome) for outcome in SHOWN_FIRST}
+        without = sum(counts[outcome] for outcome in WITHOUT_LEADER)
+        topics.append({"cluster": cluster, "topic": topic, "partitions": len(own), "without_leader": without, **counts, **_bounds(own)})
+    shown = sorted(rows, key=lambda row: (SHOWN_FIRST.index(row["outcome"]), row["cluster"], row["topic"], row["partition"]))
+    since = {row["cluster"]: "2026-11-21T02:41:07Z" for row in rows if row["outcome"] in WITHOUT_LEADER}
+    doc: dict[str, Any] = {
+        "version": document.VERSION,
+        "report": "2026-11-21T03-05-00Z",
+        "generated_at": "2026-11-21T03:05:00Z",
+        "asked_clusters": None,
+        "run_ids": [RUN] if rows else [],
+        "runs": [_run(rows)] if rows else [],
+        "groups": groups,
+        "offline_since": since,
+        "totals": document.totals(groups, since),
+        "loss": document.losses(groups),
+        "held": document.held(groups, shown, WORKDIR),
+        "topics": topics,
+        "partitions": [document.with_next(row, WORKDIR) for row in shown],
+        "risk": _risk() if risk else document.risk_of([], [], [], [], [], []),
+        "trend": _trend() if risk else [],
+        "quarantine": {"counts": [{"cluster": "east", "kind": "landing", "files": len(refused), "last_at": None}], "files": list(refused)}
+        if refused
+        else {"counts": [], "files": []},
+        "unclean_recoveries": [{"cluster": "east", "strategy": "balanced", "evidence": "prefix", "elected": 9}] if rows else [],
+        "what_if": None,
+    }
+    return document.finished(doc)
+
+
+def _run(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "run_id": RUN,
+        "collected_at": "2026-11-21T02:47:22Z",
+        "planned_at": "2026-11-21T02:47:31Z",
+        "finished_at": "2026-11-21T02:47:58Z",
+        "last_at": "2026-11-21T02:47:58Z",
+        "strategy": "balanced",
+        "clusters": sorted({row["cluster"] for row in rows}),
+        **{outcome: sum(1 for row in rows if row["outcome"] == outcome) for outcome in SHOWN_FIRST if outcome != "planned"},
+    }
+
+
+def _risk() -> dict[str, Any]:
+    at_risk = [
+        {
+            "cluster": "east",
+            "topic": "payments",
+            "partition": number,
+            "leader": 2,
+            "replicas": [1, 2, 3],
+            "isr": [2],
+            "eligible_leader_replicas": [],
+            "risks": ["single_isr", "below_min_isr"],
+            "score": 90 - number,
+            "depends_on": [2],
+            "is_new": number > 3,
+        }
+        for number in range(6)
+    ]
+    snapshot = {"cluster": "east", "date": "2026-11-21", "run_id": "h2", "collected_at": "2026-11-21T03:04:00Z", "partitions": 1200}
+    return document.risk_of(
+        [{**snapshot, "before_run_id": "h1", "before_date": "2026-11-20"}],
+        [
+            {"cluster": "east", "risk": "single_isr", "partitions": 6, "before": 3},
+            {"cluster": "east", "risk": "below_min_isr", "partitions": 6, "before": 6},
+        ],
+        [{"cluster": "east", "at_risk": 6, "offline": 0, "new": 3, "score": 525}],
+        [{"cluster": "east", "topic": "payments", "at_risk": 6, "offline": 0, "score": 525}],
+        [{"cluster": "east", "broker_id": 2, "partitions": 6}],
+        at_risk,
+    )
+
+
+def _trend() -> list[dict[str, Any]]:
+    start, rng = date(2026, 10, 22), random.Random(7)
+    return [
+        {
+            "date": (start + timedelta(days=day)).isoformat(),
+            "clusters": 1,
+            "partitions": 1200,
+            "offline": 14 if day == 30 else 0,
+            "at_risk": rng.randint(0, 5) + (8 if day > 24 else 0),
+        }
+        for day in range(31)
+    ]
+
+
+def incident() -> dict[str, Any]:
+    """Two clusters after one run: some partitions elected, some held for different reasons."""
+    rows = [partition("east", "orders", number, "elected", lower_bound=141, upper_bound=260, estimate=180) for number in range(7)]
+    rows += [partition("east", "payments", number, "elected", lower_bound=0, upper_bound=40) for number in range(2)]
+    rows += [partition("east", "clicks", number, "already_online", detail="broker 3 leads it") for number in range(3)]
+    rows += [
+        partition("east", "orders", number, "held", word="forked", evidence="forked", detail=FORKED, lower_bound=12) for number in (7, 8)
+    ]
+    rows += [
+        partition(
+            "west",
+            "__consumer_offsets",
+            11,
+            "held",
+            word="no_survivor",
+            evidence="no_survivor",
+            detail=GONE,
+            lower_bound=None,
+            designated_leader=None,
+        )
+    ]
+    rows += [
+        partition("west", "ledger", number, "clean_leader", detail="broker 2 came back, the controller elected it from the ELR")
+        for number in range(4)
+    ]
+    return sample(rows)
