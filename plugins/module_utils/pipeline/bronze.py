@@ -45,7 +45,7 @@ HISTORY = (
 HEALTHY = "observed_at bigint, topic_id string, leader_epoch int, isr array<int>, log_end_offset bigint, high_watermark bigint, append_rate double"
 HEADER = "eligible_leader_replicas_version int, collected_at string"
 # Rows of all kinds are flat objects, read in one pass; fields that decide nothing are left in the file.
-_PARTS = ("kind string, topic string, partition int", STATE, REPLICA, "silent_seconds double", PAIR, PROOF, HISTORY, HEALTHY)
+_PARTS = ("kind string, topic string, partition int", STATE, REPLICA, "silent_seconds double, rack string", PAIR, PROOF, HISTORY, HEALTHY)
 # Rows of two kinds may have a field of one name, and rows of older landing files lack the newest ones.
 SCHEMA = ", ".join(dict.fromkeys(field for part in (*_PARTS, HEADER, "damaged string") for field in part.split(", ")))
 
