@@ -107,8 +107,8 @@ def _become_keeper(folder: Folder, settings: Settings, libc: ctypes.CDLL, tellin
         signal.signal(number, signal.SIG_IGN)
     log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for number, handle in ((0, nothing), (1, log), (2, log)):
-        os.dup2(handle, number)
+    for standard, handle in ((0, nothing), (1, log), (2, log)):
+        os.dup2(handle, standard)
     os.dup2(telling, 3)
     os.closerange(4, 1 << 16)
     os.umask(0o077)
@@ -186,10 +186,10 @@ class Keeper:
         conf = {
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
-            "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            # What is settled once is settled for small sessions; the rest each session brings with it.
+            "spark.driver.extraJavaOptions": f"-XX:+ExitOnOutOfMemoryError {SMALL['spark.driver.extraJavaOptions']}",
             "spark.local.dir": str(scratch),
             "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-            **{name: value for name, value in SMALL.items() if name.startswith("spark.sql.")},
             **SESSION,
             **self.settings.conf,
             # What nobody may change: who can reach it, and that they have to know the token.

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import json
 import random
-import time
+import socket
+import stat
+import threading
 from collections.abc import Iterator
-from importlib.util import find_spec
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.support import failure, run_module
+from integration.spark import standalone
+from integration.support import Answer, failure, run_module
 from unit.situations import RUN, broker_rows, land, random_situations
 
-from rig.ports import PortBlock
-from rig.process import Processes
-
 VOLATILE = ("plan_id", "created_at", "sha256")
-START_SECONDS = 120
 # What a server has by itself: generated code, and planning anew between stages.
 USUAL = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.adaptive.enabled": "true"}
+EXECUTOR = {"spark.executor.memory": "512m"}
+SESSION = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import session\n"
 
 
 @pytest.fixture
@@ -35,33 +36,16 @@ def workdir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def spark_master(tmp_path: Path) -> Iterator[str]:
-    """A standalone cluster on loopback, one worker with two cores; it dies with its owner."""
-    spec = find_spec("pyspark")
-    assert spec is not None and spec.origin is not None
-    spark_class, ports, log = str(Path(spec.origin).parent / "bin" / "spark-class"), PortBlock(), tmp_path / "spark.log"
-    master = f"spark://127.0.0.1:{ports.take()}"
-    node = ["--host", "127.0.0.1", "--webui-port", "0"]
-    processes = Processes(keep_open=[ports.lock_fd])
-    try:
-        processes.start("master", [spark_class, "org.apache.spark.deploy.master.Master", *node, "--port", master.rpartition(":")[2]], log)
-        limits = ["--cores", "2", "--memory", "1g", "--work-dir", str(tmp_path / "work")]
-        processes.start("worker", [spark_class, "org.apache.spark.deploy.worker.Worker", *node, *limits, master], log)
-        deadline = time.monotonic() + START_SECONDS
-        while "registered with master" not in log.read_text():
-            assert processes.returncode("worker") is None and time.monotonic() < deadline, log.read_text()[-2000:]
-            time.sleep(0.2)
-        yield master
-    finally:
-        processes.close()
-        ports.release()
+def options(workdir: Path, **more: Any) -> dict[str, Any]:
+    """Options of kafka_recovery_plan."""
+    return {"workdir": str(workdir), "run_id": RUN, "strategy": "aggressive", **more}
 
 
-def planned(workdir: Path, **options: Any) -> dict[str, Any]:
+def planned(workdir: Path, **more: Any) -> dict[str, Any]:
     """The plans without what differs from run to run, and the summary."""
-    answer = run_module("kafka_recovery_plan", {"workdir": str(workdir), "run_id": RUN, "strategy": "aggressive", **options})
+    answer = run_module("kafka_recovery_plan", options(workdir, **more))
     assert answer.returncode == 0, answer
+    assert answer.stderr == "", "Spark's own noise"
     plans = {plan["cluster"]: json.loads(Path(plan["path"]).read_text()) for plan in answer.result["plans"]}
     return {
         **{name: {key: value for key, value in plan.items() if key not in VOLATILE} for name, plan in plans.items()},
@@ -69,12 +53,31 @@ def planned(workdir: Path, **options: Any) -> dict[str, Any]:
     }
 
 
-def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str, spark_master: str) -> None:
+def one_line(answer: Answer) -> str:
+    """The error of a module that had to fail: one line, and nothing of Spark around it."""
+    assert answer.returncode == 1 and answer.msg and "\n" not in answer.msg, answer
+    assert answer.stderr == "", answer.stderr
+    return answer.msg
+
+
+def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str) -> None:
     embedded = planned(workdir)
     assert embedded["summary"]["clusters"] == 2 and embedded["summary"]["elect"] > 100
     assert planned(workdir, spark_remote=spark_remote) == embedded
     assert planned(workdir, spark_remote=spark_remote, spark_conf=USUAL) == embedded
-    assert planned(workdir, spark_master=spark_master, spark_conf={"spark.executor.memory": "512m"}) == embedded
+    with standalone(workdir) as cluster:
+        assert planned(workdir, spark_master=cluster.master, spark_conf=EXECUTOR) == embedded
+        # Executors did the work: files that only they read, being of the same user.
+        (executor,) = cluster.work.glob("app-*/*/stderr")
+        assert "Running task 0.0 in stage" in executor.read_text()
+        assert {stat.S_IMODE(file.stat().st_mode) for file in (workdir / "landing" / RUN).iterdir()} == {0o600}
+        # The worker is lost before it has begun.
+        lost = SESSION + "session.EXECUTOR_SECONDS = 2.0"
+        cluster.worker.kill()
+        said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_master=cluster.master, spark_conf=EXECUTOR), before=lost))
+    assert f"spark_master: {cluster.master} has had no executor for this work for 2 s: look at its workers" in said
+    # What was planned before stands.
+    assert len(list((workdir / "plans" / RUN).glob("*.json"))) == 2
 
 
 def test_a_server_that_cannot_see_the_workdir_is_told(workdir: Path, spark_remote: str) -> None:
@@ -89,6 +92,55 @@ def elsewhere(*given):
     return write_plans(*given)
 plans.write_plans = elsewhere
 """
-    options = {"workdir": str(workdir), "run_id": RUN, "spark_remote": spark_remote}
-    assert "the workdir must be readable under the same path on every Spark host" in failure("kafka_recovery_plan", options, before=before)
+    given = {"workdir": str(workdir), "run_id": RUN, "spark_remote": spark_remote}
+    assert "the workdir must be readable under the same path on every Spark host" in failure("kafka_recovery_plan", given, before=before)
     assert not list((workdir / "plans" / RUN).iterdir())
+
+
+@contextmanager
+def something_else() -> Iterator[int]:
+    """A port where a server speaks something that is no gRPC."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def speak() -> None:
+            while True:
+                try:
+                    client, _ = server.accept()
+                except OSError:
+                    return
+                with client:
+                    client.sendall(b"220 mail.example.com ESMTP\r\n")
+
+        speaker = threading.Thread(target=speak)
+        speaker.start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            speaker.join()
+
+
+def test_a_server_that_speaks_something_else_or_wants_another_token_is_told(workdir: Path, spark_remote: str) -> None:
+    quick = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import remote\nremote.CONNECT_SECONDS = 1.0"
+    with something_else() as port:
+        said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_remote=f"sc://localhost:{port}"), before=quick))
+    assert f"spark_remote: what answers on localhost:{port} does not speak Spark Connect" in said
+    stranger = {"SPARK_CONNECT_AUTHENTICATE_TOKEN": "guessed"}
+    said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_remote=spark_remote), environment=stranger))
+    assert f"spark_remote: the Spark Connect server {spark_remote} wants another token" in said
+    assert "guessed" not in said
+    by_address = spark_remote.replace("localhost", "127.0.0.1")
+    said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_remote=by_address), before=quick))
+    assert "does not speak Spark Connect over TLS, because a token is sent" in said and "name it localhost" in said
+
+
+def test_no_room_for_sparks_own_files_is_told(workdir: Path) -> None:
+    (workdir / "file").touch()
+    nowhere = {"spark.local.dir": str(workdir / "file" / "below")}
+    said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_conf=nowhere)))
+    assert "Spark has no room for its work, or may not write there" in said and "spark.local.dir" in said
+    # A disk that is full as soon as a file has so many bytes.
+    full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))"
+    said = one_line(run_module("kafka_recovery_plan", options(workdir), before=full))
+    assert "Spark has no room for its work" in said
+    assert not list((workdir / "plans" / RUN).glob("*.json"))

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import SparkError, in_words, session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError, in_words
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
 
 NOISY = """
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Spark and its Java complain of, in one line with the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import TOKEN_VARIABLE
+
+# What Java says when a file of Spark's own cannot be written.
+NO_ROOM = ("No space left on device", "Permission denied", "File too large", "Failed to create a temp directory", "Read-only file system")
+
+
+class SparkError(SpokenError):
+    """Spark cannot be reached or started, or its work failed; the text says which and the remedy."""
+
+
+@contextmanager
+def in_words(log: IO[bytes], remote: str | None = None) -> Iterator[None]:
+    """Turn errors of Spark into SparkError; `log` holds what its JVM wrote."""
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise SparkError(_spoken(error, log, remote)) from error
+
+
+def _spoken(error: Exception, log: IO[bytes], remote: str | None = None) -> str:
+    text = " ".join(str(error).split("\n\n", maxsplit=1)[0].split("JVM stacktrace")[0].split())[:600]
+    if "PATH_NOT_FOUND" in text or "FAILED_READ_FILE" in text:
+        return f"Spark cannot read the landing files: the workdir must be readable under the same path on every Spark host ({text})"
+    if "JAVA_GATEWAY_EXITED" in text:
+        return f"Java ended before Spark was up (Spark needs Java 17 or newer); its last words: {_last_words(log)}"
+    if remote:
+        return _spoken_of_remote(remote.partition(";")[0].rstrip("/"), text)
+    if any(sign in text for sign in NO_ROOM):
+        return f"Spark has no room for its work, or may not write there: make room, or name another directory with spark_conf spark.local.dir ({text})"
+    return f"Spark failed: {text}"
+
+
+def _spoken_of_remote(remote: str, text: str) -> str:
+    """`remote` without its parameters: a token may be among them."""
+    if "UNAUTHENTICATED" in text:
+        return (
+            f"spark_remote: the Spark Connect server {remote} wants another token: put the right one into the environment variable "
+            f"{TOKEN_VARIABLE}"
+        )
+    if "UNAVAILABLE" in text or "INVALID_HANDLE" in text:
+        return f"spark_remote: the Spark Connect server {remote} is gone in the middle of the work: start it again, or leave spark_remote out ({text})"
+    if any(sign in text for sign in NO_ROOM):
+        return f"spark_remote: the Spark Connect server {remote} has no room for its work, or may not write: look at its spark.local.dir ({text})"
+    return f"spark_remote: the Spark Connect server {remote} failed: {text}"
+
+
+def _last_words(log: IO[bytes]) -> str:
+    log.seek(0)
+    lines = [line.strip() for line in log.read()[-4000:].decode(errors="replace").splitlines() if line.strip()]
+    return " | ".join(lines[-3:])

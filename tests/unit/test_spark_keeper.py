@@ -1,0 +1,117 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The keeper of a Spark server, with something smaller than Spark to keep."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper, spark_server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_keeper import Keeper, Settings
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Until
+
+LISTENS = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); a = s.accept(); s.accept()"
+FOR_EVER = Until(0, 0, 0.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    tmp_path.chmod(0o700)
+    made = Folder(tmp_path).make()
+    spark_server.write_until(made, FOR_EVER)
+    return made
+
+
+@pytest.fixture
+def keeper(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Keeper:
+    monkeypatch.setattr(spark_keeper.signal, "signal", lambda *_: None)
+    return Keeper(folder, Settings(0, "local", "1g", {}), ctypes.CDLL(None))
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A process that listens, and its port."""
+    with subprocess.Popen([sys.executable, "-c", LISTENS], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        yield process, int(process.stdout.readline())
+        process.kill()
+
+
+def test_it_stays_while_there_are_clients_and_ends_when_nobody_comes(
+    keeper: Keeper, folder: Folder, server: tuple[subprocess.Popen[bytes], int]
+) -> None:
+    process, port = server
+    assert keeper._comes_up(process, port)
+    spark_server.write_until(folder, Until(0.5, 0, 0.0))
+    staying = threading.Thread(target=keeper._stay, args=server)
+    with socket.create_connection(("127.0.0.1", port)):
+        staying.start()
+        time.sleep(1.5)
+        assert staying.is_alive()
+    # The server's own end of that connection is left: as with a client that was not closed properly.
+    process.kill()
+    staying.join()
+
+
+def test_without_clients_it_ends_by_itself(keeper: Keeper, folder: Folder, server: tuple[subprocess.Popen[bytes], int]) -> None:
+    spark_server.write_until(folder, Until(0.5, 0, 0.0))
+    keeper._stay(*server)
+    assert server[0].poll() is None
+
+
+def test_it_ends_with_its_owner_its_java_or_its_workdir(
+    keeper: Keeper, folder: Folder, server: tuple[subprocess.Popen[bytes], int]
+) -> None:
+    process, _ = server
+    assert not keeper._has_to_end(process)
+    me = psutil.Process()
+    spark_server.write_until(folder, Until(0, me.pid, me.create_time()))
+    assert not keeper._has_to_end(process)
+    spark_server.write_until(folder, Until(0, me.pid, me.create_time() - 60))  # its number was given to another process
+    assert keeper._has_to_end(process)
+    spark_server.write_until(folder, FOR_EVER)
+    folder.until.unlink()
+    assert keeper._has_to_end(process)
+    spark_server.write_until(folder, FOR_EVER)
+    process.kill()
+    process.wait()
+    assert keeper._has_to_end(process)
+
+
+def test_the_playbook_that_runs_a_module_is_found() -> None:
+    assert spark_keeper.owner("no-such-program") == (0, 0.0)
+    shell = psutil.Process().parent()
+    assert shell is not None
+    name = Path(shell.cmdline()[0]).name
+    assert spark_keeper.owner(name)[0] in [process.pid for process in psutil.Process().parents()]
+
+
+def test_settings_go_by_a_private_file_and_cannot_open_the_server(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: dict[str, Any] = {}
+    monkeypatch.setattr(spark_keeper.subprocess, "Popen", lambda argv, **given: started.update(given, argv=argv))
+    monkeypatch.setenv("KAFKA_SASL_PASSWORD", "secret-1")
+    folder.token.write_text("secret-2\n")
+    conf = {"spark.hadoop.fs.s3a.secret.key": "secret-3", "spark.connect.grpc.binding.address": "0.0.0.0", "spark.authenticate": "false"}
+    keeper = Keeper.__new__(Keeper)
+    keeper.folder, keeper.settings = folder, Settings(0, "local[2]", "1g", conf)
+    keeper._java(15002, folder.path / "local")
+    assert "secret" not in " ".join(started["argv"])
+    assert started["env"][spark_server.TOKEN_VARIABLE] == "secret-2"
+    assert "secret-1" not in started["env"].values()
+    written = dict(line.split("=", 1) for line in keeper._properties.read_text().splitlines())
+    assert written["spark.hadoop.fs.s3a.secret.key"] == "secret-3"
+    assert written["spark.connect.grpc.binding.address"] == "127.0.0.1" and written["spark.authenticate"] == "true"
+    assert os.stat(keeper._properties).st_mode & 0o777 == 0o600  # noqa: PTH116
