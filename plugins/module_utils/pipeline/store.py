@@ -17,7 +17,7 @@ from datetime import date
 from functools import reduce
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -66,8 +66,7 @@ class Publication:
     def write(self, table: str, rows: DataFrame) -> None:
         """Stage the rows of a table, which say their `cluster` and `date`; one Spark job, whatever the number of clusters."""
         folder = self.change.folder / table
-        schema = StructType.fromDDL(f"{tables.SCHEMAS[table]}, {tables.PARTITIONED_BY}")
-        assert isinstance(schema, StructType)
+        schema = cast("StructType", StructType.fromDDL(f"{tables.SCHEMAS[table]}, {tables.PARTITIONED_BY}"))
         writer = rows.select(*tables.columns(table)).to(schema).repartition("cluster", "date").write.partitionBy("cluster", "date")
         try:
             writer.option("compression", "zstd").parquet(literal_path(str(folder)))
@@ -81,12 +80,15 @@ class Publication:
             cluster, day = (name.partition("=")[2] for name in (path.parents[1].name, path.parent.name))
             self.change.added[DataFile.new(table, cluster, date.fromisoformat(day), tables.version(table))] = path
 
-    def staged(self, table: str) -> DataFrame:
-        """The rows that were written, read back."""
-        return _read(self.spark, table, self.change.folder / table, [(tables.version(table), str(path)) for path in self._paths(table)])
-
-    def _paths(self, table: str) -> list[Path]:
-        return [path for file, path in self.change.added.items() if file.table == table]
+    def staged_tables(self) -> dict[str, DataFrame]:
+        """The rows that were written, read back by table."""
+        paths: dict[str, list[str]] = {}
+        for file, path in self.change.added.items():
+            paths.setdefault(file.table, []).append(str(path))
+        return {
+            table: _read(self.spark, table, self.change.folder / table, [(tables.version(table), path) for path in found])
+            for table, found in paths.items()
+        }
 
 
 class Store:

@@ -1,0 +1,147 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""History of what was decided and done: rows of `plan`, `loss` and `result` from plan and results files, and of `recovery_audit`.
+
+The files were checked before (see `sources`); here they are read once more, side by side, by Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import tables
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import literal_path
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.observations import of_runs, run_key
+
+# Numbers as text: older plans say "unknown" where newer ones have null.
+LOSS = (
+    "lower_bound: string, lower_bound_from: string, upper_bound: string, upper_bound_from: string, estimate: string, estimate_from: string, "
+    "gaps: array<string>"
+)
+_ENTRY = f"topic: string, partition: int, evidence: string, explanation: string, loss: struct<{LOSS}>"
+PLAN = (
+    f"partitions array<struct<{_ENTRY}, designatedLeader: int>>, held array<struct<{_ENTRY}, reason: string, candidate: int>>, "
+    "online array<struct<topic: string, partition: int, leader: int>>"
+)
+RESULTS = "partitions array<struct<topic: string, partition: int, outcome: string, leader: int, designated_leader: int, evidence: string, reason: string>>"
+TOLD_BY_PLAN = {"plan_id": "plan_id", "planned_at": "planned_at", "strategy": "strategy", "ranking": "ranking", "backend": "backend"}
+
+
+def documents(spark: SparkSession, files: Sequence[str], schema: str) -> DataFrame:
+    """One row per file `<run_id>/<cluster>.json`, by run."""
+    read = spark.read.schema(schema).option("multiLine", value=True).json([literal_path(file) for file in files])
+    return read.withColumn("cluster", run_key(".json"))
+
+
+def entries(plans: DataFrame) -> DataFrame:
+    """The entries of plan files, all sections in one form; `leader` is who is designated or, where the partition is held, would be."""
+
+    def section(name: str, designated: str | None, leader: str | None, rest: Sequence[str]) -> Column:
+        def field(row: Column, of: str | None, kind: str) -> Column:
+            return (row[of] if of else F.lit(None)).cast(kind)
+
+        return F.transform(
+            name,
+            lambda row: F.struct(
+                F.lit(name).alias("section"),
+                row["topic"].alias("topic"),
+                row["partition"].alias("partition"),
+                field(row, designated, "int").alias("designated_leader"),
+                field(row, leader, "int").alias("leader"),
+                *(field(row, of if of in rest else None, "string").alias(of) for of in ("evidence", "reason", "explanation")),
+                (row["loss"] if "loss" in rest else F.lit(None).cast(f"struct<{LOSS}>")).alias("loss"),
+            ),
+        )
+
+    told = ("evidence", "explanation", "loss")
+    sections = F.concat(
+        section("partitions", "designatedLeader", "designatedLeader", told),
+        section("held", None, "candidate", (*told, "reason")),
+        section("online", None, "leader", ()),
+    )
+    return plans.select("cluster", F.explode(sections).alias("entry")).select("cluster", "entry.*")
+
+
+def plan(entries: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per partition of a plan."""
+    return of_runs(entries, runs, TOLD_BY_PLAN).select(*tables.columns("plan"))
+
+
+def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per partition that a plan elects or holds: what its `loss` says."""
+    told = F.col("loss")
+    rows = entries.where(told.isNotNull()).select(
+        "cluster",
+        "topic",
+        "partition",
+        "leader",
+        *(told[name].try_cast("bigint").alias(name) for name in ("lower_bound", "upper_bound", "estimate")),
+        *(told[name].alias(name) for name in ("lower_bound_from", "upper_bound_from", "estimate_from", "gaps")),
+    )
+    return of_runs(rows, runs, {}).select(*tables.columns("loss"))
+
+
+def result(results: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per partition of a results file."""
+    rows = results.select("cluster", F.explode("partitions").alias("result")).select("cluster", "result.*")
+    return of_runs(rows, runs, {"finished_at": "finished_at"}).select(*tables.columns("result"))
+
+
+def risk(risks: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per partition of a healthy snapshot that is at risk (see `risk.risks`)."""
+    days = runs.select("cluster", "run_id", "date")
+    return risks.join(F.broadcast(days), ["cluster", "run_id"]).select(*tables.columns("risk"))
+
+
+def quarantine(runs: DataFrame, refused: DataFrame) -> DataFrame:
+    """One row per file that was refused. `refused`: origin, cluster, run_id, refused_at, kind, path, reason."""
+    days = runs.select("origin", "cluster", "run_id", "date")
+    return refused.join(F.broadcast(days), ["origin", "cluster", "run_id"]).select(*tables.columns("quarantine"))
+
+
+def recovery_audit(runs: DataFrame, written: Mapping[str, DataFrame]) -> DataFrame:
+    """One row per run: when it happened, which files it was read from, and how many rows each table has got of it.
+
+    `written`: the tables as they are staged. What a run has in other tables from before, because a file of it is gone, is counted as it was.
+    """
+    key = ["origin", "cluster", "run_id"]
+
+    def count(rows: DataFrame, name: str, value: Column) -> DataFrame:
+        return rows.groupBy(*key).agg(F.map_from_entries(F.collect_list(F.struct(F.col(name), value))).alias(f"new_{name}"))
+
+    counted = [
+        _with_origin(table, rows).groupBy(*key).agg(F.lit(table).alias("table"), F.count("*").alias("rows"))
+        for table, rows in written.items()
+    ]
+    audit = runs
+    if counted:
+        audit = audit.join(count(reduce(DataFrame.unionByName, counted), "table", F.col("rows")), key, "left")
+    if "result" in written:
+        outcomes = _with_origin("result", written["result"]).groupBy(*key, "outcome").agg(F.count("*").alias("rows"))
+        audit = audit.join(count(outcomes, "outcome", F.col("rows")), key, "left")
+    if "replica_log" in written:
+        seen = written["replica_log"].groupBy(*key).agg(F.count_distinct("topic", "partition").alias("seen"))
+        audit = audit.join(seen, key, "left")
+    for name, kind in (("new_table", "map<string,bigint>"), ("new_outcome", "map<string,bigint>"), ("seen", "bigint")):
+        if name not in audit.columns:
+            audit = audit.withColumn(name, F.lit(None).cast(kind))
+    empty = F.create_map().cast("map<string,bigint>")
+    rows = F.map_concat(F.coalesce("kept_rows", empty), F.coalesce("new_table", empty))
+    return (
+        audit.withColumn("table_rows", rows)
+        .withColumn("outcomes", F.coalesce("new_outcome", "kept_outcomes", empty))
+        .withColumn("partitions", F.coalesce(rows["plan"], rows["result"], "seen", F.lit(0)).cast("bigint"))
+        .select(*tables.columns("recovery_audit"))
+    )
+
+
+def _with_origin(table: str, rows: DataFrame) -> DataFrame:
+    """`rows` with their `origin`; most tables have rows of one origin only, and do not say it."""
+    if "origin" in rows.columns:
+        return rows
+    return rows.withColumn("origin", F.lit(next(origin for origin, names in tables.WRITTEN_BY.items() if table in names)))

@@ -1,0 +1,151 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a workdir that the history tables are made from: which there are, whether they have changed, and whether they can be used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import SAFE_NAME, check_inside, opened_regular, read_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import OUTCOMES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER, ContentError, Name, Optional
+
+LANDING, PLAN, RESULT = "landing", "plan", "result"
+FOLDERS = {LANDING: ("landing", ".jsonl"), PLAN: ("plans", ".json"), RESULT: ("results", ".json"), HEALTHY: ("healthy", ".jsonl")}
+# Where a file's name cannot be that of a cluster or a run.
+NAMELESS = "_nameless"
+_SEAL = re.compile(rb'"sha256": ?"([0-9a-f]{64})"\s*\}\n\Z')
+_END = 4096
+_RESULTS = {
+    "cluster": Name(),
+    "cluster_id": Name(),
+    "run_id": Name(),
+    "plan_id": Optional(Name()),
+    "backend": Name(),
+    "finished_at": Name(),
+    "partitions": [
+        {
+            "topic": str,
+            "partition": BROKER,
+            "outcome": str,
+            "leader": Optional(int),
+            "designated_leader": Optional(BROKER),
+            "evidence": Optional(str),
+            "reason": Optional(str),
+        }
+    ],
+}
+
+
+class SourceError(SpokenError):
+    """A file cannot be used; the text says why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file. `changed_at`: when it was written, in nanoseconds since 1970; `bytes`: its size."""
+
+    kind: str
+    run: Run
+    path: Path
+    changed_at: int
+    bytes: int
+
+    def digest(self) -> str:
+        """The digest that the file seals itself with, or that of its content. Nothing is checked: it tells whether a file is another one."""
+        try:
+            with opened_regular(self.path, follow=False) as stream:
+                stream.seek(max(0, self.bytes - _END))
+                sealed = None if self.kind == RESULT else _SEAL.search(stream.read(_END + 1))
+            return sealed.group(1).decode() if sealed else self.content_digest()
+        except OSError:
+            return self.content_digest()
+
+    def content_digest(self) -> str:
+        """The digest of all that is in the file, as it is kept of one that is refused: mended, it is another file, whatever its seal says."""
+        digest = hashlib.sha256()
+        try:
+            with opened_regular(self.path, follow=False) as stream:
+                while block := stream.read(1 << 20):
+                    digest.update(block)
+        except OSError as error:
+            digest.update(f"cannot be read: {error.strerror}".encode())
+        return digest.hexdigest()
+
+    def check(self) -> dict[str, Any]:
+        """Prove that the file is whole and the one that its name says; return what its header tells. SpokenError otherwise."""
+        if NAMELESS in self.run:
+            raise SourceError("its path is not that of a run: use at most 200 letters, digits, dots, dashes, underscores, and no dot first")
+        if self.path.name.startswith("_"):
+            raise SourceError("its name begins with an underscore, and Spark does not read such files: give the cluster another name")
+        told = _CHECKS[self.kind](self.path)
+        for name, wanted in (("cluster", self.run.cluster), ("run_id", self.run.run_id)):
+            if told[name] != wanted:
+                raise SourceError(f"its {name} is {told[name]}, and not the one of its path, {wanted}: a copied or renamed file")
+        return dict(told)
+
+
+def find(workdir: Path) -> dict[Run, dict[str, Source]]:
+    """The files of all runs that lie in `workdir`, by run and kind. Files that are being written, and others' files, are left out."""
+    runs: dict[Run, dict[str, Source]] = {}
+    for kind, (folder, suffix) in FOLDERS.items():
+        check_inside(workdir, workdir / folder / "any")
+        for outer, path in _files(workdir / folder, suffix):
+            names = (outer, path.name.removesuffix(suffix))
+            run_id, cluster = (name if SAFE_NAME.fullmatch(name) else NAMELESS for name in (names[::-1] if kind == HEALTHY else names))
+            run = Run(HEALTHY if kind == HEALTHY else RECOVERY, cluster, run_id)
+            told = path.lstat()
+            runs.setdefault(run, {})[kind] = Source(kind, run, path, told.st_mtime_ns, told.st_size)
+    return runs
+
+
+def _files(top: Path, suffix: str) -> Iterator[tuple[str, Path]]:
+    """Files `<top>/<outer>/<name><suffix>` with their `outer`."""
+    if not top.is_dir():
+        return
+    for outer in sorted(os.scandir(top), key=lambda entry: entry.name):
+        if outer.is_dir(follow_symlinks=False) and not outer.name.startswith("."):
+            for entry in sorted(os.scandir(outer.path), key=lambda entry: entry.name):
+                if entry.name.endswith(suffix) and not entry.name.startswith("."):
+                    yield outer.name, Path(entry.path)
+
+
+def _plan(path: Path) -> Mapping[str, Any]:
+    plan = planfile.load(path)
+    if "plan_id" not in plan:
+        raise SourceError("a bare list of partitions: not the plan of a run")
+    return plan
+
+
+def _results(path: Path) -> Mapping[str, Any]:
+    try:
+        content = strictjson.parse(read_regular(path, follow=False))
+        strictjson.check(content, _RESULTS)
+        unknown = {row["outcome"] for row in content["partitions"]} - set(OUTCOMES)
+        if unknown:
+            raise ContentError(f"outcome {strictjson.shortened(min(unknown))} is none of {', '.join(OUTCOMES)}")
+    except ContentError as error:
+        raise SourceError(f"{error}: the file was cut off, edited, or written by another version of the collection") from error
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}") from error
+    found: Mapping[str, Any] = content
+    return found
+
+
+_CHECKS: Mapping[str, Callable[[Path], Mapping[str, Any]]] = {
+    LANDING: snapshot.check,
+    HEALTHY: snapshot.check,
+    PLAN: _plan,
+    RESULT: _results,
+}
