@@ -115,8 +115,8 @@ def _become_keeper(folder: Folder, settings: Settings, libc: ctypes.CDLL, tellin
     os.chdir(folder.path)
     try:
         Keeper(folder, settings, libc).keep(told=3)
-    except (OSError, SpokenError, psutil.Error) as error:
-        with suppress(OSError):
+    except Exception as error:
+        with suppress(OSError):  # told already that it has started
             os.write(3, f"the Spark server did not start: {error}".encode())
         print(f"keeper: {error}", file=sys.stderr, flush=True)
 

@@ -155,7 +155,8 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
         server = spark_server.running(folder.workdir)
         if server is None:
             conf = spark_options.texts(params["spark_conf"])
-            spark_keeper.start(folder, spark_keeper.Settings(params["port"], params["spark_master"], params["memory"], conf), until)
+            with interruption.unbroken():  # else there would be one that nobody knows
+                spark_keeper.start(folder, spark_keeper.Settings(params["port"], params["spark_master"], params["memory"], conf), until)
             changed = True
         elif not spark_server.is_here(server):
             raise SparkServerError(f"the Spark server of {folder.workdir} runs on {server.host}: use another workdir here")
