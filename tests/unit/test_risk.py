@@ -1,0 +1,123 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Risk: what is one failure from offline, and what the loss of brokers would mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from healthy_files import broker, leaderless, mark, write
+from pyspark.sql import DataFrame, SparkSession
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import healthy, risk
+
+RUN = "2026-11-21T14-05-00Z"
+# Broker 4 is lost. Racks: 1 and 2 in a, 3 and 4 in b.
+BROKERS = [broker(1, rack="a"), broker(2, rack="a"), broker(3, rack="b"), broker(4, "fenced", rack="b")]
+AT_RISK: Mapping[str, tuple[dict[str, Any], list[str], list[int]]] = {
+    "offline": (leaderless("offline"), ["offline", "under_replicated"], []),
+    "alone": (mark("alone", isr=[1]), ["no_eligible_leader", "last_in_sync", "below_min_isr", "under_replicated"], [1]),
+    "only.replica": (
+        mark("only.replica", replicas=[2], leader=2, isr=[2], min_insync_replicas=1),
+        ["no_eligible_leader", "last_in_sync"],
+        [2],
+    ),
+    # An ELR of a lost broker is none.
+    "dead.elr": (
+        mark("dead.elr", replicas=[1, 4], isr=[1], eligible_leader_replicas=[4], min_insync_replicas=2),
+        ["no_eligible_leader", "last_in_sync", "below_min_isr", "under_replicated"],
+        [1],
+    ),
+    "with.elr": (
+        mark("with.elr", isr=[1], eligible_leader_replicas=[3]),
+        ["last_in_sync", "below_min_isr", "under_replicated"],
+        [],
+    ),
+    "one.rack": (mark("one.rack", isr=[1, 2]), ["same_rack", "under_replicated"], []),
+    # Broker 4 is still in the ISR, but it is lost.
+    "not.yet": (mark("not.yet", replicas=[1, 4, 3], isr=[1, 4, 3]), ["under_replicated"], []),
+    "far": (
+        mark("far", isr=[1, 3], log_end_offset=20_000, replica_ends=[[1, 20_000], [2, 9_999]]),
+        ["far_behind", "under_replicated"],
+        [],
+    ),
+    "near": (mark("near", isr=[1, 3], log_end_offset=20_000, replica_ends=[[1, 20_000], [2, 10_000]]), ["under_replicated"], []),
+    "unknown.min": (mark("unknown.min", isr=[1, 3], min_insync_replicas=None), ["under_replicated"], []),
+}
+
+
+def read(spark: SparkSession, workdir: Path, rows: Iterable[Mapping[str, Any]]) -> tuple[DataFrame, DataFrame]:
+    """Two clusters: east with these rows, and west, where broker 9 lives and all is well."""
+    west = [broker(9), broker(2), mark("w", replicas=[9, 2], isr=[9, 2], leader=9)]
+    files = [str(write(workdir, RUN, [*BROKERS, *rows])), str(write(workdir, RUN, west, cluster="west"))]
+    return healthy.watermarks(spark, files), healthy.brokers(spark, files)
+
+
+def test_words_say_why_and_the_score_ranks_by_the_worst_of_them(spark: SparkSession, tmp_path: Path) -> None:
+    rows = risk.risks(*read(spark, tmp_path, [mark("well"), *(row for row, _, _ in AT_RISK.values())])).collect()
+    found = {row["topic"]: row for row in rows}
+    assert {topic: row["risks"] for topic, row in found.items()} == {topic: words for topic, (_, words, _) in AT_RISK.items()}
+    assert {topic: row["depends_on"] for topic, row in found.items()} == {topic: brokers for topic, (_, _, brokers) in AT_RISK.items()}
+    ranked = [row["risks"] for row in sorted(rows, key=lambda row: -row["score"])]
+    places = [[risk.RISKS.index(word) for word in words] for words in ranked]
+    assert places == sorted(places, key=lambda words: [word in words for word in range(len(risk.RISKS))], reverse=True)
+    assert {row["cluster"] for row in rows} == {"east"}
+
+
+def test_what_if_says_who_would_lead_and_what_would_be_lost(spark: SparkSession, tmp_path: Path) -> None:
+    marks, brokers = read(
+        spark,
+        tmp_path,
+        [
+            mark("untouched", replicas=[2, 3], isr=[2, 3], leader=2),
+            mark("order", replicas=[1, 3, 2], isr=[3, 2, 1]),
+            mark("stays", leader=2),
+            mark("by.elr", isr=[1], eligible_leader_replicas=[3], min_insync_replicas=2),
+            mark("gone", isr=[1], log_end_offset=150, replica_ends=[[1, 150], [2, 120], [3, 90]]),
+            mark("gone", 1, isr=[1], log_end_offset=150, replica_ends=[[1, 150], [3, 90]]),
+            mark("gone", 2, isr=[1], log_end_offset=150),
+            mark("nobody", replicas=[1], isr=[1], min_insync_replicas=1),
+            mark("silent", isr=[1], log_end_offset=None, high_watermark=None, error="NO_ANSWER", replica_ends=[[2, 7], [3, 7]]),
+            leaderless("before"),
+            mark("unknown", replicas=[1, 2], isr=[1, 2], min_insync_replicas=None),
+            # Broker 4 is lost already: it cannot follow.
+            mark("late", replicas=[1, 4], isr=[1, 4], min_insync_replicas=1),
+        ],
+    )
+    rows = risk.what_if(marks, brokers, [1]).persist()
+    found = {
+        (row["topic"], row["partition"]): (row["outcome"], row["next_leader"], row["writable"], row["lost_offsets"])
+        for row in rows.collect()
+    }
+    assert found == {
+        ("order", 0): ("new_leader", 3, True, 0),
+        ("stays", 0): ("same_leader", 2, True, 0),
+        ("by.elr", 0): ("new_leader", 3, False, 0),
+        ("gone", 0): ("offline", None, False, 30),
+        ("gone", 1): ("offline", None, False, 60),
+        ("gone", 2): ("offline", None, False, None),
+        ("nobody", 0): ("offline", None, False, None),
+        ("silent", 0): ("offline", None, False, None),
+        ("before", 0): ("already_offline", None, False, None),
+        ("unknown", 0): ("new_leader", 2, None, 0),
+        ("late", 0): ("offline", None, False, None),
+    }
+    reasons = {(row["topic"], row["partition"]): row["reason"] for row in rows.collect()}
+    assert reasons["gone", 0] is None and reasons["order", 0] is None
+    assert reasons["gone", 1] == "at most: where the logs of brokers 2 end was not read"
+    assert reasons["gone", 2] == "where the logs of brokers 2, 3 end was not read"
+    assert "no replica is left" in reasons["nobody", 0] and "no replica is left" in reasons["late", 0]
+    topics = {row["topic"]: row.asDict() for row in risk.what_if_topics(rows).where("topic IN ('gone', 'by.elr')").collect()}
+    assert topics["gone"] == {
+        "cluster": "east", "topic": "gone", "offline": 3, "new_leader": 0, "not_writable": 0, "lost_offsets": 90, "unknown": 1,
+    }  # fmt: skip
+    assert (topics["by.elr"]["new_leader"], topics["by.elr"]["not_writable"]) == (1, 1)
+
+    with pytest.raises(risk.WhatIfError, match="no cluster has a broker 7, 8;"):
+        risk.what_if(marks, brokers, [8, 9, 7])
+    with pytest.raises(risk.WhatIfError, match="no broker is named"):
+        risk.what_if(marks, brokers, [])
