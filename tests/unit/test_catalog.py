@@ -1,0 +1,260 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The manifest: all tables change at once or not at all, whoever is killed, and whatever order things are done in."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections import Counter
+from datetime import date, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from history_tables import DAY, Content, Found, Killed, found, killed_at, publish, stage
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import catalog as catalogs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import Catalog, CatalogError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.compaction import compact, expire
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
+
+EAST, WEST = Run(HEALTHY, "east", "run-1"), Run(HEALTHY, "west", "run-1")
+BEFORE = {EAST: (DAY, {"risk": [1, 2, 3], "replica_log": [4]}), WEST: (DAY, {"risk": [5]})}
+# On another day, with fewer rows, and none in one table.
+AFTER = {EAST: (DAY + timedelta(days=1), {"risk": [1]})}
+EVERYWHERE = {EAST: ("risk", "replica_log")}
+
+
+def test_a_rerun_replaces_its_own_rows_on_any_day_and_others_stay(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "history")
+    publish(catalog, BEFORE, {})
+    publish(catalog, AFTER, EVERYWHERE)
+    wanted = {("risk", "west", DAY, "run-1", 5): 1, ("risk", "east", DAY + timedelta(days=1), "run-1", 1): 1}
+    assert found(catalog) == wanted
+    publish(catalog, AFTER, EVERYWHERE)
+    assert found(catalog) == wanted
+
+
+def test_one_run_id_of_both_origins_is_two_runs(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "history")
+    recovery = Run(RECOVERY, "east", "run-1")
+    publish(catalog, {EAST: (DAY, {"replica_log": [1]}), recovery: (DAY, {"replica_log": [2]})}, {})
+    publish(catalog, {recovery: (DAY, {"replica_log": [3]})}, {recovery: ("replica_log",)})
+    assert sorted(value for *_, value in found(catalog)) == [1, 3]
+
+
+@pytest.mark.parametrize("what", ["publish", "compact", "expire"])
+def test_killed_at_every_step(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers see all of the rows as before, or all as after; the next run completes the work and leaves no file that nobody knows."""
+
+    def act(catalog: Catalog) -> None:
+        if what == "publish":
+            publish(catalog, AFTER, EVERYWHERE)
+        elif what == "compact":
+            compact(catalog, DAY + timedelta(days=1))
+        else:
+            expire(catalog, DAY + timedelta(days=2), 1)
+
+    def prepared(name: str) -> Catalog:
+        catalog = Catalog(tmp_path / name / "history", grace=0.0)
+        publish(catalog, BEFORE, {})
+        publish(catalog, {Run(HEALTHY, "east", "run-2"): (DAY, {"risk": [7]})}, {})
+        # Something that is to be swept with the next commit.
+        publish(catalog, {WEST: (DAY, {"risk": [6]})}, {WEST: ("risk",)})
+        return catalog
+
+    whole = prepared("whole")
+    old = found(whole)
+    with killed_at(10_000, monkeypatch) as steps:
+        act(whole)
+    new = found(whole)
+    assert len(steps) > 5 and (old == new) == (what == "compact")
+    seen = set()
+    for step in range(len(steps)):
+        catalog = prepared(str(step))
+        with pytest.raises(Killed), killed_at(step, monkeypatch):
+            act(catalog)
+        now = found(catalog)
+        assert now in (old, new), (step, steps[:step])
+        seen.add(now == new)
+        act(catalog)
+        assert found(catalog) == new
+        # One more commit removes what was replaced; nothing else is left.
+        publish(catalog, {Run(HEALTHY, "north", "run-1"): (DAY, {"risk": [1]})}, {})
+        publish(catalog, {}, {Run(HEALTHY, "north", "run-1"): ("risk",)})
+        publish(catalog, {Run(HEALTHY, "north", "run-2"): (DAY, {"risk": [1]})}, {})
+        assert {str(path.relative_to(catalog.root)) for path in catalog.root.glob("**/*.parquet")} == {
+            file.path for file in catalog.files()
+        }
+    assert seen == ({True} if what == "compact" else {True, False})
+
+
+def test_readers_who_are_under_way_find_their_files(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "history")
+    publish(catalog, BEFORE, {})
+    reading = [catalog.root / file.path for file in catalog.files()]
+    publish(catalog, AFTER, EVERYWHERE)
+    publish(catalog, AFTER, EVERYWHERE)
+    assert all(path.exists() for path in reading)
+
+
+def test_the_second_writer_waits_or_says_who_is_before_it(tmp_path: Path) -> None:
+    first, second = Catalog(tmp_path / "history"), Catalog(tmp_path / "history", patience=0.01)
+    with (
+        first.writing(),
+        pytest.raises(CatalogError, match=rf"another run writes .* \(process {os.getpid()} on .*run again when it has ended"),
+    ):
+        with second.writing():
+            pass
+    publish(second, BEFORE, {})
+    assert found(second)
+
+
+def test_everything_is_private_whatever_the_umask_and_the_modes_of_staged_files(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "history")
+    before = os.umask(0)
+    try:
+        publish(catalog, BEFORE, {})
+    finally:
+        os.umask(before)
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (catalog.root, *catalog.root.rglob("*"))}
+    assert {modes[path] for path in modes if path.is_dir()} == {0o700} and {modes[path] for path in modes if path.is_file()} == {0o600}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is no JSON.*made anew from the files of the workdir"),
+        ('{"version": 2}', "version 2 is not 1: written by another version"),
+        ('{"version": 1, "files": ["../../etc/passwd"], "replaced": []}', "no path of a data file"),
+        ('{"version": 1, "files": [], "replaced": [{"path": "x"}]}', "at is missing"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_is_told_and_nothing_is_written(content: str, said: str, tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "history")
+    publish(catalog, BEFORE, {})
+    manifest = catalog.root / "manifest.json"
+    manifest.write_text(content)
+    with pytest.raises(CatalogError, match=said):
+        catalog.files()
+    with pytest.raises(CatalogError, match=said):
+        publish(catalog, AFTER, EVERYWHERE)
+    assert manifest.read_text() == content
+
+
+def test_a_manifest_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "history")
+    publish(catalog, BEFORE, {})
+    (catalog.root / "manifest.json").rename(tmp_path / "elsewhere")
+    (catalog.root / "manifest.json").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Exception, match="symbolic link"):
+        catalog.files()
+
+
+def test_no_room_is_one_line_and_the_tables_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = Catalog(tmp_path / "history")
+    publish(catalog, BEFORE, {})
+    before = found(catalog)
+
+    def full(*_: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    with monkeypatch.context() as patched, pytest.raises(CatalogError, match=r"cannot write .*No space left on device.*stand as before"):
+        patched.setattr(catalogs.os, "fsync", full)
+        publish(catalog, AFTER, EVERYWHERE)
+    assert found(catalog) == before
+    assert not list((catalog.root / "_staging").iterdir())
+
+
+RUNS = st.builds(Run, st.sampled_from((RECOVERY, HEALTHY)), st.sampled_from(("east", "west")), st.sampled_from(("a", "b", "c")))
+TABLES = ("replica_log", "recovery_audit")
+CONTENT = st.fixed_dictionaries({table: st.lists(st.integers(0, 9), max_size=4, unique=True) for table in TABLES})
+
+
+class History(RuleBasedStateMachine):
+    """Publish, replace, compact and expire in any order, some of it killed: the tables are always what a dict of runs says."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = TemporaryDirectory()
+        self.catalog = Catalog(Path(self.folder.name) / "history", grace=0.0)
+        self.runs: dict[Run, tuple[date, Content]] = {}
+
+    @rule(
+        some=st.dictionaries(RUNS, st.tuples(st.integers(0, 3), CONTENT), min_size=1, max_size=3),
+        step=st.one_of(st.none(), st.integers(0, 60)),
+    )
+    def publish(self, some: dict[Run, tuple[int, Content]], step: int | None) -> None:
+        new = {run: (DAY + timedelta(days=days), content) for run, (days, content) in some.items()}
+        replaced = {run: TABLES for run in new if run in self.runs}
+        self._maybe_killed(lambda: publish(self.catalog, new, replaced), {**self.runs, **new}, step)
+
+    @rule(days=st.integers(0, 4), step=st.one_of(st.none(), st.integers(0, 60)))
+    def compact(self, days: int, step: int | None) -> None:
+        self._maybe_killed(lambda: compact(self.catalog, DAY + timedelta(days=days)) >= 0, self.runs, step)
+
+    @rule(today=st.integers(1, 4), days=st.integers(1, 3))
+    def expire(self, today: int, days: int) -> None:
+        now, first = DAY + timedelta(days=today), DAY + timedelta(days=today - days)
+        expire(self.catalog, now, days)
+        # The audit stays, so a run without rows elsewhere is still known.
+        self.runs = {
+            run: (day, content if day >= first else {"replica_log": [], "recovery_audit": content["recovery_audit"]})
+            for run, (day, content) in self.runs.items()
+        }
+
+    def _maybe_killed(self, act, after: dict[Run, tuple[date, Content]], step: int | None) -> None:  # type: ignore[no-untyped-def]
+        if step is None:
+            act()
+            self.runs = after
+            return
+        with pytest.MonkeyPatch.context() as patched:
+            try:
+                with killed_at(step, patched):
+                    act()
+            except Killed:
+                pass
+        if found(self.catalog) != _rows(self.runs):
+            self.runs = after
+
+    @invariant()
+    def all_rows_once(self) -> None:
+        if hasattr(self, "catalog"):
+            assert found(self.catalog) == _rows(self.runs)
+
+    def teardown(self) -> None:
+        if hasattr(self, "folder"):
+            self.folder.cleanup()
+
+
+def _rows(runs: dict[Run, tuple[date, Content]]) -> Found:
+    return Counter(
+        (table, run.cluster, day, run.run_id, value)
+        for run, (day, content) in runs.items()
+        for table, values in content.items()
+        for value in values
+    )
+
+
+TestHistory = History.TestCase
+TestHistory.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)
+
+
+def test_a_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "history")
+    with catalog.writing():
+        pass
+    assert not (catalog.root / "manifest.json").exists()
+    with pytest.raises(ZeroDivisionError), catalog.writing() as change:
+        stage(change, BEFORE)
+        raise ZeroDivisionError
+    assert not catalog.files() and not (catalog.root / "manifest.json").exists()
+    publish(catalog, BEFORE, {})
+    assert json.loads((catalog.root / "manifest.json").read_text())["version"] == 1
