@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "majority_behind"
 
@@ -29,6 +30,10 @@ PRE_VOTE_SINCE = 2  # version of Vote that has the field PreVote; KIP-996's draf
 
 class Refused(ClusterError):
     """The principal may not describe the quorum."""
+
+
+class NotCalmError(SpokenError):
+    """The quorum is not calm, so nothing can be elected safely."""
 
 
 class Replica(NamedTuple):
@@ -142,6 +147,18 @@ def watch(cluster: Described, window: float) -> list[Look]:
         time.sleep(max(0.0, min(LOOK_EVERY, window - seconds)))
 
 
+def resumed(cluster: Described, before: Mapping[str, Any], window: float) -> list[Look]:
+    """Go on with a watch that began with an earlier look, until `window` seconds lie between that one and the last.
+
+    `before`: what `report` says of that look, `leader_id`, `leader_epoch` and `looked_at`. Epochs only grow: where the last look finds the
+    same, nobody else led in between, whether anybody looked or not.
+    """
+    began = Look(0.0, Quorum(before["leader_id"], before["leader_epoch"], -1, (), ()))
+    # Of another machine, or from before a reboot, it may be any time: then the whole window is still to come.
+    passed = max(0.0, time.monotonic() - before["looked_at"])
+    return [began, *(look._replace(seconds=passed + look.seconds) for look in watch(cluster, max(0.0, window - passed)))]
+
+
 def judge(looks: Sequence[Look]) -> Verdict:
     """Return the verdict over some looks, oldest first. Doubt is never calm.
 
@@ -162,6 +179,17 @@ def judge(looks: Sequence[Look]) -> Verdict:
     return Verdict(CALM, reasons)
 
 
+def stay_calm(cluster: Described, before: Mapping[str, Any], window: float) -> None:
+    """Raise NotCalmError unless the quorum has stayed calm since the look `before`; see `resumed`."""
+    looks = resumed(cluster, before, window)
+    verdict = judge(looks)
+    if verdict.verdict != CALM:
+        seen = f"seen in {looks[-1].seconds:.1f} s: {'; '.join(verdict.reasons)}"
+        raise NotCalmError(
+            f"nothing was elected: the metadata quorum is not calm ({verdict.verdict}), {seen}; mend the controllers, then run again"
+        )
+
+
 def behind(voter: Replica, leader_id: int) -> str | None:
     """Why a voter does not follow closely, in words; None where it does. The leader is never behind.
 
@@ -179,8 +207,8 @@ def behind(voter: Replica, leader_id: int) -> str | None:
     return None
 
 
-def report(looks: Sequence[Look], controllers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What `kafka_quorum_info` returns of these looks and of `Controllers.rows`."""
+def report(looks: Sequence[Look], controllers: Sequence[Mapping[str, Any]], looked_at: float) -> dict[str, Any]:
+    """What `kafka_quorum_info` returns of these looks and of `Controllers.rows`. `looked_at`: time.monotonic() after the last look."""
     verdict = judge(looks)
     last = looks[-1].quorum
     supported, why = pre_vote(controllers)
@@ -195,6 +223,7 @@ def report(looks: Sequence[Look], controllers: Sequence[Mapping[str, Any]]) -> d
         "observers": [observer._asdict() for observer in last.observers] if last else [],
         "history": history(looks),
         "looks": len(looks),
+        "looked_at": looked_at,
         "controllers": list(controllers),
         "pre_vote_supported": supported,
         "pre_vote_reason": why,

@@ -8,6 +8,7 @@ Each as the module of its own returns it (`kafka_permission_info`, `kafka_quorum
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -63,11 +64,12 @@ def _row(row: acls.Missing, params: Mapping[str, Any]) -> dict[str, Any]:
 def watched(cluster: Cluster, connection: Connection, window: float) -> dict[str, Any]:
     """The metadata quorum, watched for `window` seconds, and what its controllers say where they were named."""
     looks = quorum.watch(cluster, window)
+    looked_at = time.monotonic()
     rows = []
     if connection.controller_bootstrap_servers:
         with Controllers(connection) as controllers:
             rows = controllers.rows()
-    return quorum.report(looks, rows)
+    return quorum.report(looks, rows, looked_at)
 
 
 def partitions(cluster: Cluster, wanted: Collection[TopicPartition] | None, state: str = "offline", limit: int = 0) -> Found:

@@ -84,6 +84,30 @@ options:
     type: list
     elements: int
     default: []
+  quorum_before:
+    description:
+      - An earlier look at the metadata quorum, as M(streamops.kafka_recovery.kafka_quorum_info) returns it. Ends the watch that began with it.
+      - Nothing is elected, and the task fails, unless the quorum has the same leader in the same epoch as then, and is calm. This is looked at when
+        O(quorum_window) seconds have passed since. What is left of them is waited for. A quorum with one voter is not waited for.
+      - Nobody can have led in between, because every election counts the epoch up.
+    type: dict
+    suboptions:
+      leader_id:
+        description: Id of the active controller.
+        type: int
+        required: true
+      leader_epoch:
+        description: Its epoch.
+        type: int
+        required: true
+      looked_at:
+        description: When that was, in seconds of the monotonic clock of the host that runs the module.
+        type: float
+        required: true
+  quorum_window:
+    description: Seconds from O(quorum_before) to the last look at the metadata quorum.
+    type: float
+    default: 3.0
   preview:
     description:
       - Number of partitions to return in RV(results), one of each outcome and reason first, then those that were not elected.
@@ -174,7 +198,7 @@ unreachable_brokers:
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, blast_radius, interruption, planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, blast_radius, interruption, planfile, quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
@@ -206,6 +230,8 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         recovery.take_designations(params["partitions"], "option partitions")
     if params["allow_data_loss"]:
         recovery.keep_within(blast_radius.Limits.from_params(params))
+        if params["quorum_before"]:
+            quorum.stay_calm(cluster, params["quorum_before"], params["quorum_window"])
     # From here on a signal does not break anything off: what is under way is finished, and the results tell how far it went.
     interruption.only_note()
     if not params["allow_data_loss"]:
@@ -244,6 +270,11 @@ def main() -> None:
         "partition": {"type": "int", "required": True},
         "designated_leader": {"type": "int", "required": True},
     }
+    seen = {
+        "leader_id": {"type": "int", "required": True},
+        "leader_epoch": {"type": "int", "required": True},
+        "looked_at": {"type": "float", "required": True},
+    }
     module = KafkaModule(
         {
             **workdir_arguments(),
@@ -254,6 +285,8 @@ def main() -> None:
             "election_attempts": {"type": "int", "default": 3},
             **blast_radius.argument_spec(),
             **backends.BACKEND_ARGUMENTS,
+            "quorum_before": {"type": "dict", "options": seen},
+            "quorum_window": {"type": "float", "default": 3.0},
             "preview": {"type": "int", "default": 20},
         },
         mutually_exclusive=[("plan", "partitions")],

@@ -112,6 +112,13 @@ looks:
   returned: success
   type: int
   sample: 13
+looked_at:
+  description:
+    - When the last look ended, in seconds of the monotonic clock of the host that runs the module.
+    - M(streamops.kafka_recovery.kafka_designated_election) takes it to end a watch that began here.
+  returned: success
+  type: float
+  sample: 18213.7
 controllers:
   description: >-
     What each of O(controller_bootstrap_servers) says itself. RV(controllers[].active) tells whether it leads the quorum. What one does not tell

@@ -32,6 +32,10 @@ def test_limits_are_lifted_by_the_number_that_is_told(east: Operator) -> None:
     msg = failure("kafka_designated_election", {**options, "lost_brokers": [DEAD, HELD]})
     assert f"broker {HELD} is named in lost_brokers, but it fetched the metadata log" in msg
     assert f"broker {DEAD} is" not in msg
+    seen = east.ask("kafka_quorum_info")
+    earlier = {"leader_id": seen["leader_id"], "leader_epoch": seen["leader_epoch"] - 1, "looked_at": seen["looked_at"]}
+    msg = failure("kafka_designated_election", {**options, "quorum_before": earlier})
+    assert "nothing was elected: the metadata quorum is not calm (churning)" in msg
     assert east.states(TOPIC) == before
     assert not east.path("results", "1").exists()
 

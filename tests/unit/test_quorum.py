@@ -212,14 +212,14 @@ def test_pre_vote_is_supported_when_nobody_lacks_it(pre_votes: Sequence[bool | N
 
 def test_where_brokers_get_no_answer_the_controllers_have_a_say() -> None:
     rows = [controller("c1:9093", True, True), controller("c2:9093", True, False), controller("c3:9093", None, None)]
-    report = quorum.report([look(0.0, None)], rows)
+    report = quorum.report([look(0.0, None)], rows, 5.0)
     assert (report["verdict"], report["leader_id"], report["voters"]) == (NO_LEADER, None, [])
     assert report["reasons"][1:] == [
         "controller c1:9093 leads the quorum, but brokers get no answer from it",
         "controller c2:9093 answers, and does not lead the quorum",
         "controller c3:9093 refused",
     ]
-    assert quorum.report([look(0.0, led())], rows)["reasons"] == []
+    assert quorum.report([look(0.0, led())], rows, 5.0)["reasons"] == []
 
 
 def test_silence_is_counted_on_the_controllers_own_clock_and_the_latest_fetch_of_an_id_counts() -> None:
@@ -244,3 +244,43 @@ def test_silence_is_counted_on_the_controllers_own_clock_and_the_latest_fetch_of
         ]
     )
     assert quorum.read(answer).silence() == {101: 0.0, 1: 0.5, 2: 40.0}
+
+
+class Answering:
+    """A cluster that describes its quorum so, one answer after the other, the last one again and again."""
+
+    def __init__(self, *found: Quorum) -> None:
+        self.left = list(found)
+
+    def quorum(self) -> Quorum:
+        return self.left.pop(0) if len(self.left) > 1 else self.left[0]
+
+
+def test_a_watch_goes_on_for_what_is_left_of_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is turned by those who sleep; a look takes no time."""
+    now = [1000.0]
+    monkeypatch.setattr(quorum.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(quorum.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    before = {"leader_id": LEADER, "leader_epoch": 1, "looked_at": 998.0}
+    seen = quorum.resumed(Answering(led()), before, 3.0)
+    assert (seen[0].seconds, seen[1].seconds, seen[-1].seconds, now[0]) == (0.0, 2.0, 3.0, 1001.0)
+    # Long ago, and a quorum that holds no elections: one look. A clock that tells nothing: the whole window.
+    assert len(quorum.resumed(Answering(led()), {**before, "looked_at": 900.0}, 3.0)) == 2
+    assert len(quorum.resumed(Answering(led(voters=[close(LEADER)])), {**before, "looked_at": now[0]}, 3.0)) == 2
+    assert quorum.resumed(Answering(led()), {**before, "looked_at": 5000.0}, 3.0)[-1].seconds == 3.0
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ([led(epoch=2)], "churning"),
+        ([led(leader=102, epoch=2), led(epoch=3)], "churning"),
+        ([led(), led(epoch=2)], "churning"),
+        ([led(voters=[close(LEADER), stopped(102), stopped(103)])], "majority_behind"),
+    ],
+)
+def test_nothing_is_elected_where_the_quorum_did_not_stay_calm(found: list[Quorum], said: str) -> None:
+    before = {"leader_id": LEADER, "leader_epoch": 1, "looked_at": quorum.time.monotonic()}
+    with pytest.raises(quorum.NotCalmError, match=rf"^nothing was elected: the metadata quorum is not calm \({said}\), seen in "):
+        quorum.stay_calm(Answering(*found), before, 0.1)
+    quorum.stay_calm(Answering(led()), before, 0.1)
