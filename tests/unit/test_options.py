@@ -21,6 +21,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options i
         *(("window", value) for value in (-0.1, math.nan, math.inf)),
         ("preview", -1),
         ("limit", -1),
+        *(("keep_hours", value) for value in (-1.0, math.nan)),
+        ("keep_days", -0.5),
     ],
 )
 def test_a_number_that_means_nothing_is_refused_with_its_option(option: str, value: float) -> None:
