@@ -5,7 +5,8 @@
 
 Ansible packs a module with all that it imports, and Python compiles what comes out of the package, each time. For connection local
 and the interpreter of ansible-playbook both are for nothing: the same files are there, compiled already. All else about the task
-stays Ansible's: arguments, check mode, environment, async, temporary files, results. Where anything else is wanted (a remote host,
+stays Ansible's: arguments, check mode, environment, async, results. The few lines that start the module go to the interpreter through a
+pipe, so that its options, a password perhaps, are in no file that a killed run leaves behind. Where anything else is wanted (a remote host,
 become, another interpreter), or where this release of Ansible has other inner workings, the module is packed as ever.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import ansible
+from ansible import constants as C
 from ansible.module_utils.common.json import Direction, get_module_encoder
 from ansible.plugins.action.normal import ActionModule as Normal
 
@@ -41,10 +43,23 @@ run_module(json_params={params!r}, profile={profile!r}, module_fqn={name!r}, mod
 class ActionModule(Normal):  # type: ignore[misc]
     """Ansible's own action for modules, with another way to the module's file."""
 
+    _path: Path | None = None  # of the module's own file, where it runs from there
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the module's result."""
+        self._path = self._installed(task_vars or {})
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        return result
+
+    def _is_pipelining_enabled(self, module_style: str, wrap_async: bool = False) -> bool:
+        if self._path is not None and not wrap_async and not C.DEFAULT_KEEP_REMOTE_FILES:
+            return True
+        return bool(super()._is_pipelining_enabled(module_style, wrap_async))
+
     def _configure_module(self, module_name: str, module_args: dict[str, Any], task_vars: dict[str, Any]) -> Any:
         """Return what is to be run, and the module's path. Also asked for Ansible's own async_wrapper."""
-        path = self._installed(module_name, task_vars)
-        if path is None:
+        path = self._path
+        if path is None or module_name != self._task.action:
             return super()._configure_module(module_name=module_name, module_args=module_args, task_vars=task_vars)
         root = path.parents[5]
         script = BOOTSTRAP.format(
@@ -62,13 +77,15 @@ class ActionModule(Normal):  # type: ignore[misc]
         )
         return built, str(path)
 
-    def _installed(self, module_name: str, task_vars: dict[str, Any]) -> Path | None:
+    def _installed(self, task_vars: dict[str, Any]) -> Path | None:
         """The module's file in this collection, None where the module is to be packed."""
         if _BuiltModule is None or self._connection.transport != "local" or self._connection.become or self._task.delegate_to:
             return None
         if self._templar.template(task_vars.get("ansible_python_interpreter")) != sys.executable:
             return None
-        found = self._shared_loader_obj.module_loader.find_plugin_with_context(module_name, ".py", collection_list=self._task.collections)
+        found = self._shared_loader_obj.module_loader.find_plugin_with_context(
+            self._task.action, ".py", collection_list=self._task.collections
+        )
         path = Path(found.plugin_resolved_path or "")
         if len(path.parts) < 7 or path.parents[4].name != "ansible_collections":
             return None

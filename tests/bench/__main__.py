@@ -22,7 +22,7 @@ GATHERS = 5
 SETTLE_SECONDS = 5
 # Which part of the work a task of the playbook is; the rest is Ansible itself.
 SPARK_TASK = "Choose leaders"
-KAFKA_TASKS = ("Ask for partitions", "Read what every survivor", "Elect what", "Ask whether")
+KAFKA_TASKS = ("Look whether", "Read what every survivor", "Elect what", "Ask whether")
 
 
 def main() -> int:
