@@ -67,7 +67,7 @@ def _sample(pid: int, peak: list[float]) -> None:
 
 
 def playbook(name: str, inventory: Path, scratch: Path, **variables: Any) -> tuple[float, int, dict[str, float]]:
-    """Run a playbook. Returns seconds, exit code and the seconds of each task, in order (the first entry: until the first task)."""
+    """Run a playbook. Returns seconds, exit code and the seconds of each task by its name without its role, in order (the first entry: until the first task)."""
     log = scratch / "ansible.log"
     command = [str(Path(sys.executable).parent / "ansible-playbook"), f"streamops.kafka_recovery.{name}", "-i", str(inventory)]
     command += ["-e", json.dumps(variables)]
@@ -79,7 +79,7 @@ def playbook(name: str, inventory: Path, scratch: Path, **variables: Any) -> tup
     marks = [("start", began)]
     for line in log.read_text().splitlines():
         if found := TASK_LINE.match(line):
-            marks.append((found[3] or "end", datetime.fromisoformat(f"{found[1]}.{found[2]}").timestamp()))
+            marks.append(((found[3] or "end").rpartition(" : ")[2], datetime.fromisoformat(f"{found[1]}.{found[2]}").timestamp()))
     tasks: dict[str, float] = {}
     for (task, at), (_, until) in zip(marks, [*marks[1:], ("end", ended)], strict=True):
         tasks[task] = tasks.get(task, 0.0) + until - at
