@@ -67,7 +67,7 @@ def _sample(pid: int, peak: list[float]) -> None:
 
 
 def playbook(name: str, inventory: Path, scratch: Path, **variables: Any) -> tuple[float, int, dict[str, float]]:
-    """Run a playbook. Returns seconds, exit code and the seconds of each task by its name without its role, in order (the first entry: until the first task)."""
+    """Run a playbook. Returns seconds, exit code and the seconds of each task, without its role, in order (first: until the first task)."""
     log = scratch / "ansible.log"
     command = [str(Path(sys.executable).parent / "ansible-playbook"), f"streamops.kafka_recovery.{name}", "-i", str(inventory)]
     command += ["-e", json.dumps(variables)]
