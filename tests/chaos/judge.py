@@ -14,6 +14,8 @@ from rig.admin import TopicPartition
 
 Promises = Mapping[str, Acknowledged]
 States = Mapping[TopicPartition, PartitionState]
+# What a bound of the loss rests on where it is not known.
+NOTHING = {"lower_bound": "none", "upper_bound": "unknown", "estimate": "none"}
 # What may hold a partition when every broker that can come back is there and answers.
 STANDING = ("forked", "forked_proven", "below_high_watermark", "no_survivor")
 
@@ -66,24 +68,35 @@ def keeps_what_survivors_held(
     ]
 
 
-def within_bounds(key: TopicPartition, row: Mapping[str, Any], leader: Log, others: Iterable[Log], promises: Promises) -> list[Violation]:
-    """A stated loss: at least the lower bound is really lost, at most the upper one where there is one.
+def within_bounds(
+    key: TopicPartition, row: Mapping[str, Any], leader: Log, others: Iterable[Log], promises: Promises, lost_before: Collection[str] = ()
+) -> list[Violation]:
+    """What is really lost by an election lies within the bounds that its plan states.
 
-    What is really lost: of the records that a survivor held or that were acknowledged, those that the leader lacks.
+    The bounds speak of committed offsets, and nobody can look at all of them. What was acknowledged by all in-sync replicas, or read, is committed:
+    of that no more may be lost than the upper bound. What a survivor held or anybody acknowledged is all that can be known to be gone: it may
+    not be less than the lower bound. Chaos leaves no offset without a record, so offsets are counted; retries write a value at several.
+    `lost_before`: values that an earlier election had lost: no later one can lose them again.
     """
-    bounds = row["loss"]
-    committed = {value for value, promise in promises.items() if promise.acks == ALL} - values(leader)
-    known = {*promises} | set().union(*map(values, others))
-    gone = known - values(leader)
+    loss = row["loss"]
+    kept = values(leader)
+    committed = {value for value, promise in promises.items() if promise.acks == ALL} - kept - {*lost_before}
+    here = {(record.offset, record.value) for record in leader}
+    known = {(record.offset, record.value) for log in others for record in log} | {
+        (promise.offset, value) for value, promise in promises.items() if value not in lost_before
+    }
+    gone = {offset for offset, _ in known - here}
+    lower, upper, estimate = loss["lower_bound"], loss["upper_bound"], loss["estimate"]
     found = []
-    if bounds["lower_bound"] is not None and bounds["lower_bound"] > len(gone):
-        found.append(
-            Violation("loss is overstated", name(key), f"at least {bounds['lower_bound']} said to be lost, {len(gone)} are: {row}")
-        )
-    if bounds["upper_bound"] not in (None, "unknown") and int(bounds["upper_bound"]) < len(committed):
-        found.append(
-            Violation("loss is understated", name(key), f"at most {bounds['upper_bound']} said to be lost, {len(committed)} are: {row}")
-        )
+    if (lower or 0) > len(gone):
+        found.append(Violation("loss is overstated", name(key), f"at least {lower} said to be lost, {len(gone)} are: {row}"))
+    if upper is not None and upper < len(committed):
+        text = f"at most {upper} said to be lost, {len(committed)} are, for example {min(committed)}: {row}"
+        found.append(Violation("loss is understated", name(key), text))
+    if estimate is not None and not (lower or 0) <= estimate <= (estimate if upper is None else upper):
+        found.append(Violation("the estimate lies outside its bounds", name(key), str(loss)))
+    if any((loss[bound] is None) != (loss[f"{bound}_from"] == nothing) for bound, nothing in NOTHING.items()):
+        found.append(Violation("a bound does not say what it rests on", name(key), str(loss)))
     return found
 
 

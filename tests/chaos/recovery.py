@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from integration.support import Answer, Operator, by_partition
 
@@ -17,7 +17,8 @@ from chaos import judge
 from chaos.faults import ELECTING, GATHERING, Fault
 from chaos.hook import PLANNING
 from chaos.judge import Violation
-from chaos.logs import Logs, survey
+from chaos.ledger import ALL
+from chaos.logs import Logs, survey, values
 from chaos.stage import Stage
 from chaos.watch import Seen, Watcher
 from rig import PartitionState
@@ -30,6 +31,15 @@ DURATION = 12.0
 ATTEMPTS = 5
 REPLAY_SECONDS = 15.0
 DETECTING = "kafka_partition_info"
+
+
+class Bounds(NamedTuple):
+    """The loss that a plan stated, and how many of the records that all in-sync replicas had acknowledged (or somebody had read) were lost."""
+
+    lower: int | None
+    upper: int | None
+    upper_from: str
+    lost: int
 
 
 @dataclass
@@ -48,7 +58,8 @@ class Attempt:
 class Recovered:
     """How a recovery went.
 
-    `elected`: who was elected by us, and who was alive then, by partition; `evidence`: on what. `seconds`: from the end of detection to the end of recovery.
+    `elected`: who was elected by us, and who was alive then, by partition; `evidence`: on what; `bounds`: of each election's loss. `seconds`: from the
+    end of detection to the end of recovery.
     """
 
     fault: str
@@ -64,6 +75,7 @@ class Recovered:
     before: Logs = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
     evidence: dict[TopicPartition, str] = field(default_factory=dict)
+    bounds: list[Bounds] = field(default_factory=list)
 
 
 class Recovery:
@@ -86,6 +98,7 @@ class Recovery:
         self._first = self._states(self._all)
         self._logs: Logs = {}
         self._rows: dict[TopicPartition, dict[str, Any]] = {}  # of the plan that was made last
+        self._lost: dict[TopicPartition, set[str]] = {}  # values that elections have lost
 
     def run(self, run_id: str, fault: Fault, random: Random) -> Recovered:
         """Let the fault strike, end it, and go on until everything is online or held for a reason that stands; then once more."""
@@ -178,8 +191,13 @@ class Recovery:
         promises = self._stage.ledger.promises[key]
         if self._keeps:
             done.violations += judge.keeps_what_survivors_held(key, elected, held, promises, done.evidence[key])
+        lost = self._lost.setdefault(key, set())
         if row and elected == row["designatedLeader"]:
-            done.violations += judge.within_bounds(key, row, held[elected], held.values(), promises)
+            done.violations += judge.within_bounds(key, row, held[elected], logs[key].values(), promises, lost)
+            acknowledged = {value for value, promise in promises.items() if promise.acks == ALL} - values(held[elected]) - lost
+            loss = row["loss"]
+            done.bounds.append(Bounds(loss["lower_bound"], loss["upper_bound"], loss["upper_bound_from"], len(acknowledged)))
+        lost |= {*promises} - values(held[elected])
 
     def _modules(self, run_id: str, fault: Fault, attempt: Attempt, done: Recovered, strike: bool) -> None:
         files = self._operator.files(run_id)

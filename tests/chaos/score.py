@@ -56,12 +56,26 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "outcomes": dict(sum((done.outcomes for done in recoveries), Counter[str]())),
         "reruns": sum(done.attempts - 1 for done in recoveries),
         "own_processes_killed": sum(done.killed for done in recoveries),
+        "loss_bounds": loss_bounds([*recoveries, *(done for outcome in outcomes for done in outcome.aggressive)]),
         "leaks": sum(is_leak(violation) for outcome in outcomes for violation in outcome.violations),
         "violations": sum(len(outcome.violations) for outcome in outcomes),
         "stock_elections_checked": sum(outcome.stock_checked for outcome in outcomes),
         "costs": {rule: vars(cost) for rule, cost in costs.items()},
         "seconds": round(sum(outcome.seconds for outcome in outcomes)),
     }
+
+
+def loss_bounds(recoveries: Sequence[Recovered]) -> dict[str, Any]:
+    """How tight the stated bounds were, by what the upper one rests on: elections, records really lost (acknowledged by all in-sync replicas, or
+    read), the sums of both bounds, and the widest gap between them."""
+    found: dict[str, dict[str, int]] = {}
+    for bounds in (bounds for done in recoveries for bounds in done.bounds):
+        row = found.setdefault(bounds.upper_from, dict.fromkeys(("elections", "lost", "lower", "upper", "widest"), 0))
+        lower, upper = bounds.lower or 0, bounds.upper or 0
+        sums = {"elections": 1, "lost": bounds.lost, "lower": lower, "upper": upper}
+        row |= {name: row[name] + number for name, number in sums.items()}
+        row["widest"] = max(row["widest"], upper - lower)
+    return dict(sorted(found.items()))
 
 
 def details(outcome: Outcome) -> dict[str, Any]:
@@ -153,4 +167,15 @@ def tables(figures: dict[str, Any]) -> list[Table]:
     for rule, cost in figures["costs"].items():
         counts = [cost[kind].get(level, 0) for kind in ("another_held", "total") for level in ("all", "1")]
         lost.add_row(rule, str(cost["partitions"]), *map(str, counts))
-    return [whole, faults, lost]
+    bounds = Table(
+        "upper bound from",
+        "elections",
+        "lost",
+        "lower bounds",
+        "upper bounds",
+        "widest",
+        title="stated loss, records acknowledged by all or read",
+    )
+    for source, row in figures["loss_bounds"].items():
+        bounds.add_row(source, *map(str, row.values()))
+    return [whole, faults, lost, bounds]

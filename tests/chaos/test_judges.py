@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,11 +63,50 @@ def test_the_evidence_prefix_promises_every_record() -> None:
     assert len(levels) == 2, "one record that a leader alone acknowledged, one that nobody did"
 
 
-@pytest.mark.parametrize(("lower", "upper", "found"), [(0, "unknown", 0), (3, "unknown", 0), (4, "unknown", 1), (None, 1, 0), (None, 0, 1)])
-def test_stated_losses_are_compared_with_real_ones(lower: int | None, upper: object, found: int) -> None:
-    row = {"loss": {"lower_bound": lower, "upper_bound": upper}}
-    # Broker 2 leads: "alone-1", "alone-2" and "gone with broker 1" are lost, the last one had been acknowledged by all.
-    assert len(judge.within_bounds(KEY, row, FORKED[2], FORKED.values(), PROMISES)) == found
+def stated(lower: int | None, upper: int | None, estimate: int | None = None) -> dict[str, Any]:
+    sources = {
+        "lower_bound_from": "none" if lower is None else "high_watermark",
+        "upper_bound_from": "unknown" if upper is None else "isr_history",
+    }
+    guess = {"estimate": estimate, "estimate_from": "none" if estimate is None else "healthy_snapshot"}
+    return {"lower_bound": lower, "upper_bound": upper, **sources, **guess}
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "judges"),
+    [
+        (0, None, []),
+        (2, None, []),
+        (3, None, ["loss is overstated"]),
+        (None, 1, []),
+        (None, 0, ["loss is understated"]),
+        (1, 1, []),
+        (3, 0, ["loss is overstated", "loss is understated"]),
+    ],
+)
+def test_stated_losses_are_compared_with_real_ones(lower: int | None, upper: int | None, judges: list[str]) -> None:
+    # Broker 2 leads: offsets 2 and 3 are lost on another branch or with broker 1; what stood at offset 3 there had been acknowledged by all.
+    found = judge.within_bounds(KEY, {"loss": stated(lower, upper)}, FORKED[2], FORKED.values(), PROMISES)
+    assert [violation.judge for violation in found] == judges
+
+
+def test_nothing_is_lost_twice() -> None:
+    gone = {"gone with broker 1"}
+    assert not judge.within_bounds(KEY, {"loss": stated(None, 0)}, FORKED[2], FORKED.values(), PROMISES, gone)
+    assert judge.within_bounds(KEY, {"loss": stated(3, None)}, FORKED[2], FORKED.values(), PROMISES, gone)
+
+
+@pytest.mark.parametrize(("estimate", "found"), [(0, 1), (1, 0), (2, 0), (3, 1)])
+def test_an_estimate_lies_between_its_bounds(estimate: int, found: int) -> None:
+    assert len(judge.within_bounds(KEY, {"loss": stated(1, 2, estimate)}, FORKED[2], FORKED.values(), PROMISES)) == found
+
+
+@pytest.mark.parametrize("source", ["lower_bound_from", "upper_bound_from", "estimate_from"])
+def test_a_bound_says_what_it_rests_on(source: str) -> None:
+    nothing = {"lower_bound_from": "none", "upper_bound_from": "unknown", "estimate_from": "none"}[source]
+    loss = {**stated(0, 1, 1), source: nothing}
+    (violation,) = judge.within_bounds(KEY, {"loss": loss}, FORKED[2], FORKED.values(), PROMISES)
+    assert violation.judge == "a bound does not say what it rests on"
 
 
 def test_a_leader_that_was_there_must_stay() -> None:
