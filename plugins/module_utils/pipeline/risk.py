@@ -106,7 +106,8 @@ def what_if(watermarks: DataFrame, brokers: DataFrame, lost: Sequence[int]) -> D
     known = F.filter("replica_ends", lambda end: F.array_contains("survivors", end["broker_id"]))
     unread = F.array_except("survivors", F.transform(known, lambda end: end["broker_id"]))
     best = F.array_max(F.transform(known, lambda end: end["log_end_offset"]))
-    cost = F.greatest(F.col("log_end_offset") - best, F.lit(0).cast("bigint"))
+    lacking = F.col("log_end_offset") - best
+    cost = F.when(lacking.isNotNull(), F.greatest(lacking, F.lit(0).cast("bigint")))  # greatest() takes no notice of nulls
     reason = (
         F.when(clean, None)
         .when(F.size("survivors") == 0, F.lit("no replica is left: it stays offline until one of them is back"))
@@ -126,19 +127,6 @@ def what_if(watermarks: DataFrame, brokers: DataFrame, lost: Sequence[int]) -> D
             F.when(clean, F.lit(0).cast("bigint")).otherwise(cost).alias("lost_offsets"),
             reason.alias("reason"),
         )
-    )
-
-
-def what_if_topics(rows: DataFrame) -> DataFrame:
-    """The rows of `what_if` per `cluster` and `topic`: partitions that would be `offline`, `new_leader`, `not_writable` (but online), the sum of known
-    `lost_offsets`, and for how many offline partitions (`unknown`) it is not known."""
-    offline = F.col("outcome").isin(OFFLINE, ALREADY_OFFLINE)
-    return rows.groupBy("cluster", "topic").agg(
-        F.count_if(offline).alias("offline"),
-        F.count_if(F.col("outcome") == NEW_LEADER).alias("new_leader"),
-        F.count_if(present(~offline & ~F.col("writable"))).alias("not_writable"),
-        F.coalesce(F.sum("lost_offsets"), F.lit(0)).alias("lost_offsets"),
-        F.count_if(offline & F.col("lost_offsets").isNull()).alias("unknown"),
     )
 
 
