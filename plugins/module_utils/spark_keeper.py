@@ -141,13 +141,14 @@ class Keeper:
         port = self.settings.port or _free_port()
         java = self._java(port, scratch)
         try:
-            server = Server(os.getpid(), socket.gethostname(), port, False, utc_now())
+            server = Server(os.getpid(), socket.gethostname(), port, ready=False, warm=False, started_at=utc_now())
             spark_server.write_state(self.folder, server)
             os.write(told, b"started")
             os.close(told)
             if self._comes_up(java, port):
-                self._warm(java, server)
                 spark_server.write_state(self.folder, replace(server, ready=True))
+                self._warm(java, server)
+                spark_server.write_state(self.folder, replace(server, ready=True, warm=True))
                 self._stay(java, port)
         finally:
             self._stop_warming()
@@ -250,7 +251,7 @@ class Keeper:
         return self.asked_to_end or (bool(until.owner) and not _lives(until.owner, until.owner_since))
 
     def _warm(self, java: subprocess.Popen[bytes], server: Server) -> None:
-        """Have something planned, in a process of its own: what that takes of memory is given back."""
+        """Have something planned, in a process of its own: what that takes of memory is given back. Whoever comes meanwhile goes first."""
         self.warming = os.fork()
         if self.warming == 0:
             try:
@@ -262,10 +263,14 @@ class Keeper:
             finally:
                 os._exit(0)
         deadline = time.monotonic() + WARM_SECONDS
+        before: set[int] = set()
         while os.waitpid(self.warming, os.WNOHANG) == (0, 0):
-            if self._has_to_end(java) or time.monotonic() > deadline:
+            others = self._clients(java, server.port, self.warming)
+            # Seen once it may be a connection of our own that was just closed.
+            if self._has_to_end(java) or others & before or time.monotonic() > deadline:
                 self._stop_warming()
                 return
+            before = others
             time.sleep(TICK_SECONDS)
         self.warming = 0
 
@@ -278,13 +283,21 @@ class Keeper:
     def _stay(self, java: subprocess.Popen[bytes], port: int) -> None:
         used = time.monotonic()
         while not self._has_to_end(java):
-            with suppress(psutil.Error):
-                clients = [at for at in psutil.Process(java.pid).net_connections("tcp") if at.laddr.port == port and at.raddr]
+            used = time.monotonic() if self._clients(java, port) else used
+            with suppress(OSError, SpokenError):
                 idle_seconds = spark_server.read_until(self.folder).idle_seconds
-                used = time.monotonic() if clients else used
                 if idle_seconds and time.monotonic() - used > idle_seconds:
                     return
             time.sleep(TICK_SECONDS)
+
+    def _clients(self, java: subprocess.Popen[bytes], port: int, but: int = 0) -> set[int]:
+        """The ports from which clients are connected, other than process `but`."""
+        try:
+            at_java = [at for at in psutil.Process(java.pid).net_connections("tcp") if at.laddr.port == port]
+            own = {at.laddr.port for at in psutil.Process(but).net_connections("tcp")} if but else set()
+        except psutil.Error:
+            return set()
+        return {at.raddr.port for at in at_java if at.status == psutil.CONN_ESTABLISHED} - own
 
 
 def _plan_something(folder: Folder, server: Server) -> None:

@@ -44,12 +44,13 @@ class SparkServerError(SpokenError):
 
 @dataclass(frozen=True)
 class Server:
-    """A running server. `pid`: its keeper, whose end is its end; `ready`: it answers; `host`: where it runs; `until`: see `Until`."""
+    """A running server on machine `host`. `pid`: its keeper, whose end is its end; `ready`: it answers; `warm`: its first plan is made."""
 
     pid: int
     host: str
     port: int
     ready: bool
+    warm: bool
     started_at: str
 
     @property
@@ -170,11 +171,11 @@ def is_here(server: Server) -> bool:
     return server.host == socket.gethostname()
 
 
-def awaited(workdir: Path, seconds: float = START_SECONDS) -> Server | None:
-    """The server of this workdir once it answers; None where none runs here, it ended while it started, or it takes longer than that."""
+def awaited(workdir: Path, seconds: float = START_SECONDS, warm: bool = False) -> Server | None:
+    """The server of this workdir once it answers (or is `warm`); None where none runs here, it ended while it started, or it takes longer than that."""
     deadline = time.monotonic() + seconds
     while (server := running(workdir)) and is_here(server) and time.monotonic() < deadline:
-        if server.ready:
+        if server.ready and (server.warm or not warm):
             return server
         time.sleep(LOOK_SECONDS)
     return None

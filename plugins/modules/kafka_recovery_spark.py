@@ -14,7 +14,7 @@ author: StreamOps (@streamops)
 description:
   - Runs the Spark Connect server that PySpark ships, for one workdir. M(streamops.kafka_recovery.kafka_recovery_plan) finds it there with
     O(streamops.kafka_recovery.kafka_recovery_plan#module:spark_remote=auto), and needs a few seconds then where it needs many with a Spark of its own.
-  - One small plan is made as part of coming up, because the first one loads most of Spark.
+  - Once it answers, one small plan is made, because the first one loads most of Spark. A client that comes meanwhile goes first.
   - It listens on the loopback interface only, and wants a token that stands in C(<workdir>/spark/token), which only the user of the task can read.
   - It ends by itself; see O(idle_timeout) and O(ends_with_playbook). On Linux its Java cannot outlive the process that looks after it.
 options:
@@ -47,7 +47,7 @@ options:
     type: dict
     default: {}
   wait:
-    description: Whether to wait until the server answers. With V(false) the task ends as soon as Java has been started.
+    description: Whether to wait until the server answers and is warm. With V(false) the task ends as soon as Java has been started.
     type: bool
     default: true
   idle_timeout:
@@ -165,7 +165,7 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
             changed = before.longest(until) != before
             if changed:
                 spark_server.write_until(folder, before.longest(until))
-    return changed, spark_server.awaited(folder.workdir) if params["wait"] else spark_server.running(folder.workdir)
+    return changed, spark_server.awaited(folder.workdir, warm=True) if params["wait"] else spark_server.running(folder.workdir)
 
 
 def recovery_spark(module: AnsibleModule) -> None:

@@ -19,7 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files imp
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
 
 # This very process: a number that was given to another process since, as far as a server is concerned.
-SERVER = Server(os.getpid(), socket.gethostname(), 15002, True, "2026-11-21T04:00:00Z")
+SERVER = Server(os.getpid(), socket.gethostname(), 15002, True, True, "2026-11-21T04:00:00Z")
 
 
 @pytest.fixture
@@ -54,6 +54,9 @@ def test_a_kept_server_is_found_by_a_name_to_which_a_token_can_be_sent(kept: Fol
 def test_one_that_does_not_answer_in_time_is_not_awaited_any_longer(kept: Folder) -> None:
     spark_server.write_state(kept, replace(SERVER, ready=False))
     assert spark_server.awaited(kept.workdir, 0.2) is None
+    spark_server.write_state(kept, replace(SERVER, warm=False))
+    assert spark_server.awaited(kept.workdir, 0.2, warm=True) is None
+    assert spark_server.awaited(kept.workdir)
 
 
 def test_one_on_another_machine_is_neither_used_nor_stopped(kept: Folder) -> None:
