@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import GIVEN_A_LEADER, SHOWN_FIRST, WITHOUT_LEADER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document, sentences
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document
 
 RUN = "2026-11-21T02-47-10Z"
 WORKDIR = Path("/var/lib/kafka-recovery")
@@ -22,7 +22,7 @@ FORKED = (
     "held: strategy aggressive would give those offsets up"
 )
 PREFIX = "broker 3 holds the best log: it ends at offset 90311, last written in leader epoch 12; broker 2's log (to offset 90170) is a prefix of it"
-GONE = "broker 4 has been silent for 512 s, broker 5 has been silent for 498 s; held: no replica is on a live broker that answers; bring one of its brokers back"
+GONE = "broker 4 has been silent for 512 s, broker 5 for 498 s; held: no replica is on a live broker that answers; bring one of its brokers back"
 
 
 def partition(cluster: str, topic: str, number: int, outcome: str, **values: Any) -> dict[str, Any]:
@@ -118,6 +118,7 @@ def _run(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "last_at": "2026-11-21T02:47:58Z",
         "strategy": "balanced",
         "clusters": sorted({row["cluster"] for row in rows}),
+        "remarks": [],
         **{outcome: sum(1 for row in rows if row["outcome"] == outcome) for outcome in SHOWN_FIRST if outcome != "planned"},
     }
 
@@ -132,7 +133,7 @@ def _risk() -> dict[str, Any]:
             "replicas": [1, 2, 3],
             "isr": [2],
             "eligible_leader_replicas": [],
-            "risks": ["single_isr", "below_min_isr"],
+            "risks": ["no_eligible_leader", "below_min_isr"],
             "score": 90 - number,
             "depends_on": [2],
             "is_new": number > 3,
@@ -143,11 +144,11 @@ def _risk() -> dict[str, Any]:
     return document.risk_of(
         [{**snapshot, "before_run_id": "h1", "before_date": "2026-11-20"}],
         [
-            {"cluster": "east", "risk": "single_isr", "partitions": 6, "before": 3},
+            {"cluster": "east", "risk": "no_eligible_leader", "partitions": 6, "before": 3},
             {"cluster": "east", "risk": "below_min_isr", "partitions": 6, "before": 6},
         ],
-        [{"cluster": "east", "at_risk": 6, "offline": 0, "new": 3, "score": 525}],
-        [{"cluster": "east", "topic": "payments", "at_risk": 6, "offline": 0, "score": 525}],
+        [{"cluster": "east", "offline": 0, "one_failure": 6, "at_risk": 6, "new": 3, "score": 525}],
+        [{"cluster": "east", "topic": "payments", "offline": 0, "one_failure": 6, "at_risk": 6, "score": 525}],
         [{"cluster": "east", "broker_id": 2, "partitions": 6}],
         at_risk,
     )
@@ -161,7 +162,7 @@ def _trend() -> list[dict[str, Any]]:
             "clusters": 1,
             "partitions": 1200,
             "offline": 14 if day == 30 else 0,
-            "at_risk": rng.randint(0, 5) + (8 if day > 24 else 0),
+            "one_failure": rng.randint(0, 5) + (8 if day > 24 else 0),
         }
         for day in range(31)
     ]

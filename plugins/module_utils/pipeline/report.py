@@ -38,6 +38,7 @@ GIVEN_A_LEADER = (ELECTED, CLEAN_LEADER)
 # loss.lower_bound_from of a bound that a consumer group's committed offset gives.
 CONSUMER_GROUP = "consumer_group"
 KEY = ["cluster", "topic", "partition"]
+MOST_REMARKS = 10
 
 
 def of_clusters(table: DataFrame, clusters: Sequence[str] | None) -> DataFrame:
@@ -52,7 +53,7 @@ def recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
 
 
 def runs(audit: DataFrame, limit: int) -> DataFrame:
-    """The newest `limit` runs, newest first: times, number of clusters, and of partitions by outcome (all clusters together)."""
+    """The newest `limit` runs, newest first: times, clusters, partitions by outcome, and what is odd about them (all clusters together)."""
     counts = [F.coalesce(F.sum(F.col("outcomes")[outcome]), F.lit(0)).alias(outcome) for outcome in OUTCOMES]
     return (
         audit.groupBy("run_id")
@@ -63,6 +64,7 @@ def runs(audit: DataFrame, limit: int) -> DataFrame:
             F.max("last_at").alias("last_at"),
             F.max("strategy").alias("strategy"),
             F.sort_array(F.collect_set("cluster")).alias("clusters"),
+            F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_list("remarks")))), 1, MOST_REMARKS).alias("remarks"),
             *counts,
         )
         .orderBy(F.desc("last_at"), F.desc("run_id"))
@@ -135,7 +137,7 @@ def _bounds() -> list[Column]:
     columns = []
     for name in ("lower_bound", "upper_bound", "estimate"):
         columns += [F.sum(name).alias(name), F.count(name).alias(f"{name}_known")]
-    group = F.col("lower_bound_from").startswith(CONSUMER_GROUP) & (F.col("lower_bound") > 0)
+    group = (F.col("lower_bound_from") == CONSUMER_GROUP) & (F.col("lower_bound") > 0)
     return [
         *columns,
         F.sum(F.when(F.col("upper_bound").isNotNull(), F.col("lower_bound"))).alias("lower_bound_where_upper"),

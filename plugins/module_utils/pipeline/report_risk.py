@@ -14,12 +14,14 @@ from datetime import date
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import risk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, present
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import KEY, Read, of_clusters
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY
 
-# A word of `risk.RISKS`: no failure is needed any more.
-OFFLINE = "offline"
+# Words of `risk.RISKS`: no failure is needed any more, or a single one takes the partition offline.
+OFFLINE, ONE_FAILURE = "offline", "no_eligible_leader"
+WHAT_IF_ORDER = (risk.OFFLINE, risk.ALREADY_OFFLINE, risk.NEW_LEADER, risk.SAME_LEADER)
 _SNAPSHOT = ["cluster", "date", "run_id"]
 
 
@@ -55,12 +57,12 @@ def current(days: DataFrame) -> DataFrame:
 
 def at_risk(read: Read, snapshots_now: DataFrame) -> DataFrame:
     """The risk rows of these snapshots, with `risks_before` (null where the partition was not at risk) and `compared` (false: there is no earlier snapshot)."""
-    risk = read("risk")
-    now = risk.join(F.broadcast(snapshots_now.select(*_SNAPSHOT, "before_run_id")), _SNAPSHOT)
+    known = read("risk")
+    now = known.join(F.broadcast(snapshots_now.select(*_SNAPSHOT, "before_run_id")), _SNAPSHOT)
     before = snapshots_now.where("before_run_id IS NOT NULL").select(
         "cluster", F.col("before_date").alias("date"), F.col("before_run_id").alias("run_id")
     )
-    then = risk.join(F.broadcast(before), _SNAPSHOT).select(*KEY, F.col("risks").alias("risks_before"))
+    then = known.join(F.broadcast(before), _SNAPSHOT).select(*KEY, F.col("risks").alias("risks_before"))
     return now.join(then, KEY, "left").withColumn("compared", F.col("before_run_id").isNotNull()).drop("before_run_id")
 
 
@@ -96,12 +98,13 @@ def ranked_partitions(rows: DataFrame, limit: int) -> DataFrame:
 
 
 def ranked_clusters(rows: DataFrame) -> DataFrame:
-    """Per cluster, worst first: partitions at risk, offline, at risk since the comparison only, and the sum of their scores."""
+    """Per cluster, worst first: partitions offline, one failure from it, at any risk, not at risk in the comparison, and the sum of their scores."""
     return (
         rows.groupBy("cluster")
         .agg(
+            F.count_if(_with(OFFLINE)).alias("offline"),
+            F.count_if(_with(ONE_FAILURE)).alias("one_failure"),
             F.count("*").alias("at_risk"),
-            F.count_if(_offline()).alias("offline"),
             F.count_if(present(F.col("compared") & F.col("risks_before").isNull())).alias("new"),
             F.sum("score").alias("score"),
         )
@@ -113,7 +116,12 @@ def ranked_topics(rows: DataFrame, limit: int) -> DataFrame:
     """The topics whose partitions rank highest together."""
     return (
         rows.groupBy("cluster", "topic")
-        .agg(F.count("*").alias("at_risk"), F.count_if(_offline()).alias("offline"), F.sum("score").alias("score"))
+        .agg(
+            F.count_if(_with(OFFLINE)).alias("offline"),
+            F.count_if(_with(ONE_FAILURE)).alias("one_failure"),
+            F.count("*").alias("at_risk"),
+            F.sum("score").alias("score"),
+        )
         .orderBy(F.desc("score"), "cluster", "topic")
         .limit(limit)
     )
@@ -131,12 +139,12 @@ def ranked_brokers(rows: DataFrame, limit: int) -> DataFrame:
 
 
 def trend(read: Read, days: DataFrame) -> DataFrame:
-    """Per day, over all clusters: partitions offline and partitions at risk in their last snapshots, and how many clusters had one."""
+    """Per day, over all clusters: partitions offline and one failure from it in their last snapshots, and how many clusters had one."""
     counts = (
         read("risk")
         .join(F.broadcast(days.select(*_SNAPSHOT)), _SNAPSHOT)
         .groupBy("date")
-        .agg(F.count_if(_offline()).alias("offline"), F.count_if(~_offline()).alias("at_risk"))
+        .agg(F.count_if(_with(OFFLINE)).alias("offline"), F.count_if(_with(ONE_FAILURE)).alias("one_failure"))
     )
     seen = days.groupBy("date").agg(F.count("*").alias("clusters"), F.sum("partitions").alias("partitions"))
     none = F.lit(0).cast("bigint")
@@ -149,5 +157,30 @@ def trend(read: Read, days: DataFrame) -> DataFrame:
     )
 
 
-def _offline() -> Column:
-    return any_of("risks", lambda word: word == OFFLINE)
+def what_if_ranked(rows: DataFrame, limit: int) -> DataFrame:
+    """The rows of `risk.what_if` that would hurt most: offline first, then by what is lost."""
+    order = F.array_position(F.array(*map(F.lit, WHAT_IF_ORDER)), F.col("outcome"))
+    return (
+        rows.select(*KEY, "leader", "outcome", "next_leader", "writable", "lost_offsets", "reason")
+        .orderBy(order, F.desc_nulls_first("lost_offsets"), *KEY)
+        .limit(limit)
+    )
+
+
+def what_if_counts(rows: DataFrame) -> DataFrame:
+    """Per cluster and outcome of `risk.what_if`: partitions, those not writable though online, offsets known to be lost, and of how many that is not known."""
+    offline = F.col("outcome").isin(risk.OFFLINE, risk.ALREADY_OFFLINE)
+    return (
+        rows.groupBy("cluster", "outcome")
+        .agg(
+            F.count("*").alias("partitions"),
+            F.count_if(present(~offline & ~F.col("writable"))).alias("not_writable"),
+            F.coalesce(F.sum("lost_offsets"), F.lit(0)).alias("lost_offsets"),
+            F.count_if(offline & F.col("lost_offsets").isNull()).alias("unknown"),
+        )
+        .orderBy("cluster", "outcome")
+    )
+
+
+def _with(word: str) -> Column:
+    return any_of("risks", lambda own: own == word)

@@ -10,17 +10,33 @@ from datetime import datetime
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import SHOWN_FIRST
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import OUTCOME_WORDS, count, lasting, number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import (
+    OUTCOME_WORDS,
+    count,
+    lasting,
+    number,
+)
 
 Document = Mapping[str, Any]
 # (key, title, kind); kinds are those of the page's script.
 Columns = Sequence[tuple[str, str, str]]
 
+# What each risk means, as `pipeline.risk` tells them apart.
+RISK_WORDS = {
+    "offline": "offline: no leader",
+    "no_eligible_leader": "one failure from offline: only its leader may lead",
+    "last_in_sync": "one in-sync replica left",
+    "below_min_isr": "below min.insync.replicas: acks=all is refused",
+    "same_rack": "all in-sync replicas in one rack",
+    "far_behind": "a replica outside the ISR is far behind",
+    "under_replicated": "not all replicas in sync",
+}
+
 STATES = {
     "offline": "Partitions are offline",
     "planned": "Planned, nothing elected yet",
     "recovered": "Recovered",
-    "at_risk": "Online, but at risk",
+    "at_risk": "Online, but one failure from offline",
     "calm": "Nothing is offline",
     "unknown": "Nothing is known yet",
 }
@@ -30,8 +46,7 @@ PARTITIONS: Columns = (
     ("topic", "Topic", "text"),
     ("partition", "Partition", "number"),
     ("outcome", "Outcome", "outcome"),
-    ("word", "Reason", "text"),
-    ("evidence", "Evidence", "text"),
+    ("why", "Evidence", "text"),
     ("leader", "Leader", "number"),
     ("lower_bound", "Lost at least", "bound"),
     ("upper_bound", "at most", "bound"),
@@ -44,11 +59,11 @@ CLUSTERS: Columns = (
     ("cluster", "Cluster", "text"),
     ("partitions", "Partitions", "number"),
     ("without_leader", "Without a leader", "number"),
-    ("offline_since", "No leader since", "text"),
-    ("given_up_words", "Lost", "text"),
-    ("at_stake_words", "At stake", "text"),
-    ("snapshot_at", "Newest snapshot", "text"),
-    ("at_risk", "At risk", "number"),
+    ("offline_since", "No leader since", "time"),
+    ("given_up_range", "Records given up", "text"),
+    ("at_stake_range", "At stake", "text"),
+    ("snapshot_at", "Newest snapshot", "time"),
+    ("one_failure", "One failure from offline", "number"),
 )
 TOPICS: Columns = (
     ("cluster", "Cluster", "text"),
@@ -61,7 +76,7 @@ TOPICS: Columns = (
 )
 RUNS: Columns = (
     ("run_id", "Run", "text"),
-    ("last_at", "Ended", "text"),
+    ("last_at", "Ended", "time"),
     ("strategy", "Strategy", "text"),
     ("cluster_names", "Clusters", "text"),
     *((outcome, OUTCOME_WORDS[outcome].split(",")[0].capitalize(), "number") for outcome in SHOWN_FIRST if outcome != "planned"),
@@ -79,15 +94,16 @@ RISK_PARTITIONS: Columns = (
 )
 RISK_CLUSTERS: Columns = (
     ("cluster", "Cluster", "text"),
-    ("at_risk", "At risk", "number"),
     ("offline", "Offline", "number"),
+    ("one_failure", "One failure from it", "number"),
+    ("at_risk", "At any risk", "number"),
     ("new", "New", "number"),
     ("score", "Score", "number"),
 )
-RISK_TOPICS: Columns = (("cluster", "Cluster", "text"), ("topic", "Topic", "text"), *RISK_CLUSTERS[1:3], RISK_CLUSTERS[4])
+RISK_TOPICS: Columns = (("cluster", "Cluster", "text"), ("topic", "Topic", "text"), *RISK_CLUSTERS[1:4], RISK_CLUSTERS[5])
 RISK_BROKERS: Columns = (("cluster", "Cluster", "text"), ("broker_id", "Broker", "number"), ("partitions", "Partitions", "number"))
 REFUSED: Columns = (
-    ("refused_at", "When", "text"),
+    ("refused_at", "When", "time"),
     ("cluster", "Cluster", "text"),
     ("kind", "Kind", "text"),
     ("path", "File", "text"),
@@ -98,19 +114,15 @@ WHAT_IF: Columns = (
     ("topic", "Topic", "text"),
     ("partition", "Partition", "number"),
     ("effect", "What happens", "text"),
-    ("lower_bound", "Lost at least", "bound"),
-    ("upper_bound", "at most", "bound"),
+    ("next_leader", "Next leader", "number"),
+    ("lost_offsets", "Lost at most", "bound"),
+    ("reason", "Note", "text"),
 )
 
 
 def spaced(word: str) -> str:
     """A word of the files as people write it."""
     return word.replace("_", " ")
-
-
-def capitalised(text: str) -> str:
-    """With a capital first letter; the rest stays, names of clusters among it."""
-    return text[:1].upper() + text[1:]
 
 
 def signed(value: int) -> str:
@@ -151,8 +163,8 @@ def tables(doc: Document) -> dict[str, Any]:
     clusters = [
         {
             **row,
-            "given_up_words": row["given_up"]["words"] if row["given_up"]["partitions"] else "",
-            "at_stake_words": row["at_stake"]["words"] if row["at_stake"]["partitions"] else "",
+            "given_up_range": _range(row["given_up"]),
+            "at_stake_range": _range(row["at_stake"]),
         }
         for row in doc["clusters"]
     ]
@@ -162,7 +174,7 @@ def tables(doc: Document) -> dict[str, Any]:
     ]
     runs = [{**row, "cluster_names": ", ".join(row["clusters"][:8]) + (" …" if len(row["clusters"]) > 8 else "")} for row in doc["runs"]]
     found = {
-        "partitions": _table(PARTITIONS, doc["partitions"]),
+        "partitions": _table(PARTITIONS, [{**row, "why": spaced(row["word"] or row["evidence"] or "")} for row in doc["partitions"]]),
         "clusters": _table(CLUSTERS, clusters),
         "topics": _table(TOPICS, topics),
         "runs": _table(RUNS, runs),
@@ -173,8 +185,19 @@ def tables(doc: Document) -> dict[str, Any]:
         "refused": _table(REFUSED, doc["quarantine"]["files"]),
     }
     if doc["what_if"]:
-        found["what_if"] = _table(WHAT_IF, doc["what_if"]["partitions"])
+        found["what_if"] = _table(WHAT_IF, [{**row, "effect": _effect(row)} for row in doc["what_if"]["partitions"]])
     return found
+
+
+def _effect(row: Mapping[str, Any]) -> str:
+    words = {
+        "offline": "goes offline",
+        "already_offline": "is offline already",
+        "new_leader": "another leader",
+        "same_leader": "keeps its leader",
+    }
+    text = words[row["outcome"]]
+    return f"{text}, not writable" if row["writable"] is False and row["next_leader"] is not None else text
 
 
 def kinds(doc: Document) -> list[dict[str, Any]]:
@@ -203,7 +226,7 @@ def words(doc: Document) -> dict[str, Any]:
         "beyond": sum(doc["loss"][part]["beyond_consumers"] for part in ("given_up", "at_stake")),
         "kinds": kinds(doc),
         "risk_words": _risk_words(doc),
-        "at_risk_total": sum(row["at_risk"] for row in risk["clusters"]),
+        "at_risk_total": risk["totals"]["at_risk"],
         "refused_total": sum(row["files"] for row in doc["quarantine"]["counts"]),
         "steps": _timeline(doc),
     }
@@ -233,6 +256,15 @@ def _range(bounds: Mapping[str, Any]) -> str:
     return least if bounds["upper_bound"] == bounds["lower_bound"] else f"{least} to {number(bounds['upper_bound'])}"
 
 
+def _known(bounds: Mapping[str, Any]) -> str:
+    """Of how many partitions the bounds of a sum are known."""
+    upper, partitions = bounds["upper_bound_known"], bounds["partitions"]
+    text = "an upper bound is known for " + (
+        "all" if upper == partitions else f"{number(upper)} of {number(partitions)}" if upper else "none"
+    )
+    return text + (f"; estimate {number(bounds['estimate'])} for {number(bounds['estimate_known'])}" if bounds["estimate_known"] else "")
+
+
 def _tiles(doc: Document) -> list[dict[str, str]]:
     totals, loss, risk = doc["totals"], doc["loss"], doc["risk"]
     tiles = []
@@ -244,15 +276,15 @@ def _tiles(doc: Document) -> list[dict[str, str]]:
         )
         for part, title in (("given_up", "Records given up"), ("at_stake", "Records at stake")):
             if loss[part]["partitions"]:
-                tiles.append({"title": title, "value": _range(loss[part]), "note": capitalised(loss[part]["words"])})
+                tiles.append({"title": title, "value": _range(loss[part]), "note": _known(loss[part])})
     if risk["snapshots"]:
-        at_risk = risk["totals"]["offline"] + risk["totals"]["at_risk"]
         newest = max(row["collected_at"] for row in risk["snapshots"])
         oldest = min(row["collected_at"] for row in risk["snapshots"])
-        note = f"of {count(risk['totals']['partitions'], 'partition')}; newest snapshot {newest}"
+        offline = f"{number(risk['totals']['offline'])} offline, " if risk["totals"]["offline"] else ""
+        note = f"{offline}of {count(risk['totals']['partitions'], 'partition')}, seen {newest}"
         if oldest != newest:
-            note += f", that of one cluster is from {oldest}"
-        tiles.append({"title": "At risk or offline", "value": number(at_risk), "note": note})
+            note += f"; one cluster was last seen {oldest}"
+        tiles.append({"title": "One failure from offline", "value": number(risk["totals"]["one_failure"]), "note": note})
     if doc["quarantine"]["counts"]:
         refused = sum(row["files"] for row in doc["quarantine"]["counts"])
         tiles.append({"title": "Files refused", "value": number(refused), "note": "nothing was decided on them"})
@@ -262,10 +294,11 @@ def _tiles(doc: Document) -> list[dict[str, str]]:
 def _risk_words(doc: Document) -> str:
     totals, snapshots = doc["risk"]["totals"], doc["risk"]["snapshots"]
     compared = sum(1 for row in snapshots if row["before_run_id"])
-    text = f"{number(totals['offline'])} offline and {number(totals['at_risk'])} at risk, of {count(totals['partitions'], 'partition')}"
-    text += f" in the newest snapshots of {count(len(snapshots), 'cluster')}."
+    text = f"Of {count(totals['partitions'], 'partition')} in the newest snapshots of {count(len(snapshots), 'cluster')} {number(totals['offline'])} "
+    text += f"{'is' if totals['offline'] == 1 else 'are'} offline, {number(totals['one_failure'])} one failure from it, and "
+    text += f"{number(totals['at_risk'] - totals['offline'] - totals['one_failure'])} weakened otherwise."
     if compared:
-        text += f" {number(totals['new'])} of them were not so in the earlier snapshots."
+        text += f" {number(totals['new'])} of them were sound in the snapshots before."
     return text
 
 

@@ -15,15 +15,24 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import report, report_risk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import healthy, report, report_risk, risk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import sentences
 
 VERSION = 1
-LIMITS = {"runs": 20, "topics": 2_000, "partitions": 10_000, "at_risk": 2_000, "risk_topics": 200, "risk_brokers": 200, "refused": 200}
+LIMITS = {
+    "runs": 20,
+    "topics": 2_000,
+    "partitions": 10_000,
+    "at_risk": 2_000,
+    "risk_topics": 200,
+    "risk_brokers": 200,
+    "refused": 200,
+    "what_if": 5_000,
+}
 TREND_DAYS = 100
 
 
@@ -43,7 +52,7 @@ class Wanted:
 
 
 def collect(read: report.Read, wanted: Wanted) -> dict[str, Any]:
-    """Everything but `what_if`, which is null. ReportError where a run that was asked for is not in the tables."""
+    """Everything but `what_if`, which is null here. ReportError where a run that was asked for is not in the tables."""
     document: dict[str, Any] = {
         "version": VERSION,
         "report": wanted.name,
@@ -216,7 +225,8 @@ def risk_of(
     totals = {
         "partitions": sum(row["partitions"] or 0 for row in snapshots),
         "offline": sum(row["offline"] for row in clusters),
-        "at_risk": sum(row["at_risk"] - row["offline"] for row in clusters),
+        "one_failure": sum(row["one_failure"] for row in clusters),
+        "at_risk": sum(row["at_risk"] for row in clusters),
         "new": sum(row["new"] for row in clusters),
     }
     return {
@@ -228,6 +238,26 @@ def risk_of(
         "partitions": partitions,
         "totals": totals,
     }
+
+
+def what_if(spark: SparkSession, wanted: Wanted, document: Mapping[str, Any], lost: Sequence[int]) -> dict[str, Any]:
+    """What would become of the fleet without these brokers, by its newest snapshots. SpokenError where there is no snapshot, or no such broker."""
+    paths = [wanted.workdir / "healthy" / row["cluster"] / f"{row['run_id']}.jsonl" for row in document["risk"]["snapshots"]]
+    if not paths:
+        raise ReportError(f"what_if_brokers: there is no healthy snapshot in {wanted.workdir}; gather one with the playbook snapshot")
+    for path in paths:
+        try:
+            snapshot.check(path)
+        except snapshot.SnapshotError as error:
+            raise ReportError(f"what_if_brokers: {path}, the newest snapshot of its cluster, cannot be used: {error}") from error
+    files = [str(path) for path in paths]
+    rows = risk.what_if(healthy.watermarks(spark, files), healthy.brokers(spark, files), lost).persist()
+    try:
+        counts = _rows(report_risk.what_if_counts(rows))
+        shown = _rows(report_risk.what_if_ranked(rows, LIMITS["what_if"]))
+    finally:
+        rows.unpersist()
+    return {"brokers": sorted(lost), "counts": counts, "partitions": shown, "words": sentences.what_if(counts)}
 
 
 def _quarantine(read: report.Read, wanted: Wanted) -> dict[str, Any]:
@@ -258,7 +288,7 @@ def _clusters(document: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "given_up": _loss(row for row in own if row["outcome"] in report.GIVEN_A_LEADER),
                 "at_stake": _loss(row for row in own if row["outcome"] in report.WITHOUT_LEADER),
                 "snapshot_at": snapshots.get(name, {}).get("collected_at"),
-                "at_risk": ranks.get(name, {"at_risk": 0})["at_risk"] if name in snapshots else None,
+                "one_failure": ranks.get(name, {"one_failure": 0})["one_failure"] if name in snapshots else None,
             }
         )
     return sorted(found, key=lambda row: (-row["without_leader"], row["cluster"]))

@@ -24,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import charts, contents
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.document import LIMITS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.script import SCRIPT
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import OUTCOME_WORDS, number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import OUTCOME_WORDS, capital, number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.style import STYLE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.template import TEMPLATE
 
@@ -75,8 +75,8 @@ def page(document: Mapping[str, Any]) -> str:
     script = datatables() + SCRIPT
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters.update(grouped=number, spaced=contents.spaced, capitalised=contents.capitalised, signed=contents.signed)
-    environment.globals["cut"] = contents.cut
+    environment.filters.update(grouped=number, spaced=contents.spaced, capitalised=capital, signed=contents.signed)
+    environment.globals.update(cut=contents.cut, risk_words_of=contents.RISK_WORDS)
     data = {"tables": contents.tables(doc), "outcomes": OUTCOME_WORDS, "order": SHOWN_FIRST, "without_leader": WITHOUT_LEADER}
     return environment.from_string(TEMPLATE).render(
         doc=doc,
@@ -98,13 +98,13 @@ def page(document: Mapping[str, Any]) -> str:
 def _charts(doc: Mapping[str, Any]) -> dict[str, Any]:
     clusters = [{"cluster": row["cluster"], **row["outcomes"]} for row in doc["clusters"] if row["partitions"]]
     outcomes = {key: OUTCOME_WORDS[key] for key in SHOWN_FIRST if doc["totals"]["outcomes"][key]}
-    kinds: Sequence[Mapping[str, Any]] = [{**row, "risk": contents.spaced(row["risk"])} for row in contents.kinds(doc)]
-    lines = {"offline": "offline", "at_risk": "at risk"}
+    kinds: Sequence[Mapping[str, Any]] = [{**row, "risk": contents.RISK_WORDS.get(row["risk"], row["risk"])} for row in contents.kinds(doc)]
+    lines = {"offline": "offline", "one_failure": "one failure from it"}
     return {
         "outcomes": Markup(charts.bars(clusters, "cluster", outcomes, "Partitions by outcome, one bar per cluster")),
         "outcome_legend": outcomes,
         "risks": Markup(charts.bars(kinds, "risk", {"partitions": "partitions"}, "Partitions by risk")),
         "risk_legend": {"partitions": "partitions in the newest snapshots"},
-        "trend": Markup(charts.days(doc["trend"], lines, "Partitions offline and at risk, day by day")),
+        "trend": Markup(charts.days(doc["trend"], lines, "Partitions offline and one failure from it, day by day")),
         "trend_legend": lines,
     }

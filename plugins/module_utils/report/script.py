@@ -12,6 +12,8 @@ SCRIPT = r"""
 const data = JSON.parse(document.getElementById("data").textContent);
 const escaped = (text) => String(text).replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
 const grouped = (value) => value.toLocaleString("en-US");
+// Words are broken in the middle only where they are too long for a column.
+const width = (value) => (/\S{33}/.test(value) ? "long" : "");
 const element = (name, text, className) => {
   const made = document.createElement(name);
   if (text !== undefined) made.textContent = text;
@@ -21,13 +23,16 @@ const element = (name, text, className) => {
 
 // DataTables takes what is shown, and what is searched, for HTML. What is sorted stays as it is.
 const renderers = {
-  text: (value, type) => (type === "sort" || type === "type" ? value ?? "" : value === null ? "" : `<bdi>${escaped(value)}</bdi>`),
+  text: (value, type) => (type === "sort" || type === "type" ? value ?? "" : value === null ? "" : `<bdi class="${width(value)}">${escaped(value)}</bdi>`),
   number: (value, type) => (type === "sort" || type === "type" ? value ?? -1 : value === null ? "" : grouped(value)),
   bound: (value, type) => (type === "sort" || type === "type" ? value ?? -1 : value === null ? "unknown" : grouped(value)),
   outcome: (value, type) =>
-    type === "sort" ? data.order.indexOf(value) : type === "display" ? `<span class="tag ${escaped(value)}">${escaped(data.outcomes[value] ?? value)}</span>` : escaped(value),
+    type === "sort"
+      ? data.order.indexOf(value)
+      : type === "display" ? `<span class="tag ${escaped(value)}">${escaped(data.outcomes[value] ?? value)}</span>` : escaped(value),
   hidden: (value, type) => (type === "sort" || type === "type" ? "" : escaped(value ?? "")),
 };
+renderers.time = (value, type) => (value === null || type === "sort" || type === "type" ? value ?? "" : escaped(value.replace("T", " ").replace("Z", " UTC")));
 const NUMBERS = ["number", "bound"];
 
 function evidence(row) {
@@ -63,15 +68,17 @@ function build(node) {
     data: place,
     type: NUMBERS.includes(column.kind) ? "num" : "string",
     visible: column.kind !== "hidden",
-    className: NUMBERS.includes(column.kind) ? "n" : "",
+    className: NUMBERS.includes(column.kind) ? "n" : column.kind,
     render: (value, type) => renderers[column.kind](value, type),
   }));
   if (opens) {
     const label = (row) => escaped(`Evidence of ${row[1]}-${row[2]} in ${row[0]}`);
     const render = (_value, type, row) =>
       type === "display" ? `<button type="button" class="more" aria-expanded="false" aria-label="${label(row)}">+</button>` : "";
-    columns.push({ title: "Evidence", data: null, orderable: false, searchable: false, render });
+    columns.unshift({ title: '<span class="unseen">Open</span>', data: null, orderable: false, searchable: false, className: "open", render });
   }
+  const labels = columns.filter((column) => column.visible !== false).map((column) => column.title);
+  const small = source.rows.length <= 10;
   const table = new DataTable(node, {
     data: source.rows,
     columns,
@@ -79,11 +86,13 @@ function build(node) {
     autoWidth: false,
     pageLength: 25,
     lengthMenu: [10, 25, 100, 500],
-    layout: { topStart: "search", topEnd: "pageLength", bottomStart: "info", bottomEnd: "paging" },
+    paging: !small,
+    layout: small
+      ? { topStart: null, topEnd: null, bottomStart: null, bottomEnd: null }
+      : { topStart: "search", topEnd: "pageLength", bottomStart: "info", bottomEnd: "paging" },
     language: { search: "Search", lengthMenu: "_MENU_ rows", emptyTable: "Nothing to show", zeroRecords: "Nothing fits this search" },
-    createdRow: (line, _values) => {
-      const shown = columns.filter((column) => column.visible !== false);
-      [...line.cells].forEach((cell, place) => { if (!opens || place < shown.length - 1) cell.dataset.label = shown[place].title; });
+    createdRow: (line) => {
+      [...line.cells].forEach((cell, place) => { if (place || !opens) cell.dataset.label = labels[place]; });
     },
   });
   if (opens) {
@@ -94,7 +103,7 @@ function build(node) {
   }
   const filter = document.querySelector(`[data-filters="${node.dataset.table}"]`);
   if (filter) {
-    const place = source.columns.findIndex((column) => column.key === filter.dataset.column);
+    const place = source.columns.findIndex((column) => column.key === filter.dataset.column) + Number(opens);
     filter.addEventListener("change", () => table.column(place).search(filter.value, { exact: filter.value !== "" }).draw());
   }
 }

@@ -18,7 +18,7 @@ OUTCOME_WORDS = {
     "stale": "stale, the cluster had moved on",
     "held": "held back",
     "planned": "planned, not elected",
-    "clean_leader": "led again by a broker that came back",
+    "clean_leader": "came back clean",
     "elected": "elected",
     "already_online": "online already",
 }
@@ -95,7 +95,7 @@ def _all(partitions: int) -> str:
 def headline(document: Mapping[str, Any]) -> dict[str, str]:
     """`state` (offline, planned, recovered, at_risk, calm, unknown), what happened in one sentence, and what to do next in another."""
     totals, risk = document["totals"], document["risk"]
-    offline, at_risk = risk["totals"]["offline"], risk["totals"]["at_risk"]
+    offline, at_risk = risk["totals"]["offline"], risk["totals"]["one_failure"]
     outlook = _outlook(offline, at_risk, risk["totals"]["partitions"])
     if totals["without_leader"]:
         return _still_offline(document)
@@ -103,7 +103,7 @@ def headline(document: Mapping[str, Any]) -> dict[str, str]:
         elected = totals["outcomes"].get("elected", 0)
         said = f"{_every(totals['partitions'])} a leader"
         if elected:
-            said += f"; {number(elected)} {'was' if elected == 1 else 'were'} elected, lost: {document['loss']['given_up']['words']}"
+            said += f"; {number(elected)} {'was' if elected == 1 else 'were'} elected"
         following = f"{outlook}." if outlook and document["risk_is_newer"] else "Nothing is left to elect."
         return {"state": "recovered", "text": f"{said}.", "next": following}
     if document["runs"]:
@@ -111,12 +111,43 @@ def headline(document: Mapping[str, Any]) -> dict[str, str]:
     if risk["snapshots"]:
         state = "offline" if offline else "at_risk" if at_risk else "calm"
         following = "Recover what is offline." if offline else "See who is at risk below." if at_risk else "Nothing has to be done."
-        return {"state": state, "text": f"No recovery has been run. {outlook or 'No partition is at risk'}.", "next": following}
+        return {
+            "state": state,
+            "text": f"No recovery has been run. {outlook or 'No partition is one failure from offline'}.",
+            "next": following,
+        }
     return {
         "state": "unknown",
         "text": "Nothing is known yet: there is no recovery and no healthy snapshot in this workdir.",
         "next": "Run the playbook snapshot from a timer, and this page shows who is at risk.",
     }
+
+
+def what_if(counts: Sequence[Mapping[str, Any]]) -> str:
+    """Rows of `report_risk.what_if_counts` in words."""
+
+    def added(key: str, *outcomes: str) -> int:
+        return sum(row[key] for row in counts if not outcomes or row["outcome"] in outcomes)
+
+    offline, already = added("partitions", "offline"), added("partitions", "already_offline")
+    if not added("partitions"):
+        return "No partition has a replica there."
+    said = f"{capital(count(offline, 'partition') if offline else 'no partition')} would go offline"
+    if already:
+        said += f", {number(already)} {'is' if already == 1 else 'are'} so already"
+    said += f"; {number(added('partitions', 'new_leader'))} would get another leader, and {number(added('not_writable'))} would be online but not writable."
+    lost, unknown = added("lost_offsets", "offline", "already_offline"), added("unknown", "offline", "already_offline")
+    if offline + already:
+        known = offline + already - unknown
+        told = f"at most {count(lost, 'record')} for {count(known, 'partition')}" if known else ""
+        rest = f"unknown for {count(unknown, 'partition')}" if unknown else ""
+        said += f" Electing the best survivors would lose {' and '.join(filter(None, (told, rest)))}."
+    return said
+
+
+def capital(text: str) -> str:
+    """With a capital first letter; the rest stays, names of clusters among it."""
+    return text[:1].upper() + text[1:]
 
 
 def _still_offline(document: Mapping[str, Any]) -> dict[str, str]:
@@ -150,5 +181,5 @@ def _outlook(offline: int, at_risk: int, known: int) -> str:
     if offline:
         parts.append(f"{count(offline, 'partition')} {'is' if offline == 1 else 'are'} offline in the newest snapshots")
     if at_risk:
-        parts.append(f"{number(at_risk)} of {count(known, 'partition')} {'is' if at_risk == 1 else 'are'} at risk")
+        parts.append(f"{number(at_risk)} of {count(known, 'partition')} {'is' if at_risk == 1 else 'are'} one failure from offline")
     return ", ".join(parts)

@@ -32,6 +32,8 @@ a { color: var(--link); }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 3px; }
 .quiet, figcaption { color: var(--quiet); }
 .skip { position: absolute; left: -100rem; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+td.open { width: 3rem; }
 .skip:focus { left: 1rem; top: 1rem; background: var(--card); padding: .5rem 1rem; z-index: 2; }
 .verdict { border-top: 6px solid var(--mark); background: var(--mark-soft); padding: 1.4rem 0 1.2rem; border-bottom: 1px solid var(--line); }
 .verdict .state { color: var(--mark); font-weight: 700; margin: 0; }
@@ -53,12 +55,16 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .steps > li:last-child { margin-bottom: 0; }
 .steps p { margin: 0 0 .4rem; max-width: 85ch; }
 pre, code { font: .88rem/1.5 ui-monospace, "Liberation Mono", "DejaVu Sans Mono", monospace; }
-pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .6rem .8rem; margin: .4rem 0; white-space: pre-wrap; overflow-wrap: anywhere; }
-pre { user-select: all; }
-bdi, td, dd, li { overflow-wrap: anywhere; }
+pre {
+  background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .6rem .8rem; margin: .4rem 0; white-space: pre-wrap;
+  overflow-wrap: anywhere; user-select: all; }
+dd, li, h1, p { overflow-wrap: anywhere; }
+td { overflow-wrap: break-word; }
+td bdi.long { overflow-wrap: anywhere; display: inline-block; min-width: min(14rem, 100%); max-width: 32rem; }
+td.time { white-space: nowrap; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
-th, td { text-align: left; padding: .45rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+th, td { text-align: left; padding: .45rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--quiet); font-weight: 600; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 td.none { color: var(--quiet); }
@@ -83,25 +89,31 @@ figcaption ul { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.1
 .pygal-chart .series .line { stroke: var(--own); stroke-width: 2.5; fill: none; }
 .of-failed { --own: var(--c-bad); } .of-stale { --own: var(--c-stale); } .of-held { --own: var(--c-held); } .of-planned { --own: var(--c-planned); }
 .of-clean_leader { --own: var(--c-clean); } .of-elected { --own: var(--c-good); } .of-already_online { --own: var(--c-calm); }
-.of-offline { --own: var(--c-bad); } .of-at_risk, .of-partitions { --own: var(--c-risk); } .of-before { --own: var(--c-calm); }
+.of-offline { --own: var(--c-bad); } .of-one_failure, .of-partitions { --own: var(--c-risk); } .of-before { --own: var(--c-calm); }
 .dt-layout-row { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: .5rem 1rem; margin: .5rem 0; }
 .dt-layout-row.dt-layout-table { display: block; overflow-x: auto; }
 .dt-container input, .dt-container select, .filter select {
   font: inherit; color: inherit; background: var(--card); border: 1px solid var(--quiet); border-radius: 6px; padding: .35rem .55rem; min-height: 2.4rem; }
 .dt-search input { width: min(20rem, 60vw); margin-left: .5rem; }
 .dt-paging nav { display: flex; flex-wrap: wrap; gap: .25rem; }
-.dt-paging button { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: .3rem .7rem; min-height: 2.4rem; cursor: pointer; }
+.dt-paging button {
+  font: inherit; color: inherit; background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: .3rem .7rem;
+  min-height: 2.4rem; cursor: pointer; }
 .dt-paging button.current { background: var(--soft); border-color: var(--quiet); font-weight: 650; }
 .dt-paging button.disabled { color: var(--quiet); cursor: default; opacity: .55; }
 .dt-info { color: var(--quiet); font-size: .9rem; }
-table.dataTable thead th { cursor: pointer; white-space: nowrap; }
+.steps + p { margin-top: 1rem; }
+table.dataTable td { vertical-align: middle; }
+table.dataTable thead th { cursor: pointer; vertical-align: bottom; }
 .dt-column-header { display: inline-flex; gap: .35rem; align-items: baseline; }
 .dt-column-order::after { content: "\\2195"; opacity: .35; }
 .dt-ordering-asc .dt-column-order::after { content: "\\2191"; opacity: 1; }
 .dt-ordering-desc .dt-column-order::after { content: "\\2193"; opacity: 1; }
 .dt-orderable-none .dt-column-order::after { content: none; }
 .dt-orderable-none { cursor: default !important; }
-button.more { font: inherit; line-height: 1; color: var(--link); background: none; border: 1px solid var(--line); border-radius: 6px; min-width: 2.2rem; min-height: 2.2rem; cursor: pointer; }
+button.more {
+  font: inherit; line-height: 1; color: var(--link); background: none; border: 1px solid var(--line); border-radius: 6px;
+  min-width: 2.2rem; min-height: 2.2rem; cursor: pointer; }
 .evidence { max-width: 80ch; padding: .3rem 0 .5rem; }
 .evidence ul { margin: .2rem 0 .6rem; padding-left: 1.2rem; }
 .evidence p { margin: .2rem 0; }

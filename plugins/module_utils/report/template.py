@@ -32,7 +32,8 @@ TEMPLATE = """\
 {% if doc.headline.next %}<p class="next"><bdi>{{ doc.headline.next }}</bdi></p>{% endif %}
 <p class="facts">{% if doc.run_ids %}{{ 'Run' if doc.run_ids | length == 1 else 'Runs' }} <bdi>{{ doc.run_ids[:5] | join(', ') }}</bdi>
 {%- if doc.run_ids | length > 5 %} and {{ doc.run_ids | length - 5 }} more{% endif %} · {% endif -%}
-{{ doc.clusters | length | grouped }} {{ 'cluster' if doc.clusters | length == 1 else 'clusters' }} · report {{ doc.report }}, written {{ doc.generated_at }}</p>
+{{ doc.clusters | length | grouped }} {{ 'cluster' if doc.clusters | length == 1 else 'clusters' }}
+· report {{ doc.report }}, written {{ doc.generated_at }}</p>
 </div></header>
 <nav class="wide" aria-label="Sections"><ul>
 {% for anchor, title in sections.items() %}<li><a href="#{{ anchor }}">{{ title }}</a></li>{% endfor %}
@@ -64,20 +65,23 @@ TEMPLATE = """\
 {% if doc.totals.partitions %}
 <section id="partitions">
 <h2>Partitions and their evidence</h2>
-<p class="on-screen">Those without a leader first. {{ cut(doc.partitions, doc.totals.partitions, 'partitions') }}</p>
+<p class="on-screen quiet">Those without a leader first. {{ cut(doc.partitions, doc.totals.partitions, 'partitions') }}</p>
 <p class="filter"><label>Outcome <select data-filters="partitions" data-column="outcome"><option value="">all</option>
-{% for outcome, number in doc.totals.outcomes.items() if number %}<option value="{{ outcome }}">{{ outcomes[outcome] }}: {{ number | grouped }}</option>{% endfor %}
+{% for outcome, number in doc.totals.outcomes.items() if number %}
+<option value="{{ outcome }}">{{ outcomes[outcome] }}: {{ number | grouped }}</option>{% endfor %}
 </select></label></p>
 {{ table('partitions', 'Partitions') }}
 <div class="on-paper"><p>{{ 'Each partition without a leader:' if doc.totals.without_leader else 'No partition is without a leader.' }}
-{% if listed_on_paper < doc.totals.without_leader %}the first {{ listed_on_paper | grouped }} of {{ doc.totals.without_leader | grouped }}, the rest is in the results files.{% endif %}
+{% if listed_on_paper < doc.totals.without_leader %}
+the first {{ listed_on_paper | grouped }} of {{ doc.totals.without_leader | grouped }}, the rest is in the results files.{% endif %}
 </p><div id="paper"></div></div>
 </section>
 
 <section id="clusters">
 <h2>Clusters and topics</h2>
 {% if charts.outcomes %}<figure>{{ charts.outcomes }}{{ legend(charts.outcome_legend) }}
-{% if doc.clusters | length > most_bars %}<p class="quiet">The {{ most_bars }} clusters with most partitions without a leader.</p>{% endif %}</figure>{% endif %}
+{% if doc.clusters | length > most_bars %}
+<p class="quiet">The {{ most_bars }} clusters with most partitions without a leader.</p>{% endif %}</figure>{% endif %}
 {{ table('clusters', 'Clusters') }}
 <h3>Topics</h3>
 <p class="quiet">{{ cut(doc.topics, topics_limit, 'topics') if doc.topics | length >= topics_limit else '' }}</p>
@@ -92,7 +96,8 @@ TEMPLATE = """\
 <dt>At stake, in partitions without a leader, should the best survivor be elected</dt><dd>{{ doc.loss.at_stake.words | capitalised }}.</dd>
 </dl>
 <h3>Consumers</h3>
-<p>{% if beyond %}In {{ beyond | grouped }} {{ 'partition' if beyond == 1 else 'partitions' }} a consumer group had committed an offset that lies beyond the log of the leader.
+<p>{% if beyond %}
+In {{ beyond | grouped }} {{ 'partition' if beyond == 1 else 'partitions' }} a consumer group had committed an offset that lies beyond the log of the leader.
 These groups have read records that are gone, and start again where <code>auto.offset.reset</code> says. Look for a lower bound that rests on a consumer group.
 {% else %}No committed offset of a consumer group that was read lies beyond the log of a leader.{% endif %}</p>
 </section>
@@ -103,8 +108,9 @@ These groups have read records that are gone, and start again where <code>auto.o
 {% if doc.risk.snapshots %}
 <p>{{ risk_words }}</p>
 {% if charts.risks %}<figure>{{ charts.risks }}{{ legend(charts.risk_legend) }}</figure>{% endif %}
-{% if kinds %}<div class="scroll"><table><thead><tr><th scope="col">Risk</th><th scope="col" class="n">Partitions</th><th scope="col" class="n">Change</th></tr></thead><tbody>
-{% for kind in kinds %}<tr><td>{{ kind.risk | spaced }}</td><td class="n">{{ kind.partitions | grouped }}</td>
+{% if kinds %}<div class="scroll"><table><thead><tr>
+<th scope="col">Risk</th><th scope="col" class="n">Partitions</th><th scope="col" class="n">Change</th></tr></thead><tbody>
+{% for kind in kinds %}<tr><td>{{ risk_words_of.get(kind.risk, kind.risk) }}</td><td class="n">{{ kind.partitions | grouped }}</td>
 <td class="n">{{ 'no earlier snapshot' if kind.change is none else kind.change | signed }}</td></tr>{% endfor %}
 </tbody></table></div>
 <h3>Clusters</h3>{{ table('risk_clusters', 'Clusters by risk') }}
@@ -145,9 +151,10 @@ These groups have read records that are gone, and start again where <code>auto.o
 <h2>What the words mean</h2>
 <dl class="terms">
 <dt>Without a leader</dt><dd>Nobody can write to the partition or read from it until a replica is elected.</dd>
-<dt>At least, at most</dt><dd>Bounds of committed records that are gone. Counted as offsets: compaction and transactions leave gaps, so there may be fewer records.</dd>
+<dt>At least, at most</dt>
+<dd>Bounds of committed records that are gone. Counted as offsets: compaction and transactions leave gaps, so there may be fewer records.</dd>
 <dt>Estimate</dt><dd>The rate at the last healthy snapshot, times the age of that snapshot. It lies between the bounds, and proves nothing.</dd>
-<dt>At risk</dt><dd>One more failure takes the partition offline, or leaves it without a second copy of what is committed.</dd>
+<dt>One failure from offline</dt><dd>Only one broker is left that may lead the partition without loss. Score ranks by the worst risk first.</dd>
 <dt>Change</dt><dd>Since the last snapshot of an earlier day; on the first day, since the first snapshot.</dd>
 </dl>
 </section>

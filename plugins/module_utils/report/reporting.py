@@ -1,0 +1,66 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One report: the history brought up to date, the document made from it, and its files written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import safe_name, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import compaction, ingest, sources
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document, metrics
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page import datatables, page
+
+# Of more files than this a report reads the tables, and few of the files are new.
+MOST_INPUT = 1 << 30
+
+
+def report(params: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:
+    """What the module returns. `params` are its options, `where` the arguments of `session`. SpokenError says what is wrong."""
+    workdir = Path(params["workdir"]).expanduser().absolute()
+    clusters, now = params["clusters"], datetime.now(UTC)
+    names = None if clusters is None else [safe_name("clusters", name) for name in clusters]
+    wanted = document.Wanted(safe_name("run_id", params["run_id"]), workdir, params["run_ids"], names, now)
+    paths = {kind: work_file(workdir, "reports", "report", wanted.name, f".{kind}") for kind in ("html", "json")}
+    datatables()  # a library that is missing is said before minutes of work
+    size = sum(source.bytes for run in sources.find(workdir).values() for source in run.values())
+    with session(**where, input_bytes=min(size, MOST_INPUT)) as spark:
+        store, brought = Store(spark, workdir / ingest.HISTORY), ingest.Summary()
+        if params["ingest"]:
+            brought = ingest.ingest(spark, workdir, params["retention_days"], now)
+            if params["retention_days"] is not None:
+                compaction.expire(store.catalog, now.date(), params["retention_days"])
+            compaction.compact(store.catalog, now.date())
+        found = document.collect(lambda table: store.read(table, names), wanted)
+        if params["what_if_brokers"]:
+            found["what_if"] = document.what_if(spark, wanted, found, params["what_if_brokers"])
+    write_private(paths["html"], page(found).encode())
+    write_private(paths["json"], json.dumps(found, indent=1).encode() + b"\n")
+    if params["textfile"]:
+        metrics.write(Path(params["textfile"]).expanduser().absolute(), found)
+    result = {
+        "headline": {key: printable(text) for key, text in found["headline"].items()},
+        "html_path": str(paths["html"]),
+        "json_path": str(paths["json"]),
+        "run_ids": found["run_ids"],
+        "summary": _summary(found, brought.ingested),
+        "quarantine": brought.quarantine,
+    }
+    return result | ({"textfile": params["textfile"]} if params["textfile"] else {})
+
+
+def _summary(found: Mapping[str, Any], ingested: int) -> dict[str, Any]:
+    return {
+        **{key: found["totals"][key] for key in ("partitions", "without_leader", "outcomes")},
+        **{key: found["risk"]["totals"][key] for key in ("offline", "one_failure")},
+        "quarantined": sum(row["files"] for row in found["quarantine"]["counts"]),
+        "ingested": ingested,
+    }

@@ -1,0 +1,193 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Report what happened to the fleet, what it cost, what to do next and who is at risk: a page, a JSON file, metrics."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_recovery_report
+short_description: Report recoveries and risks of the fleet as a page, as JSON and as Prometheus metrics
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Brings the files of a workdir into the history tables (C(<workdir>/history)), and reports from these alone.
+  - Writes C(<workdir>/reports/<run_id>/report.html), one page that needs no network, and beside it C(report.json) with the same content for programs.
+  - Says of each partition how it ended and on which evidence, between which bounds the number of lost records lies, and which command is next.
+    What is not known is called unknown, and adds nothing to a sum.
+  - Healthy snapshots add which partitions are one failure from offline, and how that has changed.
+  - Talks to no Kafka cluster.
+options:
+  workdir:
+    description: Directory of all files of the recovery. Where Spark runs on other hosts, they must see it under the same path.
+    type: path
+    required: true
+  run_id:
+    description: Name of the report. A report of the same name is replaced.
+    type: str
+    required: true
+  run_ids:
+    description: The recoveries that are reported. Of a partition that was in several of them, the last one counts. By default the newest recovery.
+    type: list
+    elements: str
+  clusters:
+    description: Report these clusters only. By default all that the history knows.
+    type: list
+    elements: str
+  what_if_brokers:
+    description:
+      - Also say what would become of the fleet if all of these brokers were lost, by the newest healthy snapshots.
+      - An id stands for the broker of each cluster that has it; O(clusters) says which clusters.
+    type: list
+    elements: int
+  textfile:
+    description:
+      - Also write the metrics to this file, replacing it at once, for the textfile collector of the Prometheus node exporter. Its name ends with C(.prom).
+      - Anybody may read it, because the collector is another user.
+    type: path
+  ingest:
+    description: Bring new files into the history tables first. V(false) reports what is in them, and leaves them alone.
+    type: bool
+    default: true
+  retention_days:
+    description: Remove from the history tables what is older than so many days, all but the audit. By default everything is kept.
+    type: int
+extends_documentation_fragment:
+  - streamops.kafka_recovery.spark
+  - streamops.kafka_recovery.attributes
+requirements:
+  - itables >= 2.9
+  - jinja2
+  - prometheus-client >= 0.22
+  - pygal >= 3.1
+attributes:
+  check_mode:
+    support: full
+    details: Writes its files in check mode too, because they are what it is asked for. No cluster is touched in either mode.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+    details: The tables have each run exactly once. Only ages and the time of the report differ from one report to the next.
+"""
+
+EXAMPLES = r"""
+- name: Report the newest recovery, and the fleet's risks
+  streamops.kafka_recovery.kafka_recovery_report:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+  register: report
+
+- name: Report to Prometheus too, and ask what the loss of two brokers would mean
+  streamops.kafka_recovery.kafka_recovery_report:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    what_if_brokers: [3, 7]
+    textfile: /var/lib/prometheus/node-exporter/kafka_recovery.prom
+    spark_remote: "{{ kafka_recovery_spark_remote }}"
+"""
+
+RETURN = r"""
+headline:
+  description: What happened in one sentence (C(text)), what to do next (C(next)), and one word for it (C(state)).
+  returned: success
+  type: dict
+  sample:
+    state: offline
+    text: 2 of 120 partitions still have no leader; 118 were elected.
+    next: "Next, in cluster east: start a broker that holds a replica, then run again."
+html_path:
+  description: The page.
+  returned: success
+  type: str
+  sample: /var/lib/kafka-recovery/reports/2026-11-21/report.html
+json_path:
+  description: The same content for programs.
+  returned: success
+  type: str
+  sample: /var/lib/kafka-recovery/reports/2026-11-21/report.json
+textfile:
+  description: The file with the metrics.
+  returned: when O(textfile) is given
+  type: str
+  sample: /var/lib/prometheus/node-exporter/kafka_recovery.prom
+run_ids:
+  description: The recoveries that are reported.
+  returned: success
+  type: list
+  elements: str
+  sample: [2026-11-21T02-47-10Z]
+summary:
+  description: Counts over all clusters; RV(summary.ingested) counts runs that were new in the tables, or had changed.
+  returned: success
+  type: dict
+  sample:
+    partitions: 120
+    without_leader: 2
+    outcomes: {failed: 0, stale: 0, held: 2, planned: 0, clean_leader: 0, elected: 118, already_online: 0}
+    offline: 0
+    one_failure: 6
+    quarantined: 0
+    ingested: 1
+quarantine:
+  description: Files that were refused by this report, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - path: /var/lib/kafka-recovery/landing/2026-11-21/west.jsonl
+      reason: "no seal at its end: the file was cut off while it was written or copied"
+"""
+
+import traceback
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, options, spark_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
+LIBRARY_IMPORT_ERROR = None
+try:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import reporting
+except ImportError:
+    LIBRARY_IMPORT_ERROR = traceback.format_exc()
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "workdir": {"type": "path", "required": True},
+            "run_id": {"type": "str", "required": True},
+            "run_ids": {"type": "list", "elements": "str"},
+            "clusters": {"type": "list", "elements": "str"},
+            "what_if_brokers": {"type": "list", "elements": "int"},
+            "textfile": {"type": "path"},
+            "ingest": {"type": "bool", "default": True},
+            "retention_days": {"type": "int"},
+            **spark_options.SPARK_ARGUMENTS,
+        },
+        supports_check_mode=True,
+    )
+    if LIBRARY_IMPORT_ERROR is not None:
+        module.fail_json(
+            msg=missing_required_lib("pyspark[connect], pygal, itables, prometheus-client or jinja2"), exception=LIBRARY_IMPORT_ERROR
+        )
+    try:
+        interruption.listen()
+        options.check_numbers(module.params)
+        result = reporting.report(module.params, spark_options.place(module))
+        interruption.only_note()
+    except SpokenError as error:
+        interruption.only_note()
+        # What was asked of Spark fails in words of its own when it is interrupted.
+        stopped = f"{interruption.INTERRUPTED} by {interruption.noted()}: the report stands as before; run again"
+        module.fail_json(msg=stopped if interruption.noted() else str(error))
+    for row in result["quarantine"]:
+        module.warn(f"refused: {row['path']}: {row['reason']}")
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()

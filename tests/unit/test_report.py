@@ -1,0 +1,251 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a report reads from the history tables, from small tables made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from report_samples import incident
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import tables
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document
+
+NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
+TODAY, YESTERDAY = date(2026, 11, 21), date(2026, 11, 20)
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def at(hour: int, minute: int = 0, day: int = 21) -> datetime:
+    return datetime(2026, 11, day, hour, minute, tzinfo=UTC)
+
+
+def reader(spark: SparkSession, rows: Rows) -> Callable[[str], DataFrame]:
+    """`Store.read` of these rows; fields that are left out are null."""
+
+    def read(table: str) -> DataFrame:
+        schema = f"{tables.SCHEMAS[table]}, {tables.PARTITIONED_BY}"
+        names = [field.split()[0] for field in tables.columns(table)]
+        return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows.get(table, [])], schema)
+
+    return read
+
+
+def recovery(rows: Rows, run_id: str, day: int, partitions: list[dict[str, Any]]) -> None:
+    """Add one run. Partitions have cluster, topic, partition, outcome (None: planned only), and what their plan and loss rows say beside."""
+    where = {"run_id": run_id, "date": date(2026, 11, day)}
+    for row in partitions:
+        own = {**where, **{key: row[key] for key in ("cluster", "topic", "partition")}}
+        outcome, word = row.get("outcome"), row.get("word")
+        section = row.get("section") or ("held" if word else "partitions")
+        plan = {"planned_at": at(2, 47, day), "strategy": "balanced", "section": section, "evidence": "prefix", "reason": word}
+        rows.setdefault("plan", []).append({**own, **plan, "explanation": f"{row['topic']} explained", "designated_leader": 3})
+        if outcome:
+            told = {"outcome": outcome, "leader": 3 if outcome == "elected" else None, "reason": f"{word}: told" if word else None}
+            rows.setdefault("result", []).append({**own, **told, "finished_at": at(2, 48, day), "evidence": "prefix"})
+        if "loss" in row:
+            least, most = row["loss"]
+            bounds = {
+                "lower_bound": least,
+                "upper_bound": most,
+                "lower_bound_from": row.get("from", "high_watermark"),
+                "gaps": row.get("gaps", []),
+            }
+            rows.setdefault("loss", []).append({**own, **bounds, "estimate": row.get("estimate")})
+    for cluster in sorted({row["cluster"] for row in partitions}):
+        outcomes = [row["outcome"] for row in partitions if row["cluster"] == cluster and row.get("outcome")]
+        counts = {name: outcomes.count(name) for name in set(outcomes)}
+        times = {"collected_at": at(2, 46, day), "planned_at": at(2, 47, day), "finished_at": at(2, 48, day) if outcomes else None}
+        audit = {"cluster": cluster, "origin": RECOVERY, "strategy": "balanced", "outcomes": counts, "remarks": [], **times}
+        rows.setdefault("recovery_audit", []).append({**where, **audit})
+
+
+def healthy(rows: Rows, run_id: str, taken: datetime, at_risk: dict[tuple[str, int], list[str]], cluster: str = "east") -> None:
+    """Add one snapshot: the risks of the partitions that have any."""
+    where = {"cluster": cluster, "run_id": run_id, "date": taken.date()}
+    audit = {"origin": HEALTHY, "collected_at": taken, "partitions": 100, "remarks": []}
+    rows.setdefault("recovery_audit", []).append({**where, **audit})
+    for (topic, partition), risks in at_risk.items():
+        found = {
+            "topic": topic,
+            "partition": partition,
+            "risks": risks,
+            "score": 64 if "offline" in risks else 32,
+            "replicas": [1, 2, 3],
+            "isr": [2],
+        }
+        depends = [2] if "no_eligible_leader" in risks else []
+        rows.setdefault("risk", []).append({**where, **found, "leader": 2, "eligible_leader_replicas": [], "depends_on": depends})
+
+
+def history() -> Rows:
+    """An older run that held two partitions, a newer one on two clusters, and snapshots of three days."""
+    rows: Rows = {}
+    older = [
+        {"cluster": "east", "topic": "orders", "partition": 0, "outcome": "elected", "loss": (5, 9)},
+        {"cluster": "east", "topic": "orders", "partition": 1, "outcome": "held", "word": "forked"},
+    ]
+    recovery(rows, "older", 20, older)
+    newer = [
+        {
+            "cluster": "east",
+            "topic": "orders",
+            "partition": 0,
+            "outcome": "elected",
+            "loss": (10, 30),
+            "estimate": 20,
+            "gaps": ["compaction"],
+        },
+        {
+            "cluster": "east",
+            "topic": "orders",
+            "partition": 1,
+            "outcome": "held",
+            "word": "forked",
+            "loss": (7, None),
+            "from": "consumer_group",
+        },
+        {"cluster": "east", "topic": "orders", "partition": 2, "outcome": "elected", "loss": (4, None)},
+        {"cluster": "east", "topic": "clicks", "partition": 0, "outcome": "already_online", "section": "online"},
+        {"cluster": "west", "topic": "ledger", "partition": 0, "outcome": "elected"},
+        {"cluster": "west", "topic": "ledger", "partition": 1, "word": "no_survivor"},
+        {"cluster": "west", "topic": "ledger", "partition": 2},
+    ]
+    recovery(rows, "newer", 21, newer)
+    healthy(rows, "h1", at(1, day=19), {("orders", 0): ["no_eligible_leader"]})
+    healthy(rows, "h2", at(1, day=20), {("orders", 5): ["no_eligible_leader", "last_in_sync"], ("orders", 6): ["far_behind"]})
+    healthy(rows, "h3", at(2, day=21), {("orders", 5): ["offline"]})
+    healthy(rows, "h4", at(3, day=21), {("orders", 5): ["no_eligible_leader"], ("orders", 7): ["no_eligible_leader", "last_in_sync"]})
+    refused = {"cluster": "east", "run_id": "newer", "origin": RECOVERY, "date": TODAY, "kind": "landing"}
+    rows["quarantine"] = [
+        {**refused, "refused_at": at(2, minute), "path": f"/landing/{minute}.jsonl", "reason": "no seal"} for minute in (1, 2)
+    ]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> dict[str, Any]:
+    return document.collect(reader(spark, history()), document.Wanted("report", Path("/w"), now=NOW))
+
+
+def shape(value: Any) -> Any:
+    """Keys, and of lists the keys of their first row."""
+    if isinstance(value, dict):
+        return {key: shape(item) for key, item in value.items()}
+    return [shape(value[0])] if isinstance(value, list) and value else None
+
+
+def test_the_newest_recovery_is_reported_and_the_documents_of_other_tests_look_like_it(found: dict[str, Any]) -> None:
+    assert found["run_ids"] == ["newer"]
+    assert [run["run_id"] for run in found["runs"]] == ["newer", "older"]
+    assert found["runs"][0]["clusters"] == ["east", "west"]
+    mine, samples = shape(found), shape(incident())
+    for by_name in ("offline_since",):
+        del mine[by_name], samples[by_name]
+    for document_shape in (mine, samples):
+        document_shape["quarantine"]["counts"] = document_shape["quarantine"]["files"] = None
+        for row in document_shape["partitions"]:
+            row["gaps"] = None
+        document_shape["risk"]["partitions"][0] |= {"replicas": None, "isr": None, "risks": None, "depends_on": None}
+        document_shape["run_ids"] = document_shape["runs"][0]["clusters"] = document_shape["groups"][0]["evidence"] = None
+    assert mine == samples
+
+
+def test_every_partition_is_counted_once_with_its_last_outcome(found: dict[str, Any]) -> None:
+    assert found["totals"]["outcomes"] == {
+        "failed": 0, "stale": 0, "held": 2, "planned": 1, "clean_leader": 0, "elected": 3, "already_online": 1,
+    }  # fmt: skip
+    assert found["totals"]["without_leader"] == 3
+    by_cluster = {row["cluster"]: row for row in found["clusters"]}
+    assert (by_cluster["east"]["without_leader"], by_cluster["west"]["without_leader"]) == (1, 2)
+    topics = {row["topic"]: row for row in found["topics"]}
+    assert (topics["ledger"]["held"], topics["ledger"]["planned"], topics["orders"]["elected"]) == (1, 1, 2)
+    assert found["headline"]["state"] == "offline"
+    assert found["headline"]["text"].startswith("3 of 7 partitions still have no leader; 3 were elected")
+
+
+def test_what_waits_for_a_decision_comes_with_its_words_and_its_command(found: dict[str, Any]) -> None:
+    rows = {(row["topic"], row["partition"]): row for row in found["partitions"]}
+    assert [row["outcome"] for row in found["partitions"]][:3] == ["held", "held", "planned"]
+    forked = rows["orders", 1]
+    assert (forked["word"], forked["detail"], forked["evidence"]) == ("forked", "orders explained", "prefix")
+    assert '"partition": 1' in forked["command"] and "--limit east" in forked["command"]
+    assert rows["ledger", 1]["next_step"].startswith("start a broker")
+    assert "/w/plans/newer/west.json" in rows["ledger", 2]["next_step"]
+    assert rows["orders", 0]["command"] is None
+    assert {(row["cluster"], row["outcome"], row["word"], row["partitions"]) for row in found["held"]} == {
+        ("east", "held", "forked", 1), ("west", "held", "no_survivor", 1), ("west", "planned", "", 1),
+    }  # fmt: skip
+
+
+def test_sums_of_bounds_never_count_what_is_unknown(found: dict[str, Any]) -> None:
+    given_up = found["loss"]["given_up"]
+    assert (given_up["lower_bound"], given_up["lower_bound_known"], given_up["partitions"]) == (14, 2, 3)
+    assert (given_up["upper_bound"], given_up["upper_bound_known"], given_up["lower_bound_where_upper"]) == (30, 1, 10)
+    assert given_up["words"] == (
+        "at least 10, at most 30 records for 1 partition; at least 4 for 2 other partitions, at most unknown; nothing is known of 1 of them. "
+        "Estimate, by the rate of the last healthy snapshot: 20 for 1 partition. In 1 of them there may be fewer records than offsets "
+        "(compaction, transactions)"
+    )
+    assert found["loss"]["at_stake"]["beyond_consumers"] == 1
+
+
+def test_a_partition_is_offline_since_it_was_first_seen_so_without_a_leader_between(found: dict[str, Any]) -> None:
+    assert found["offline_since"] == {"east": "2026-11-20T02:47:00Z", "west": "2026-11-21T02:47:00Z"}
+    assert found["totals"]["oldest_offline_since"] == "2026-11-20T02:47:00Z"
+
+
+def test_risk_is_that_of_the_newest_snapshots_against_those_of_the_day_before(found: dict[str, Any]) -> None:
+    risk = found["risk"]
+    assert [(row["run_id"], row["before_run_id"], row["before_date"]) for row in risk["snapshots"]] == [("h4", "h2", "2026-11-20")]
+    assert {row["risk"]: (row["partitions"], row["before"]) for row in risk["kinds"]} == {
+        "no_eligible_leader": (2, 1), "last_in_sync": (1, 1), "far_behind": (0, 1),
+    }  # fmt: skip
+    assert {row["partition"]: row["is_new"] for row in risk["partitions"]} == {5: False, 7: True}
+    assert risk["brokers"] == [{"cluster": "east", "broker_id": 2, "partitions": 2}]
+    assert risk["totals"] == {"partitions": 100, "offline": 0, "one_failure": 2, "at_risk": 2, "new": 1}
+    assert [(row["date"], row["offline"], row["one_failure"]) for row in found["trend"]] == [
+        ("2026-11-19", 0, 1), ("2026-11-20", 0, 1), ("2026-11-21", 0, 2),
+    ]  # fmt: skip
+    assert found["risk_is_newer"]
+
+
+def test_counters_are_over_all_history_and_refused_files_the_newest_first(found: dict[str, Any]) -> None:
+    assert {(row["cluster"], row["strategy"], row["evidence"]): row["elected"] for row in found["unclean_recoveries"]} == {
+        ("east", "balanced", "prefix"): 3, ("west", "balanced", "prefix"): 1,
+    }  # fmt: skip
+    assert found["quarantine"]["counts"] == [{"cluster": "east", "kind": "landing", "files": 2, "last_at": "2026-11-21T02:02:00Z"}]
+    assert [row["path"] for row in found["quarantine"]["files"]] == ["/landing/2.jsonl", "/landing/1.jsonl"]
+
+
+def test_runs_and_clusters_can_be_chosen_and_a_run_that_is_unknown_is_named(spark: SparkSession) -> None:
+    read = reader(spark, history())
+    both = document.collect(read, document.Wanted("report", Path("/w"), ["older", "newer"], ["east"], NOW))
+    assert both["totals"]["partitions"] == 4 and both["run_ids"] == ["older", "newer"]
+    assert {row["run_id"] for row in both["partitions"]} == {"newer"}, "the last run counts"
+    assert {row["cluster"] for row in both["clusters"]} == {"east"}
+    with pytest.raises(document.ReportError, match="no run gone of these clusters is in the history of /w"):
+        document.collect(read, document.Wanted("report", Path("/w"), ["gone", "newer"], None, NOW))
+
+
+def test_without_any_history_there_is_still_a_report(spark: SparkSession) -> None:
+    empty = document.collect(reader(spark, {}), document.Wanted("report", Path("/w"), now=NOW))
+    assert empty["headline"]["state"] == "unknown"
+    assert empty["totals"]["partitions"] == 0 and empty["clusters"] == []
+    rows: Rows = {}
+    healthy(rows, "h1", NOW - timedelta(minutes=30), {("orders", 1): ["offline"], ("orders", 2): ["no_eligible_leader"]})
+    healthy(rows, "h2", NOW - timedelta(minutes=1), {("orders", 1): ["offline"]})
+    watched = document.collect(reader(spark, rows), document.Wanted("report", Path("/w"), now=NOW))
+    assert watched["headline"]["state"] == "offline"
+    assert [row["before_run_id"] for row in watched["risk"]["snapshots"]] == ["h1"], "on the first day its first snapshot"
+    assert {row["risk"]: (row["partitions"], row["before"]) for row in watched["risk"]["kinds"]} == {
+        "offline": (1, 1),
+        "no_eligible_leader": (0, 1),
+    }
