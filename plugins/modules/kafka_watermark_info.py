@@ -101,6 +101,7 @@ def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
     path = watermarks.snapshot_file(module.workdir, params["cluster"], params["run_id"])
+    began = utc_now()  # a broker that does not answer holds this up, and what the others said gets older meanwhile
     found = watermarks.gather(cluster, params["followers"])
     if problem := found.configs.problem():
         module.ansible.warn(problem)
@@ -108,7 +109,7 @@ def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
         "cluster": params["cluster"],
         "cluster_id": cluster.cluster_id,
         "run_id": params["run_id"],
-        "collected_at": utc_now(),
+        "collected_at": began,
         "backend": COMPAT,
         "options": {"followers": params["followers"]},
         "unreachable_brokers": sorted(cluster.unreachable),
