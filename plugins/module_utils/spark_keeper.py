@@ -38,6 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_ser
 PR_SET_PDEATHSIG = 1
 LOOPBACK = "127.0.0.1"
 TICK_SECONDS = 0.25
+STAY_SECONDS = 1.0
 WARM_SECONDS = 120.0
 WARM = "warm-up"
 # What a partition without a leader looks like; enough to have every class loaded that a plan takes.
@@ -288,7 +289,7 @@ class Keeper:
                 idle_seconds = spark_server.read_until(self.folder).idle_seconds
                 if idle_seconds and time.monotonic() - used > idle_seconds:
                     return
-            time.sleep(TICK_SECONDS)
+            time.sleep(STAY_SECONDS)
 
     def _clients(self, java: subprocess.Popen[bytes], port: int, but: int = 0) -> set[int]:
         """The ports from which clients are connected, other than process `but`."""
