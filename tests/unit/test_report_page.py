@@ -1,0 +1,200 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page of a report, looked at in a real Chromium."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import Browser, opened, running
+from report_samples import incident, partition, sample
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import page as page_module
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page import BundleError, datatables, embedded, page
+
+MANY = 10_000
+COLOURS = "(node) => ['color', 'backgroundColor', 'fill'].map((name) => getComputedStyle(node)[name]).join()"
+# Each would show itself: as an element, as a dialog, or by ending the script that holds the data.
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><script>alert(2)</script>",
+    "<!--<script>",
+    "&<img src=x onerror=alert(3)>",
+    "\"' onmouseover='alert(4)' x=\"",
+    "javascript:alert(5)",
+    "line\u2028separator\u2029",
+    "\u202eright to left\u200f",
+    "{{ 7 * 7 }}{% raw %}",
+    "&lt;b&gt;already&lt;/b&gt;",
+    "long" * 500,
+    "\x00\x1b[31m",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running() as started:
+        yield started
+
+
+def written(folder: Path, document: dict[str, Any]) -> Path:
+    path = folder / "report.html"
+    path.write_text(page(document), encoding="utf-8")
+    return path
+
+
+class References(HTMLParser):
+    """What a page would fetch, or lead to."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.scripts: list[str | None] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if name in ("src", "href", "action", "srcset", "xlink:href", "data", "poster")]
+        if tag == "script":
+            self.scripts.append(dict(attrs).get("type"))
+
+
+def test_it_refers_to_nothing_outside_of_itself() -> None:
+    html = page(incident())
+    references = References(html)
+    assert references.found and all(found.startswith("#") or found == "data:," for found in references.found), references.found
+    assert references.scripts == ["application/json", "module"], "nothing ends them early"
+    style = html[html.index("<style>") : html.index("</style>")]
+    assert "url(" not in style and "@import" not in style
+
+
+def test_light_and_dark_differ_and_neither_complains_or_fetches_anything(browser: Browser, tmp_path: Path) -> None:
+    path, colours = written(tmp_path, incident()), []
+    for scheme in ("light", "dark"):
+        with opened(browser, path, color_scheme=scheme) as seen:
+            assert seen.page.title().startswith("Kafka recovery report")
+            assert "3 of 19 partitions still have no leader" in seen.page.locator("h1").inner_text()
+            assert len(seen.rows()) == 19
+            assert seen.page.locator("svg.pygal-chart").count() == 3
+            colours.append([seen.page.locator(name).first.evaluate(COLOURS) for name in ("body", "h1", "section", ".pygal-chart text")])
+            assert seen.complaints == [] and seen.requests == [path.as_uri()]
+    assert all(light != dark for light, dark in zip(*colours, strict=True)), colours
+
+
+def test_a_row_opens_with_the_keyboard_and_shows_evidence_and_command(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, written(tmp_path, incident())) as seen:
+        button = seen.page.locator("table[data-table=partitions] button.more").first
+        button.focus()
+        seen.page.keyboard.press("Enter")
+        evidence = seen.page.locator(".evidence")
+        assert button.get_attribute("aria-expanded") == "true"
+        assert "broker 3's log parts from it at offset 48102" in evidence.inner_text()
+        assert "ansible-playbook streamops.kafka_recovery.recover" in evidence.locator("pre").inner_text()
+        seen.page.keyboard.press("Enter")
+        assert evidence.count() == 0 and button.get_attribute("aria-expanded") == "false"
+        seen.page.locator("select[data-filters=partitions]").select_option("held")
+        assert len(seen.rows()) == 3 and all("held back" in row for row in seen.rows())
+        seen.page.locator("#partitions th", has_text="Lost at least").locator("[role=button]").press("Enter")
+        assert seen.rows()[0].split("\t")[1] == "west", "unknown sorts before every number"
+        assert seen.complaints == []
+
+
+def test_a_phone_shows_it_without_scrolling_sideways(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, written(tmp_path, incident()), viewport={"width": 360, "height": 740}) as seen:
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == 360
+        assert "Topic:" in seen.page.evaluate(
+            "getComputedStyle(document.querySelector('td[data-label=Topic]'), '::before').content + ':'"
+        ).replace('"', "")
+
+
+def test_on_paper_stands_every_partition_without_a_leader_and_no_control(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, written(tmp_path, incident())) as seen:
+        seen.page.emulate_media(media="print")
+        seen.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        paper = seen.page.locator("#paper")
+        assert paper.is_visible()
+        assert paper.locator(".entry").count() == 3
+        assert "__consumer_offsets-11" in paper.inner_text() and "Next: start a broker" in paper.inner_text()
+        assert not any(seen.page.locator(control).first.is_visible() for control in (".dt-container", ".filter", "nav", ".skip"))
+        seen.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+        assert paper.locator(".entry").count() == 0
+
+
+def test_hostile_names_are_text_wherever_they_stand(browser: Browser, tmp_path: Path) -> None:
+    rows = [
+        partition(text, text, number, "held", word=text, evidence=text, detail=f"{text}; {text}", upper_bound_from=text)
+        for number, text in enumerate(HOSTILE)
+    ]
+    refused = [
+        {"cluster": text, "run_id": text, "refused_at": "2026-11-21T02:00:00Z", "kind": text, "path": text, "reason": text}
+        for text in HOSTILE
+    ]
+    document = sample(rows, refused=refused)
+    for number, text in enumerate(HOSTILE[: len(document["risk"]["partitions"])]):
+        document["risk"]["partitions"][number] |= {"cluster": text, "topic": text, "risks": [text]}
+    document["risk"]["kinds"][0]["risk"] = document["runs"][0]["run_id"] = document["run_ids"][0] = HOSTILE[1]
+    path = written(tmp_path, document)
+    assert References(path.read_text()).scripts == ["application/json", "module"]
+    with opened(browser, path) as seen:
+        for button in seen.page.locator("button.more").all():
+            button.click()
+        for text in ("alert(3)", "<script>", "&lt;b", "u202e"):
+            seen.page.locator("#partitions input[type=search]").fill(text)
+            assert len([row for row in seen.rows() if text in row]) >= 1, text
+        seen.page.locator("#partitions input[type=search]").fill("")
+        assert len(seen.rows()) >= len(HOSTILE)
+        seen.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        strange = "main img, main iframe, main script, main b, main [onerror], main [onmouseover], main a:not([href^='#'])"
+        assert seen.page.locator(strange).count() == 0
+        assert "49" not in seen.page.locator("h1").inner_text()
+        shown = seen.page.locator("body").inner_text()
+        assert not {"\u202e", "\u200f", "\u2028", "\x00", "\x1b"} & set(shown)
+        assert "\\u202eright to left\\u200f" in shown
+        assert seen.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert seen.complaints == [] and seen.requests == [path.as_uri()]
+
+
+def test_ten_thousand_partitions_are_searched_and_paged(browser: Browser, tmp_path: Path) -> None:
+    words = ("forked", "no_survivor", "incomplete")
+    rows = [partition("east", f"topic-{number % 500}", number // 500, "held", word=words[number % 3]) for number in range(MANY)]
+    with opened(browser, written(tmp_path, sample(rows, risk=False))) as seen:
+        assert len(seen.rows()) == 25
+        info = seen.page.locator("#partitions .dt-info")
+        assert f"of {MANY:,} entries" in info.inner_text()
+        first = seen.rows()[0]
+        seen.page.locator("#partitions .dt-paging button.next").click()
+        assert first not in seen.rows() and "26 to 50" in info.inner_text()
+        seen.page.locator("#partitions input[type=search]").fill("topic-499")
+        seen.page.wait_for_function("document.querySelector('#partitions .dt-info').textContent.includes('1 to 20 of 20')")
+        assert all("topic-499" in row for row in seen.rows())
+        assert seen.complaints == []
+
+
+def test_json_in_a_script_is_the_same_json_and_cannot_end_it() -> None:
+    value = {text: [text, None, 1.5] for text in HOSTILE}
+    text = embedded(value)
+    assert json.loads(text) == value
+    assert not re.search(r"[<>&\u2028\u2029]", text)
+
+
+def test_what_nobody_can_see_is_shown_as_an_escape() -> None:
+    assert page_module.visible({"a\u202eb": ["\u2028", 3, None]}) == {"a\\u202eb": ["\\u2028", 3, None]}
+
+
+def test_a_library_without_its_tables_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    datatables.cache_clear()
+    monkeypatch.setattr(page_module.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BundleError, match="itables is missing"):
+        datatables()
+    monkeypatch.undo()
+    monkeypatch.setattr(page_module.Path, "read_text", lambda *_args, **_options: "export {a as ITable};")
+    with pytest.raises(BundleError, match="not the DataTables that this knows"):
+        datatables()
+    monkeypatch.undo()
+    datatables.cache_clear()
