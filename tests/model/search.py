@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,23 +30,31 @@ class Score(NamedTuple):
     losing_on_average: float
 
 
-def search(bounds: Bounds) -> Findings:
-    """Breadth first from the state in which everybody is in sync."""
-    partition = Partition(bounds)
+def states(partition: Partition) -> Iterator[State]:
+    """Every state with a leader that the partition can reach, breadth first from the one in which everybody is in sync."""
     seen: set[State] = {partition.first()}
-    todo, lost, contradictions = list(seen), set[Lost](), 0
+    todo = list(seen)
     while todo:
         found = []
         for state in todo:
-            contradictions += len(state.committed) > 1
-            lost.update(partition.lost(state))
+            yield state
             for after in partition.steps(state):
                 if after not in seen:
                     seen.add(after)
                     found.append(after)
         todo = found
+
+
+def search(bounds: Bounds) -> Findings:
+    """Go through all states, and through what may be left of each without a leader."""
+    partition = Partition(bounds)
+    lost, count, contradictions = set[Lost](), 0, 0
+    for state in states(partition):
+        count += 1
+        contradictions += len(state.committed) > 1
+        lost.update(partition.lost(state))
     offline = frozenset(after for before in lost for after in partition.crashed(before))
-    return Findings(len(seen), offline, contradictions)
+    return Findings(count, offline, contradictions)
 
 
 def destroys(lost: Lost, winner: int) -> bool:

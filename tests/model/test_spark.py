@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from unit.situations import FENCED, Log, Situation, broker_rows, by_topic, plan_all
 
+from model import loss
 from model.partition import Bounds, Replica
 from model.rules import Rule, isr_history, isr_history_trusting_disks, last_to_leave, last_written_epoch, log_end_offset, ours
 from model.search import Findings
@@ -123,6 +124,18 @@ def test_the_comparison_tells_rules_apart(entries: Entries, told_by_logs: Cases,
 @pytest.mark.parametrize("rule", [ours, isr_history_trusting_disks, last_to_leave])
 def test_the_comparison_of_histories_tells_rules_apart(entries: Entries, told_by_history: Cases, rule: Rule) -> None:
     assert disagreements(entries[HISTORIES], told_by_history, rule)
+
+
+def test_spark_states_the_losses_of_the_model(entries: Entries, told_by_logs: Cases, told_by_history: Cases) -> None:
+    """tests/model/test_loss.py has it that these are bounds."""
+    for cluster, cases in ((LOGS, told_by_logs), (HISTORIES, told_by_history)):
+        for topic, survivors in cases.items():
+            entry, known = entries[cluster][topic], list(survivors.values())
+            winner = survivors[entry.get("designatedLeader", entry.get("candidate"))].log
+            stated = entry["loss"]["lower_bound"] or 0, entry["loss"]["upper_bound"]
+            assert stated == (loss.at_least(known, winner), loss.at_most(known, winner) if cluster == HISTORIES else None), (topic, entry)
+    known = [entry["loss"]["upper_bound"] for entry in entries[HISTORIES].values()]
+    assert min(known.count(None), known.count(0)) > 500
 
 
 def test_what_is_held_is_held_for_its_fork(entries: Entries) -> None:
