@@ -201,14 +201,15 @@ def _effect(row: Mapping[str, Any]) -> str:
 
 
 def kinds(doc: Document) -> list[dict[str, Any]]:
-    """Risks over all clusters: partitions and the change, which is null unless every cluster has an earlier snapshot."""
+    """Risks over all clusters, worst first: partitions, and the change, which is null unless every cluster has an earlier snapshot."""
     added: dict[str, dict[str, Any]] = {}
     for row in doc["risk"]["kinds"]:
         own = added.setdefault(row["risk"], {"risk": row["risk"], "partitions": 0, "change": 0})
         own["partitions"] += row["partitions"]
         known = own["change"] is not None and row["before"] is not None
         own["change"] = own["change"] + row["partitions"] - row["before"] if known else None
-    return sorted(added.values(), key=lambda row: (-row["partitions"], row["risk"]))
+    order = list(RISK_WORDS)
+    return sorted(added.values(), key=lambda row: (order.index(row["risk"]) if row["risk"] in order else len(order), row["risk"]))
 
 
 def words(doc: Document) -> dict[str, Any]:

@@ -117,7 +117,7 @@ function onPaper() {
     const row = named(source, values);
     if (!data.without_leader.includes(row.outcome)) continue;
     const entry = element("div", undefined, "entry");
-    entry.append(element("strong", `${row.cluster}: ${row.topic}-${row.partition}, ${data.outcomes[row.outcome]}${row.word ? ` (${row.word})` : ""}`));
+    entry.append(element("strong", `${row.cluster}: ${row.topic}-${row.partition}, ${data.outcomes[row.outcome]}${row.why ? ` (${row.why})` : ""}`));
     entry.append(evidence(row));
     box.append(entry);
   }

@@ -121,7 +121,7 @@ button.more {
 .terms dt { font-weight: 600; }
 .terms dd { margin: 0 0 .5rem; }
 footer { color: var(--quiet); font-size: .88rem; padding: 0 0 2rem; }
-@media (max-width: 46rem) {
+@media screen and (max-width: 46rem) {
   .wide { padding: 0 .8rem; }
   h1 { font-size: 1.4rem; }
   section { padding: 1rem .9rem; }
@@ -129,6 +129,7 @@ footer { color: var(--quiet); font-size: .88rem; padding: 0 0 2rem; }
   table.cards, table.cards tbody, table.cards tr, table.cards td { display: block; width: 100% !important; }
   table.cards tr { border: 1px solid var(--line); border-radius: 8px; margin: 0 0 .7rem; padding: .3rem 0; }
   table.cards td { border: 0; padding: .2rem .8rem; text-align: left !important; }
+  table.cards td:empty { display: none; }
   table.cards td[data-label]::before { content: attr(data-label) ": "; color: var(--quiet); }
 }
 @media print {
@@ -137,7 +138,7 @@ footer { color: var(--quiet); font-size: .88rem; padding: 0 0 2rem; }
     --c-bad: #c9372c; --c-held: #d98208; --c-good: #2e8b4f; --c-calm: #9aa5b1; --c-risk: #d98208; }
   body { font-size: 10.5pt; -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   .wide { max-width: none; padding: 0; }
-  nav, .skip, .on-screen, .dt-container, .filter { display: none !important; }
+  nav, .skip, .on-screen, .filter, #partitions .dt-container, .dt-layout-row:not(.dt-layout-table), .dt-column-order { display: none !important; }
   .on-paper { display: block; }
   section, .tiles > div { border: 0; border-top: 1px solid var(--line); border-radius: 0; padding: .6rem 0; margin: 0 0 .4rem; }
   h2, h3 { break-after: avoid; }
