@@ -107,12 +107,9 @@ def test_readers_who_are_under_way_find_their_files(tmp_path: Path) -> None:
 
 def test_the_second_writer_waits_or_says_who_is_before_it(tmp_path: Path) -> None:
     first, second = Catalog(tmp_path / "history"), Catalog(tmp_path / "history", patience=0.01)
-    with (
-        first.writing(),
-        pytest.raises(CatalogError, match=rf"another run writes .* \(process {os.getpid()} on .*run again when it has ended"),
-    ):
-        with second.writing():
-            pass
+    told = rf"another run writes .* \(process {os.getpid()} on .*run again when it has ended"
+    with first.writing(), pytest.raises(CatalogError, match=told), second.writing():
+        pass
     publish(second, BEFORE, {})
     assert found(second)
 
