@@ -143,17 +143,21 @@ def registry(document: Mapping[str, Any]) -> prometheus_client.CollectorRegistry
     return made
 
 
-def write(path: Path, document: Mapping[str, Any]) -> None:
-    """Replace the textfile `path`, whole or not at all. FileError where that cannot be.
-
-    It is the operator's own place, outside of the workdir: the directory of the node exporter's textfile collector, say.
-    """
+def check(path: Path) -> None:
+    """Raise FileError where `path` cannot be a textfile. It is the operator's own place, outside of the workdir: where the node exporter looks, say."""
     if path.is_symlink():
         raise FileError(f"textfile {path} is a symbolic link: name the real file")
     if path.suffix != ".prom":
         raise FileError(f"textfile {path} has to end with .prom, or no textfile collector reads it")
+    if not path.parent.is_dir():
+        raise FileError(f"cannot write textfile {path}: its directory has to be there")
+
+
+def write(path: Path, document: Mapping[str, Any]) -> None:
+    """Replace the textfile `path`, whole or not at all. FileError where that cannot be."""
+    check(path)
     try:
         prometheus_client.write_to_textfile(str(path), registry(document))
         path.chmod(MODE)
     except OSError as error:
-        raise FileError(f"cannot write textfile {path}: {error.strerror}; its directory has to be there, and writable") from error
+        raise FileError(f"cannot write textfile {path}: {error.strerror}; its directory has to be writable") from error

@@ -30,7 +30,11 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any
     names = None if clusters is None else [safe_name("clusters", name) for name in clusters]
     wanted = document.Wanted(safe_name("run_id", params["run_id"]), workdir, params["run_ids"], names, now)
     paths = {kind: work_file(workdir, "reports", "report", wanted.name, f".{kind}") for kind in ("html", "json")}
-    datatables()  # a library that is missing is said before minutes of work
+    textfile = Path(params["textfile"]).expanduser().absolute() if params["textfile"] else None
+    # Said before minutes of work.
+    datatables()
+    if textfile:
+        metrics.check(textfile)
     size = sum(source.bytes for run in sources.find(workdir).values() for source in run.values())
     with session(**where, input_bytes=min(size, MOST_INPUT)) as spark:
         store, brought = Store(spark, workdir / ingest.HISTORY), ingest.Summary()
@@ -44,8 +48,8 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any
             found["what_if"] = document.what_if(spark, wanted, found, params["what_if_brokers"])
     write_private(paths["html"], page(found).encode())
     write_private(paths["json"], json.dumps(found, indent=1).encode() + b"\n")
-    if params["textfile"]:
-        metrics.write(Path(params["textfile"]).expanduser().absolute(), found)
+    if textfile:
+        metrics.write(textfile, found)
     result = {
         "headline": {key: printable(text) for key, text in found["headline"].items()},
         "html_path": str(paths["html"]),
@@ -54,7 +58,7 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any
         "summary": _summary(found, brought.ingested),
         "quarantine": brought.quarantine,
     }
-    return result | ({"textfile": params["textfile"]} if params["textfile"] else {})
+    return result | ({"textfile": str(textfile)} if textfile else {})
 
 
 def _summary(found: Mapping[str, Any], ingested: int) -> dict[str, Any]:
