@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection options, once: their argument spec, and what each of the two Kafka clients makes of them."""
+"""The connection options, once: their argument spec, and what the Kafka client makes of them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Connection:
 
     @cached_property
     def _tokens(self) -> TokenSource | None:
-        """Where OAUTHBEARER's tokens come from: one for both clients, so that they show the same token."""
+        """Where OAUTHBEARER's tokens come from."""
         if not (self.sasl and self.sasl_mechanism == OAUTHBEARER):
             return None
         source = TokenSource(
@@ -131,7 +131,7 @@ class Connection:
             self.validate_certs,
             self.request_timeout,
         )
-        source.token()  # here its error can still be told; inside the clients it would be a connection that fails
+        source.token()  # here its error can still be told; inside the client it would be a connection that fails
         return source
 
     def for_kafka_python(self) -> dict[str, Any]:
@@ -156,28 +156,6 @@ class Connection:
             "sasl_plain_password": self.sasl_password,
             "sasl_oauth_token_provider": self._tokens,
         }
-
-    def for_librdkafka(self) -> dict[str, Any]:
-        """Configuration of confluent-kafka's clients."""
-        options = {
-            "bootstrap.servers": ",".join(self.bootstrap_servers),
-            "client.id": "streamops-kafka-recovery",
-            "security.protocol": self.security_protocol,
-            "sasl.mechanism": self.sasl_mechanism,
-            "sasl.username": self.sasl_username,
-            "sasl.password": self.sasl_password,
-            "oauth_cb": self._tokens.with_expiry if self._tokens else None,
-            "ssl.ca.location": self.ca_cert,
-            "ssl.certificate.location": self.client_cert,
-            "ssl.key.location": self.client_key,
-            "ssl.key.password": self.client_key_password,
-            "enable.ssl.certificate.verification": self.validate_certs,
-            "ssl.endpoint.identification.algorithm": "https" if self.validate_certs else "none",
-            "socket.timeout.ms": max(10, int(self.request_timeout * 1000)),
-            "socket.connection.setup.timeout.ms": max(1000, int(self.request_timeout * 1000)),
-            "log_level": 0,
-        }
-        return {name: value for name, value in options.items() if value is not None}
 
     def ssl_context(self) -> ssl.SSLContext:
         """TLS as these options want it. Raises CertificateError."""

@@ -46,7 +46,7 @@ class TokenSource:
         self._timeout = timeout
         self._guard = threading.Lock()
         self._token = ""
-        self._fresh_until = self._expires = 0.0  # seconds since 1970, on this machine's clock
+        self._fresh_until = 0.0  # seconds since 1970, on this machine's clock
 
     def token(self) -> str:
         """The token, a new one where the last one grows old. Raises TokenError."""
@@ -59,10 +59,6 @@ class TokenSource:
         """SASL extensions (KIP-342): none."""
         return {}
 
-    def with_expiry(self, _config: str | None) -> tuple[str, float]:
-        """What librdkafka's `oauth_cb` returns: the token, and when it expires in seconds since 1970."""
-        return self.token(), self._expires
-
     def _renew(self) -> None:
         asked = time.time()
         answer = self._ask()
@@ -73,7 +69,7 @@ class TokenSource:
             seconds = float(lifetime)
         except (TypeError, ValueError):
             seconds = DEFAULT_LIFETIME
-        self._token, self._fresh_until, self._expires = token, asked + FRESH * seconds, asked + seconds
+        self._token, self._fresh_until = token, asked + FRESH * seconds
 
     def _ask(self) -> dict[str, Any]:
         # It brings cryptography along, which would cost the start of every task that needs no token.

@@ -38,7 +38,6 @@ options:
     type: int
     default: 10
 requirements:
-  - confluent-kafka >= 2.16 (for consumer-group offsets, when logs fork)
   - prettytable >= 3.16
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection

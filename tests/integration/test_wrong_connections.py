@@ -84,12 +84,6 @@ def test_a_missing_library_is_named_as_pip_knows_it(tmp_path: Path, module: str,
     assert not list(tmp_path.iterdir())
 
 
-def test_a_library_that_only_forks_need_is_named_when_one_is_found(east: Operator) -> None:
-    params = {**east.connection, **east.files("1"), "partitions": [{"topic": "forked.none", "partition": 0}]}
-    hidden = HIDE.format(library="confluent_kafka")
-    assert "confluent-kafka" in failure("kafka_replica_log_info", params, before=hidden)
-
-
 def test_without_java_the_remedy_is_named(east: Operator, tmp_path: Path) -> None:
     east.snapshot("1", ["quiet"])
     environment = {"PATH": str(tmp_path), "JAVA_HOME": ""}
