@@ -15,6 +15,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError, in_words
@@ -84,6 +85,29 @@ def test_what_spark_refuses_is_told_in_a_sentence(spark: SparkSession) -> None:
 def test_a_java_that_ended_while_it_was_asked_is_no_traceback() -> None:
     with pytest.raises(SparkError, match=r"Spark failed: .*Connection refused"), in_words(BytesIO()):
         raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+
+
+def test_a_java_that_ended_says_why_where_it_left_word() -> None:
+    log = BytesIO(
+        b"26/11/21 15:00:00 INFO SparkContext: Running\n26/11/21 15:00:01 ERROR DiskBlockManager: Failed to create any local dir.\n"
+    )
+    with pytest.raises(SparkError, match=r"no room for its work.*spark\.local\.dir.*Failed to create any local dir"), in_words(log):
+        raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("status = StatusCode.UNAUTHENTICATED", "sc://host:15002 wants another token"),
+        ("status = StatusCode.UNAVAILABLE", "sc://host:15002 is gone in the middle of the work"),
+        ("java.io.IOException: No space left on device", "sc://host:15002 has no room for its work"),
+        ("out of luck", "sc://host:15002 failed: out of luck"),
+    ],
+)
+def test_what_a_server_refuses_names_it_without_its_token(text: str, told: str) -> None:
+    with pytest.raises(SparkError, match=told) as caught, in_words(BytesIO(), "sc://host:15002/;token=secret"):
+        raise PySparkException(text)
+    assert "secret" not in str(caught.value)
 
 
 def test_spark_leaves_ctrl_c_to_the_module(spark: SparkSession) -> None:

@@ -9,14 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import TOKEN_VARIABLE
 
 # What Java says when a file of Spark's own cannot be written.
-NO_ROOM = ("No space left on device", "Permission denied", "File too large", "Failed to create a temp directory", "Read-only file system")
+NO_ROOM = (
+    "No space left on device",
+    "Permission denied",
+    "File too large",
+    "Failed to create a temp directory",
+    "Failed to create any local dir",
+    "Read-only file system",
+)
 
 
 class SparkError(SpokenError):
@@ -40,6 +47,8 @@ def _spoken(error: Exception, log: IO[bytes], remote: str | None = None) -> str:
         return f"Java ended before Spark was up (Spark needs Java 17 or newer); its last words: {_last_words(log)}"
     if remote:
         return _spoken_of_remote(remote.partition(";")[0].rstrip("/"), text)
+    if isinstance(error, Py4JNetworkError | ConnectionError) and (told := _errors(log)):
+        text = f"Java ended: {told}"
     if any(sign in text for sign in NO_ROOM):
         return f"Spark has no room for its work, or may not write there: make room, or name another directory with spark_conf spark.local.dir ({text})"
     return f"Spark failed: {text}"
@@ -59,7 +68,14 @@ def _spoken_of_remote(remote: str, text: str) -> str:
     return f"spark_remote: the Spark Connect server {remote} failed: {text}"
 
 
-def _last_words(log: IO[bytes]) -> str:
+def _lines(log: IO[bytes]) -> list[str]:
     log.seek(0)
-    lines = [line.strip() for line in log.read()[-4000:].decode(errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-3:])
+    return [line.strip() for line in log.read()[-4000:].decode(errors="replace").splitlines() if line.strip()]
+
+
+def _last_words(log: IO[bytes]) -> str:
+    return " | ".join(_lines(log)[-3:])
+
+
+def _errors(log: IO[bytes]) -> str:
+    return " | ".join([line for line in _lines(log) if " ERROR " in line][-2:])[:600]
