@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 import pytest
 from controller import ALIVE, Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import gather, read_logs, replica_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Committed, gather, read_logs, replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
 
@@ -69,3 +70,48 @@ def test_logs_without_last_batches_cannot_be_compared() -> None:
     controller = Mute(31, "TOPIC_AUTHORIZATION_FAILED")
     found = gather(controller, [controller.states[KEY]], duration=0.0)
     assert [(pair["relation"], pair["common_offset"]) for pair in found.pairs] == [("unknown", None)]
+
+
+class Read(Controller):
+    """Consumer groups have read. Logs end where ALIVE says; `forked`: broker 3 wrote its batches in another epoch than broker 2."""
+
+    def __init__(self, forked: bool, *committed: tuple[str, int, int]) -> None:
+        super().__init__()
+        self.forked, self.committed, self.probed = forked, committed, set[int]()
+
+    def batches(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
+        self.probed |= {offset for offsets in work.values() for offset in offsets.values()}
+        return {
+            broker: {
+                key: FetchedBatch(None, 0, 0, LastBatch(offset, offset, int(self.forked and broker == 3), 7, 0))
+                for key, offset in offsets.items()
+            }
+            for broker, offsets in work.items()
+        }
+
+    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[Committed]:
+        assert set(keys) == {KEY}
+        return [(group, KEY, offset, epoch) for group, offset, epoch in self.committed]
+
+    def proofs(self) -> list[tuple[str, int, int, bool | None]]:
+        found = gather(self, [self.states[KEY]], duration=0.0)
+        assert [pair["relation"] for pair in found.pairs] == ["forked" if self.forked else "prefix"]
+        return [(row["name"], row["offset"], row["broker_id"], row["held"]) for row in found.proofs]
+
+
+def test_where_no_logs_fork_a_committed_offset_counts_for_the_survivors_that_end_before_it() -> None:
+    short, long = sorted(ALIVE, key=lambda broker: ALIVE[broker])
+    between = ALIVE[short] + 1
+    assert Read(False, ("a", ALIVE[short], 0)).proofs() == []
+    assert Read(False, ("a", between, 0), ("b", between - 1, 0)).proofs() == [("a", between, short, False)]
+    beyond = Read(False, ("a", 5, 0), ("b", ALIVE[long] + 9, -1))
+    assert sorted(beyond.proofs()) == sorted(("b", ALIVE[long] + 9, broker, False) for broker in ALIVE)
+    assert beyond.probed <= {end - 1 for end in ALIVE.values()}, "nothing is fetched for it"
+
+
+def test_where_logs_fork_survivors_are_asked_for_the_last_record_that_was_read() -> None:
+    forked = Read(True, ("a", 5, 0), ("b", 7, -1), ("nothing", 0, 0))
+    assert forked.proofs() == [("a", 5, 2, True), ("a", 5, 3, False), ("b", 7, 2, None), ("b", 7, 3, None)]
+    assert {4, 6} <= forked.probed

@@ -1,0 +1,47 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Committed offsets: many groups in one request, and of the answer only what was really committed on the partitions in question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
+from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import group_offsets
+
+GROUP_AUTHORIZATION_FAILED, UNSTABLE_OFFSET_COMMIT = 30, 88
+
+
+def test_groups_of_every_kind_are_listed() -> None:
+    again = ListGroupsRequest.decode(bytes(group_offsets.list_groups().encode(version=5)), version=5)
+    assert (again.states_filter, again.types_filter) == ([], [])
+    kind = ListGroupsResponse.ListedGroup
+    named = [kind(group_id=group, protocol_type="consumer", group_state="Empty", group_type="classic") for group in ("b", "a")]
+    answer = ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=named)
+    assert group_offsets.read_groups(ListGroupsResponse.decode(bytes(answer.encode(version=5)), version=5)) == ["a", "b"]
+
+
+def test_all_that_several_groups_committed_is_asked_at_once() -> None:
+    version = group_offsets.OFFSET_FETCH_VERSION
+    again = OffsetFetchRequest.decode(bytes(group_offsets.fetch_offsets(["a", "b"]).encode(version=version)), version=version)
+    assert [(group.group_id, group.topics) for group in again.groups] == [("a", None), ("b", None)]
+    assert not again.require_stable, "what a transaction has not committed yet keeps back no answer"
+
+
+def test_what_was_not_committed_or_is_refused_is_left_out() -> None:
+    group, topic = OffsetFetchResponse.OffsetFetchResponseGroup, OffsetFetchResponse.OffsetFetchResponseGroup.OffsetFetchResponseTopics
+
+    def row(partition: int, offset: int, error: int = 0) -> Any:
+        return topic.OffsetFetchResponsePartitions(
+            partition_index=partition, committed_offset=offset, committed_leader_epoch=4, metadata="", error_code=error
+        )
+
+    rows = [row(0, 20), row(1, -1), row(2, 7, UNSTABLE_OFFSET_COMMIT), row(3, 9)]
+    read = group(group_id="read", topics=[topic(name="t", partitions=rows), topic(name="other", partitions=[row(0, 5)])], error_code=0)
+    refused = group(group_id="refused", topics=[], error_code=GROUP_AUTHORIZATION_FAILED)
+    answer = OffsetFetchResponse(throttle_time_ms=0, groups=[read, refused])
+    again = OffsetFetchResponse.decode(bytes(answer.encode(version=9)), version=9)
+    assert list(group_offsets.read_offsets(again, {("t", 0), ("t", 1), ("t", 2)})) == [("read", ("t", 0), 20, 4)]
