@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import DataFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.compaction import day_before
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.gold import RANKINGS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import LANDING, PLAN, RESULT, Source, SourceError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
@@ -86,11 +87,11 @@ def thinned(files: Files) -> dict[Run, Mapping[str, Source]]:
 
 def recent(files: Files, days: int, now: datetime, audit: Collection[Run]) -> dict[Run, Mapping[str, Source]]:
     """Leave out runs that are older than `days` and not in the tables: they would be removed from there again."""
-    first = now - timedelta(days=days)
+    first = day_before(now.date(), days)
 
-    def written(run: Run) -> datetime:
+    def written(run: Run) -> date:
         named = time_of(f"{run.run_id}.jsonl")
-        return named or datetime.fromtimestamp(max(source.changed_at for source in files[run].values()) / 1e9, UTC)
+        return (named or datetime.fromtimestamp(max(source.changed_at for source in files[run].values()) / 1e9, UTC)).date()
 
     return {run: sources for run, sources in files.items() if run in audit or written(run) >= first}
 

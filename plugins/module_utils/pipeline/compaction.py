@@ -57,7 +57,7 @@ def expire(catalog: Catalog, today: date, days: int, audit_days: int | None = No
         raise RetentionError(
             f"history for {days} days and its audit for {audit_days} cannot be kept: give at least 1 day, and the audit no less than the rest"
         )
-    first = {True: today - timedelta(days=audit_days) if audit_days is not None else date.min, False: today - timedelta(days=days)}
+    first = {True: date.min if audit_days is None else day_before(today, audit_days), False: day_before(today, days)}
 
     def too_old(files: tuple[DataFile, ...]) -> list[DataFile]:
         return [file for file in files if file.date < first[file.table == AUDIT]]
@@ -68,3 +68,8 @@ def expire(catalog: Catalog, today: date, days: int, audit_days: int | None = No
         gone = too_old(change.current)
         change.replace(gone, None)
     return len(gone)
+
+
+def day_before(today: date, days: int) -> date:
+    """The day that lies `days` before `today`, or the first of all days."""
+    return today - timedelta(days=min(days, (today - date.min).days))

@@ -1,0 +1,60 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which runs are brought in: of a snapshot a minute one an hour, and nothing that retention would remove again."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import healthy_files
+from situations import broker_rows, land
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.arrivals import Changes, recent, thinned
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import find
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
+
+
+def test_the_first_snapshot_of_each_hour_and_the_newest(tmp_path: Path) -> None:
+    for run in ("2026-11-20T09-59-00Z", "2026-11-20T10-00-00Z", "2026-11-20T10-01-00Z", "2026-11-20T10-02-00Z", "by-hand-1", "by-hand-2"):
+        healthy_files.write(tmp_path, run, [healthy_files.broker(1)], collected_at="2026-11-20T10:00:00Z")
+    healthy_files.write(tmp_path, "2026-11-20T10-01-00Z", [healthy_files.broker(1)], "west")
+    kept = {(run.cluster, run.run_id) for run in thinned(find(tmp_path))}
+    assert kept == {
+        ("east", "2026-11-20T09-59-00Z"), ("east", "2026-11-20T10-00-00Z"), ("east", "2026-11-20T10-02-00Z"), ("east", "by-hand-1"),
+        ("east", "by-hand-2"), ("west", "2026-11-20T10-01-00Z"),
+    }  # fmt: skip
+    # Those that were brought in as the newest are still known when others are: nothing has to be removed.
+    healthy_files.write(tmp_path, "2026-11-20T11-00-00Z", [healthy_files.broker(1)])
+    assert ("east", "2026-11-20T10-00-00Z") in {(run.cluster, run.run_id) for run in thinned(find(tmp_path))}
+
+
+def test_what_is_older_than_retention_waits_outside(tmp_path: Path) -> None:
+    old, young = "2026-11-10T10-00-00Z", "2026-11-20T10-00-00Z"
+    for run in (old, young):
+        healthy_files.write(tmp_path, run, [healthy_files.broker(1)])
+    os.utime(land(tmp_path, "east", broker_rows(3), "long-ago"), (1e9, 1e9))
+    files, now = find(tmp_path), datetime(2026, 11, 21, tzinfo=UTC)
+    assert {run.run_id for run in recent(files, 3, now, ())} == {young}
+    assert {run.run_id for run in recent(files, 3, now, {Run(RECOVERY, "east", "long-ago")})} == {young, "long-ago"}
+    assert len(recent(files, 10**4, now, ())) == 3
+
+
+def test_a_file_is_another_one_by_its_seal_and_a_refused_one_by_its_content(tmp_path: Path) -> None:
+    path = land(tmp_path, "east", broker_rows(3))
+    healthy_files.write(tmp_path, "2026-11-20T10-00-00Z", [healthy_files.broker(1)])
+    files = find(tmp_path)
+    changes, run = Changes(files), Run(RECOVERY, "east", "run-1")
+    assert set(changes.of({})) == files.keys()
+    row = {"landing_sha256": files[run]["landing"].digest(), "plan_sha256": None, "result_sha256": None}
+    snapshot = Run(HEALTHY, "east", "2026-11-20T10-00-00Z")
+    assert changes.of({run: row}) == [snapshot]
+    assert changes.of({run: {**row, "landing_sha256": files[run]["landing"].content_digest()}}) == [snapshot]
+    land(tmp_path, "east", broker_rows(4))
+    assert run in Changes(find(tmp_path)).of({run: row})
+    path.unlink()
+    path.mkdir()
+    assert len(find(tmp_path)[run]["landing"].digest()) == 64
