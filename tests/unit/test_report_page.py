@@ -17,6 +17,7 @@ from browser import Browser, opened, running
 from report_samples import incident, partition, sample
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import page as page_module
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import sentences
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page import BundleError, datatables, embedded, page
 
 MANY = 10_000
@@ -72,6 +73,31 @@ def test_it_refers_to_nothing_outside_of_itself() -> None:
     assert references.scripts == ["application/json", "module"], "nothing ends them early"
     style = html[html.index("<style>") : html.index("</style>")]
     assert "url(" not in style and "@import" not in style
+
+
+def test_without_a_recovery_and_without_snapshots_it_says_so() -> None:
+    html = page(sample([], risk=False))
+    assert "Nothing is known yet" in html and "streamops.kafka_recovery.snapshot" in html
+    assert "Records lost" not in html
+    watched = page(sample([]))
+    assert "No recovery has been run. 6 of 1,200 partitions are one failure from offline." in watched
+
+
+def test_once_everything_has_a_leader_it_is_calm_and_what_if_has_its_place() -> None:
+    document = sample([partition("east", "orders", number, "elected", lower_bound=0, upper_bound=0) for number in range(2)])
+    counts = [
+        {"cluster": "east", "outcome": "offline", "partitions": 3, "not_writable": 0, "lost_offsets": 40, "unknown": 1},
+        {"cluster": "east", "outcome": "new_leader", "partitions": 5, "not_writable": 2, "lost_offsets": 0, "unknown": 0},
+    ]
+    row = {"cluster": "east", "topic": "orders", "partition": 1, "leader": 3, "outcome": "offline", "next_leader": None, "writable": False}
+    row |= {"lost_offsets": None, "reason": "no replica is left"}
+    document["what_if"] = {"brokers": [3, 7], "counts": counts, "partitions": [row], "words": sentences.what_if(counts)}
+    html = page(document)
+    assert "All 2 partitions of this run have a leader; 2 were elected." in html
+    assert "6 of 1,200 partitions are one failure from offline." in html, "what is next"
+    assert "What if brokers 3, 7 were lost" in html
+    assert "3 partitions would go offline; 5 would get another leader, and 2 would be online but not writable." in html
+    assert "Electing the best survivors would lose at most 40 records for 2 partitions and unknown for 1 partition." in html
 
 
 def test_light_and_dark_differ_and_neither_complains_or_fetches_anything(browser: Browser, tmp_path: Path) -> None:
