@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import tables
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import local, tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import CatalogError, DataFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.compaction import compact
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Store
@@ -40,7 +40,7 @@ def test_rows_of_the_previous_version_are_read_with_todays(spark: SparkSession, 
     told = {**old["run-0"].asDict(), "run_id": "run-1", "remarks": ["a clock went backwards"]}
     schema = f"{tables.SCHEMAS['recovery_audit']}, {tables.PARTITIONED_BY}"
     with store.publishing() as publication:
-        publication.write("recovery_audit", spark.createDataFrame([tuple(told[name] for name in tables.columns("recovery_audit"))], schema))
+        publication.write("recovery_audit", local.frame(spark, [told], schema))
     both = {row.run_id: row.asDict() for row in store.read("recovery_audit").collect()}
     assert both["run-1"] == told and both["run-0"] == old["run-0"].asDict() and len(both) == 3
     # Files of two versions of one day stay two.

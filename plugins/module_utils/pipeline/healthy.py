@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import local
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import TIME, literal_path
 
 BROKER = "broker_id int, broker_state string, silent_seconds double, rack string"
@@ -81,6 +82,9 @@ def _whole() -> Column:
 
 def _taken(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """When each snapshot was taken, from its first line: Spark would read all of it for that."""
-    rows = [(Path(file).parent.name, Path(file).stem, snapshot.header_of(Path(file))["collected_at"]) for file in files]
-    taken = spark.createDataFrame(rows, "cluster string, run_id string, collected_at string")
+    rows = [
+        {"cluster": path.parent.name, "run_id": path.stem, "collected_at": snapshot.header_of(path)["collected_at"]}
+        for path in map(Path, files)
+    ]
+    taken = local.frame(spark, rows, "cluster string, run_id string, collected_at string")
     return taken.select("cluster", "run_id", F.to_timestamp("collected_at", TIME).alias("observed_at"))

@@ -16,7 +16,15 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, gold, healthy, observations, recorded, risk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import (
+    bronze,
+    gold,
+    healthy,
+    local,
+    observations,
+    recorded,
+    risk,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.arrivals import (
     QUARANTINE,
     Batch,
@@ -89,13 +97,11 @@ def _publish(spark: SparkSession, publication: Publication, batch: Batch, now: d
     rows, refused = batch.rows(now), batch.quarantine(now)
     if not rows:
         return
-    names = [name.split()[0] for name in observations.RUNS.split(", ")]
-    runs = spark.createDataFrame([tuple(row[name] for name in names) for row in rows], observations.RUNS)
+    runs = local.frame(spark, rows, observations.RUNS)
     for table, frame in _frames(spark, batch, runs, rows).items():
         publication.write(table, frame)
     if refused:
-        told = spark.createDataFrame([tuple(row.values()) for row in refused], REFUSED)
-        publication.write(QUARANTINE, recorded.quarantine(runs, told))
+        publication.write(QUARANTINE, recorded.quarantine(runs, local.frame(spark, refused, REFUSED)))
     publication.write("recovery_audit", recorded.recovery_audit(runs, publication.staged_tables()))
     publication.replaced.update(batch.replaced())
     summary.ingested += len(rows)
@@ -108,7 +114,7 @@ def _refuse_broken(spark: SparkSession, batch: Batch) -> None:
     """Files whose seal is sound, with rows that cannot be put down to a partition: nobody knows what is missing."""
     landing, snapshots = _paths(batch.usable(LANDING)), _paths(batch.usable(HEALTHY))
     if landing:
-        for row in bronze.broken_files(observations.records(spark, landing)).collect():
+        for row in bronze.broken_files(bronze.brokers(observations.records(spark, landing))).collect():
             run_id, _, cluster = row.cluster.partition("/")
             batch.refuse(Run(RECOVERY, cluster, run_id), LANDING, row.reason)
     if snapshots:

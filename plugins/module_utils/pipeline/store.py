@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import rewriting, tables
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import local, rewriting, tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import literal_path
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import (
     GRACE,
@@ -157,7 +157,7 @@ def _read(spark: SparkSession, table: str, base: Path, files: Collection[tuple[i
             rows = tables.UPGRADES[table, step](rows)
         found.append(rows.select(*tables.columns(table)))
     if not found:
-        return spark.createDataFrame([], f"{tables.SCHEMAS[table]}, {tables.PARTITIONED_BY}")
+        return local.frame(spark, [], f"{tables.SCHEMAS[table]}, {tables.PARTITIONED_BY}")
     return reduce(DataFrame.unionByName, found)
 
 
