@@ -124,7 +124,8 @@ These groups have read records that are gone, and start again where <code>auto.o
 </section>
 
 {% if doc.what_if %}<section id="what-if">
-<h2>What if {{ 'broker' if doc.what_if.brokers | length == 1 else 'brokers' }} {{ doc.what_if.brokers | join(', ') }} {{ 'was' if doc.what_if.brokers | length == 1 else 'were' }} lost</h2>
+{% set alone = doc.what_if.brokers | length == 1 %}
+<h2>What if {{ 'broker' if alone else 'brokers' }} {{ doc.what_if.brokers | join(', ') }} {{ 'was' if alone else 'were' }} lost</h2>
 <p>{{ doc.what_if.words }}</p>
 {{ table('what_if', 'Partitions that would go offline') }}
 </section>{% endif %}
