@@ -85,8 +85,8 @@ def test_from_its_start_to_its_end(workdir: Path) -> None:
 
 
 def test_what_keeps_it_from_starting_is_told(workdir: Path) -> None:
-    told = run_module("kafka_recovery_spark", {"workdir": str(workdir), "spark_conf": {"spark.driver.extraJavaOptions": "-Xnonsense"}})
-    assert "the Spark server ended before it answered" in told.msg and "-Xnonsense" in told.msg and "\n" not in told.msg
+    told = run_module("kafka_recovery_spark", {"workdir": str(workdir), "spark_conf": {"spark.driver.extraJavaOptions": "-Xmx1g"}})
+    assert "the Spark server ended before it answered" in told.msg and "max heap" in told.msg and "\n" not in told.msg
     assert "memory is much: write a number" in run_module("kafka_recovery_spark", {"workdir": str(workdir), "memory": "much"}).msg
     assert "JAVA_HOME is /nowhere" in run_module("kafka_recovery_spark", {"workdir": str(workdir)}, environment=NO_JAVA).msg
     assert not is_kept(Folder(workdir))
