@@ -35,6 +35,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjso
 VERSION = 3
 SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20
+# Made once: json.dumps makes a new encoder for every call with options.
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 class PlanError(SpokenError):
@@ -43,7 +45,7 @@ class PlanError(SpokenError):
 
 def canonical(value: Any) -> bytes:
     """JSON with sorted keys, no spaces and ASCII only."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+    return _CANONICAL.encode(value).encode()
 
 
 def sha256(plan: Mapping[str, Any]) -> str:

@@ -77,14 +77,31 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
     assert (plan["cluster"], plan["cluster_id"], plan["run_id"], plan["strategy"]) == ("east", "id-of-east", RUN, "balanced")
 
 
-def test_the_same_snapshot_gives_the_same_bytes_but_for_ids_and_times(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_same_snapshot_gives_the_same_bytes_but_for_ids_and_times(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many clusters are planned together."""
     land(tmp_path, "east", ROWS)
+    land(tmp_path, "west", ROWS)
     volatile = re.compile(rb'^"(plan_id|created_at|sha256)": .*$', re.MULTILINE)
-    path = Path(written(spark, tmp_path)["plans"][0]["path"])
-    first = path.read_bytes()
-    written(spark, tmp_path)
-    assert path.read_bytes() != first
-    assert volatile.sub(b"", path.read_bytes()) == volatile.sub(b"", first)
+    paths = [Path(plan["path"]) for plan in written(spark, tmp_path)["plans"]]
+    first = [path.read_bytes() for path in paths]
+    monkeypatch.setattr(plans, "BATCH_BYTES", 1)
+    assert [plan["cluster"] for plan in written(spark, tmp_path)["plans"]] == ["east", "west"]
+    for path, before in zip(paths, first, strict=True):
+        assert path.read_bytes() != before
+        assert volatile.sub(b"", path.read_bytes()) == volatile.sub(b"", before)
+
+
+def test_a_batch_is_as_large_as_allowed_or_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, rows in (("a", 10), ("b", 10), ("c", 200), ("d", 10)):
+        land(tmp_path, name, broker_rows(rows))
+    found = plans.landing(tmp_path, RUN, None)
+    size = {name: path.stat().st_size for name, path in found.files.items()}
+    monkeypatch.setattr(plans, "BATCH_BYTES", size["a"] + size["b"])
+    assert [[path.stem for path in batch] for batch in found.batches()] == [["a", "b"], ["c"], ["d"]]
+    assert found.bytes == size["c"]
+    assert list(plans.Landing(RUN).batches()) == [] and plans.Landing(RUN).bytes == 0
 
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """One row per line of `files` (absolute paths, each named `<cluster>.jsonl`), with its `cluster`; `damaged` holds a line that breaks the schema."""
     return (
         spark.read.schema(SCHEMA)
+        # The encoding is named, although lines are read a tenth faster without: then a line could also be UTF-16, or begin with a BOM.
         .options(mode="PERMISSIVE", columnNameOfCorruptRecord="damaged", lineSep="\n", encoding="UTF-8")
         .json([literal_path(file) for file in files])
         .withColumn("cluster", F.regexp_extract("_metadata.file_name", r"^(.*)\.jsonl$", 1))
@@ -65,35 +66,38 @@ def literal_path(file: str) -> str:
     return "file:" + "".join(f"\\{letter}" if letter in "{}[]*?\\" else letter for letter in file)
 
 
-def broken_files(records: DataFrame) -> DataFrame:
+def brokers(records: DataFrame) -> DataFrame:
+    """One row per cluster: its brokers, sorted, as array of (broker_id, broker_state, silent_seconds), `eligible_leader_replicas_version`,
+    when it was gathered, `collected_at`, in milliseconds since 1970 (null where the header does not tell), and `broken`: why its file cannot
+    be used, null where it can. All in one pass over the files, since to read JSON is most of the work."""
+    is_broker = (F.col("kind") == "broker") & _sound_broker()
+    return (
+        records.withColumn("fault", _fault())
+        .groupBy("cluster")
+        .agg(
+            F.sort_array(F.collect_list(F.when(is_broker, F.struct("broker_id", "broker_state", "silent_seconds")))).alias("brokers"),
+            F.max(F.when(F.col("kind") == "header", F.col("eligible_leader_replicas_version"))).alias("eligible_leader_replicas_version"),
+            F.unix_millis(F.to_timestamp(F.max(F.when(F.col("kind") == "header", F.col("collected_at"))), TIME)).alias("collected_at"),
+            F.when(F.count("fault") > 0, F.format_string("%s (rows that cannot be used: %d)", F.min("fault"), F.count("fault"))).alias(
+                "broken"
+            ),
+        )
+    )
+
+
+def broken_files(brokers: DataFrame) -> DataFrame:
     """One row (cluster, reason) per file with a row that cannot be put down to one partition."""
+    return brokers.where("broken IS NOT NULL").select("cluster", F.col("broken").alias("reason"))
+
+
+def _fault() -> Column:
+    """Why a row makes its file useless, null where it does not."""
     kind = F.coalesce("kind", F.lit(""))
-    reason = (
+    return (
         F.when(kind.isin("header", "seal"), None)
         .when(kind == "broker", F.when(~_sound_broker(), F.lit("a broker row that breaks the schema")))
         .when(~kind.isin(*PARTITION_KINDS), F.lit("a row of no known kind"))
         .when(~_names_partition(), F.concat(F.lit("a row without a valid topic and partition, kind "), kind))
-    )
-    return (
-        records.select("cluster", reason.alias("reason"))
-        .where("reason IS NOT NULL")
-        .groupBy("cluster")
-        .agg(F.format_string("%s (rows that cannot be used: %d)", F.min("reason"), F.count("*")).alias("reason"))
-    )
-
-
-def brokers(records: DataFrame) -> DataFrame:
-    """One row per cluster: its brokers, sorted, as array of (broker_id, broker_state, silent_seconds), `eligible_leader_replicas_version`,
-    and when it was gathered, `collected_at`, in milliseconds since 1970 (null where the header does not tell)."""
-    is_broker = F.col("kind") == "broker"
-    return (
-        records.where((is_broker & _sound_broker()) | (F.col("kind") == "header"))
-        .groupBy("cluster")
-        .agg(
-            F.sort_array(F.collect_list(F.when(is_broker, F.struct("broker_id", "broker_state", "silent_seconds")))).alias("brokers"),
-            F.max("eligible_leader_replicas_version").alias("eligible_leader_replicas_version"),
-            F.unix_millis(F.to_timestamp(F.max("collected_at"), TIME)).alias("collected_at"),
-        )
     )
 
 

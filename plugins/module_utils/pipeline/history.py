@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, listed, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, filled, listed, present
 
 # 3.7-IV0: with it finalized every broker runs 3.7 or later. Before, a small ISR committed too.
 SOUND_METADATA_VERSION = 15
@@ -110,7 +110,7 @@ def _gap(since: Column, earliest: Column) -> Column:
         ),
         (
             F.size(F.filter("inside", lambda one: one["place"] >= F.col("committing"))) == 0,
-            F.format_string(
+            filled(
                 "records could be committed after all survivors had left the ISR (min.insync.replicas was %d)", row["min_insync_replicas"]
             ),
         ),

@@ -22,6 +22,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, check_inside, safe_name, utc_now, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, entries, gold, history, silver, spread
 
+# Landing files that are planned together. No cluster's plan depends on another's, so a fleet of any size is planned in parts: what is kept
+# in memory, or goes to disk, does not grow with it. Large enough for the time that Spark takes to plan each part not to count.
+BATCH_BYTES = 256 << 20
 # Entries by (section, evidence or reason).
 Counts = Counter[tuple[str, str | None]]
 
@@ -43,10 +46,24 @@ class Landing:
     headers: dict[str, dict[str, Any]] = field(default_factory=dict)
     quarantine: list[dict[str, str]] = field(default_factory=list)
 
+    def batches(self) -> Iterator[list[Path]]:
+        """The files in lists of at most BATCH_BYTES (or of one file), in order."""
+        batch: list[Path] = []
+        size = 0
+        for file in self.files.values():
+            more = file.stat().st_size
+            if batch and size + more > BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+            batch.append(file)
+            size += more
+        if batch:
+            yield batch
+
     @property
     def bytes(self) -> int:
-        """Size of all files to be read."""
-        return sum(file.stat().st_size for file in self.files.values())
+        """Size of the largest batch."""
+        return max((sum(file.stat().st_size for file in batch) for batch in self.batches()), default=0)
 
     def refuse(self, path: Path, reason: str) -> None:
         """Quarantine a file, whatever its name."""
@@ -89,33 +106,36 @@ def _header(path: Path, name: str, run_id: str, expected: Iterable[str]) -> dict
 
 @contextmanager
 def tables(spark: SparkSession, files: Sequence[str], strategy: str, ranking: str) -> Iterator[DataFrame]:
-    """Build the plan entries (see `entries.plan_entries`) of all `files`; decisions are kept in memory while they are used."""
+    """Build the plan entries (see `entries.plan_entries`) of all `files`; brokers and decisions are kept while they are used."""
     records = bronze.records(spark, files)
-    brokers = bronze.brokers(records)
+    brokers = bronze.brokers(records).persist()
     partitions = history.histories(silver.partitions(bronze.partition_records(records), brokers))
     decisions = gold.decisions(gold.evidence(gold.candidates(partitions, ranking)), strategy).persist()
     try:
-        yield entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(records))
+        yield entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(brokers))
     finally:
         decisions.unpersist()
+        brokers.unpersist()
 
 
 def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: str, ranking: str) -> dict[str, Any]:
     """Write `<workdir>/plans/<run_id>/<cluster>.json` for every cluster whose file can be read; return plans, quarantine and summary.
 
-    The plan of a cluster is written while its rows stream by: memory stays bounded by one task's share of the rows.
+    The plan of a cluster is written while its rows stream by: memory stays bounded by one task's share of the rows of one batch.
     """
     paths = {name: work_file(workdir, "plans", name, found.run_id) for name in found.files}
     options = {"strategy": strategy, "ranking": ranking}
     counted: dict[str, Counts] = {}
     broken = set()
-    with tables(spark, [str(file) for file in found.files.values()], strategy, ranking) as plan_entries:
-        for name, rows in groupby(plan_entries.toLocalIterator(), key=lambda row: row.cluster):
-            try:
-                counted[name] = _write(paths[name], found.headers[name], options, rows)
-            except BrokenFileError as error:
-                broken.add(name)
-                found.refuse(found.files[name], str(error))
+    for batch in found.batches():
+        with tables(spark, [str(file) for file in batch], strategy, ranking) as plan_entries:
+            # While a cluster's rows are written here, Spark makes the next ones.
+            for name, rows in groupby(plan_entries.toLocalIterator(prefetchPartitions=True), key=lambda row: row.cluster):
+                try:
+                    counted[name] = _write(paths[name], found.headers[name], options, rows)
+                except BrokenFileError as error:
+                    broken.add(name)
+                    found.refuse(found.files[name], str(error))
     for name in sorted(found.files.keys() - counted.keys() - broken):
         counted[name] = _write(paths[name], found.headers[name], options, ())
     return {

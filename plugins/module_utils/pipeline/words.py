@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELIGIBLE, LAST_IN_SYNC, LAST_KNOWN_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import loss
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first, listed, plural, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import filled, first, listed, plural, present
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import instant
 
 REASONS = {
@@ -60,7 +60,7 @@ def explanation(leader: Column) -> Column:
 
 def _told(condition: Column, template: str, *values: Column) -> Column:
     """The filled template where `condition` holds, else null, which leaves it out."""
-    return F.when(present(condition), F.format_string(template, *values))
+    return F.when(present(condition), filled(template, *values))
 
 
 def _each(array: Column | str, text: Callable[[Column], Column], between: str = " and ") -> Column:
@@ -76,12 +76,12 @@ def _best(leader: Column) -> Column:
     log = first(F.filter("ranked", lambda row: row["broker_id"] == leader))
     epoch = log["last_written_epoch"]
     written = (
-        F.when(epoch >= 0, F.format_string(", last written in leader epoch %d", epoch))
+        F.when(epoch >= 0, filled(", last written in leader epoch %d", epoch))
         .when(epoch < 0, F.lit(" and is empty"))
         .otherwise(F.lit(", in a leader epoch that could not be read"))
     )
     place = F.when(F.size("survivors") == 1, F.lit("is the only survivor")).otherwise(F.lit("holds the best log"))
-    return F.when(log.isNotNull(), F.format_string("broker %d %s: it ends at offset %d%s", leader, place, log["log_end_offset"], written))
+    return F.when(log.isNotNull(), filled("broker %d %s: it ends at offset %d%s", leader, place, log["log_end_offset"], written))
 
 
 def _identical() -> Column:
@@ -92,14 +92,14 @@ def _identical() -> Column:
 
 def _prefixes() -> Column:
     shorter = F.filter(F.col("winner")["relations"], lambda row: (row["relation"] == "prefix") & (row["shorter"] == row["other"]))
-    logs = _each(shorter, lambda row: F.format_string("broker %d's log (to offset %d)", row["other"], row["common_offset"]))
+    logs = _each(shorter, lambda row: filled("broker %d's log (to offset %d)", row["other"], row["common_offset"]))
     return F.when(F.size(shorter) == 1, F.concat(logs, F.lit(" is a prefix of it"))).otherwise(F.concat(logs, F.lit(" are prefixes of it")))
 
 
 def _tails() -> Column:
     return _each(
         "tails",
-        lambda row: F.format_string(
+        lambda row: filled(
             "broker %d's log parts from it at offset %d, so electing it truncates broker %d's offsets %d to %d",
             row["other"],
             row["common_offset"],
@@ -117,14 +117,14 @@ def _proof() -> Column:
             F.transform(
                 F.filter("points", lambda point: point["offset"] == F.col("proven_offset")),
                 lambda point: F.when(
-                    point["source"] == "high_watermark", F.format_string("the high watermark of broker %d", point["holder"])
-                ).otherwise(F.format_string("the committed offset of %s %s", F.translate(point["source"], "_", " "), point["name"])),
+                    point["source"] == "high_watermark", filled("the high watermark of broker %d", point["holder"])
+                ).otherwise(filled("the committed offset of %s %s", F.translate(point["source"], "_", " "), point["name"])),
             )
         )
     )
     return F.when(
         F.col("singled_out"),
-        F.format_string(
+        filled(
             "everything below offset %d on its branch is proven committed by %s, and the other branch lacks some of it",
             F.col("proven_offset"),
             F.array_join(greatest, " and "),
@@ -135,13 +135,13 @@ def _proof() -> Column:
 def _history() -> Column:
     """What the ISR history says where logs fork."""
     holders, forked = _brokers("holders"), F.size("tails") > 0
-    resolved = F.format_string(
+    resolved = filled(
         "the ISR history resolves it: since %s left the ISR it has always been smaller than min.insync.replicas (%d), so nothing was committed any "
         "more, and every committed record is on this branch",
         holders,
         F.col("history")["min_insync_replicas"],
     )
-    contradicted = F.format_string(
+    contradicted = filled(
         "the ISR history says that %s would hold every committed record, but what is proven committed is not there", holders
     )
     return (
@@ -162,7 +162,7 @@ def _end() -> Column:
     )
     left = F.when(
         F.size("survivors") > 1,
-        F.format_string(
+        filled(
             "%s left the ISR last of the survivors, at %s", _brokers_of(F.transform("left_last", lambda row: row["broker_id"])), _left_at()
         ),
     )
@@ -176,7 +176,7 @@ def _left_at() -> Column:
 def _beyond() -> Column:
     return _each(
         "beyond",
-        lambda row: F.format_string(
+        lambda row: filled(
             "broker %d's high watermark %d says that committed records would be lost, since only offsets below %d are known to be shared",
             row["other"],
             row["high_watermark"],
@@ -195,11 +195,11 @@ def _gaps() -> tuple[Column, ...]:
         ),
         _each(
             "unanswered",
-            lambda row: F.format_string("broker %d is alive but did not answer for its replica (%s)", row["broker_id"], row["error"]),
+            lambda row: filled("broker %d is alive but did not answer for its replica (%s)", row["broker_id"], row["error"]),
         ),
         _each(
             "uncompared",
-            lambda row: F.format_string(
+            lambda row: filled(
                 "whether broker %d's log (to offset %d) fits it is not known (%s)",
                 row["other"],
                 row["log_end_offset"],
@@ -222,12 +222,12 @@ def _lost() -> Column:
     return _each(
         "lost",
         lambda row: (
-            F.when(row["broker_state"] == "coming_back", F.format_string("broker %d is coming back", row["broker_id"]))
+            F.when(row["broker_state"] == "coming_back", filled("broker %d is coming back", row["broker_id"]))
             .when(
                 row["silent_seconds"].isNotNull(),
-                F.format_string("broker %d has been silent for %d s", row["broker_id"], F.floor(row["silent_seconds"])),
+                filled("broker %d has been silent for %d s", row["broker_id"], F.floor(row["silent_seconds"])),
             )
-            .otherwise(F.format_string("broker %d is fenced, since when is not known", row["broker_id"]))
+            .otherwise(filled("broker %d is fenced, since when is not known", row["broker_id"]))
         ),
         ", ",
     )
@@ -238,7 +238,7 @@ def _own_choice() -> Column:
     gone = F.filter("lost", lambda row: (row["broker_state"] == "fenced") & present(_standing(row["broker_id"]).isNotNull()))
     return _each(
         gone,
-        lambda row: F.format_string(
+        lambda row: filled(
             "should broker %d come back, the controller elects it by itself (%s)", row["broker_id"], _standing(row["broker_id"])
         ),
         ", ",
@@ -262,7 +262,7 @@ def _without_elr() -> Column:
 def _waiting() -> Column:
     return _each(
         "waiting_for",
-        lambda row: F.format_string(
+        lambda row: filled(
             "broker %d is %s%s",
             row["broker_id"],
             F.when(row["broker_state"] == "unfenced", F.lit("alive and ")).otherwise(F.lit("")),
