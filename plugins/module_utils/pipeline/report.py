@@ -104,9 +104,7 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
             "leader",
             F.coalesce("result_designated_leader", "designated_leader").alias("designated_leader"),
             F.coalesce("result_evidence", "evidence").alias("evidence"),
-            F.coalesce(F.nullif(F.regexp_extract("result_reason", r"^(\w+)(?=:|$)", 1), F.lit("")), F.col("reason"), F.lit("")).alias(
-                "word"
-            ),
+            F.coalesce(F.nullif(F.regexp_extract("result_reason", r"^(\w+)(:|$)", 1), F.lit("")), F.col("reason"), F.lit("")).alias("word"),
             F.coalesce("explanation", "result_reason", F.lit("")).alias("detail"),
             "result_reason",
             "strategy",
