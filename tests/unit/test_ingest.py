@@ -171,7 +171,7 @@ def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
         f"landing/{RUN}/we ird.jsonl": "its path is not that of a run",
         f"landing/{RUN}/_hidden.jsonl": "begins with an underscore",
         f"landing/{RUN}/strange.jsonl": "without a valid topic and partition",
-        f"results/{RUN}/sound.json": "its cluster id is another, and the landing file of this run has id-of-sound",
+        f"results/{RUN}/sound.json": "its cluster id is another, and that of the run id-of-sound",
         f"results/{RUN}/cut.json": "is no JSON",
         f"plans/{RUN}/sound.json": "version 99",
         f"healthy/odd/{run}.jsonl": "rows that break the schema: 1",

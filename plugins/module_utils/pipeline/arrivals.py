@@ -139,7 +139,7 @@ class Batch:
         refused: dict[str, str] = {}
         for kind, source in self.files[run].items():
             try:
-                headers[kind] = _header(source, headers)
+                headers[kind] = _header(source, next(iter(headers.values()), self.audit.get(run)))
             except SpokenError as error:
                 refused[kind] = str(error)
         self.headers[run], self.refused[run] = headers, refused
@@ -238,12 +238,14 @@ def _last(audit: Mapping[Run, Row]) -> dict[tuple[str, str], Row]:
     return {(run.origin, run.cluster): audit[run] for _, run in timed}
 
 
-def _header(source: Source, others: Mapping[str, Row]) -> Row:
-    """What a sound file tells, its time as such. SpokenError for one that is not, or is of another cluster than the run's other files."""
+def _header(source: Source, other: Row | None) -> Row:
+    """What a sound file tells, its time as such. SpokenError for one that is not, or is of another cluster than `other`, what is known of its run.
+
+    Evidence is never of another cluster: with it the run begins anew.
+    """
     header = source.check()
-    for kind, other in others.items():
-        if header["cluster_id"] != other["cluster_id"]:
-            raise SourceError(f"its cluster id is {header['cluster_id']}, and the {kind} file of this run has {other['cluster_id']}")
+    if other and other["cluster_id"] not in (None, header["cluster_id"]) and source.kind in (PLAN, RESULT):
+        raise SourceError(f"its cluster id is {header['cluster_id']}, and that of the run {other['cluster_id']}")
     if source.kind == PLAN and header["ranking"] not in RANKINGS:
         raise SourceError(f"its ranking {header['ranking']} is none of {', '.join(RANKINGS)}")
     name = TIMES[source.kind][0]
