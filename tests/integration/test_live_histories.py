@@ -137,7 +137,10 @@ def lived(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
 
     done = elect_unclean(small, [(f"{history}.stock", 0) for history in HISTORIES])
     assert done.returncode == 0, done
-    operator.recover("kip1275", [f"{history}.kip1275" for history in HISTORIES], strategy="aggressive", ranking="kip1275")
+    controllers = small.controller_bootstrap_servers.split(",")
+    operator.snapshot("kip1275", [f"{history}.kip1275" for history in HISTORIES], controller_bootstrap_servers=controllers)
+    operator.plan("kip1275", strategy="aggressive", ranking="kip1275")
+    operator.apply("kip1275")
 
     gathered = operator.snapshot("epoch", [f"{history}.epoch" for history in HISTORIES])
     best: dict[str, tuple[int, int, int]] = {}
@@ -148,7 +151,6 @@ def lived(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
     file.write_text(json.dumps({"partitions": named}))
     operator.ask("kafka_designated_election", **operator.files("epoch"), plan=str(file), allow_data_loss=True)
 
-    controllers = small.controller_bootstrap_servers.split(",")
     found = operator.snapshot("ours", [f"{history}.ours" for history in HISTORIES], controller_bootstrap_servers=controllers)
     assert found["history"]["doubt"] is None
     operator.plan("ours", strategy="balanced")
@@ -174,6 +176,16 @@ def test_the_isr_history_resolves_the_fork_and_balanced_elects(lived: Lived, his
     assert [row["broker_id"] for row in entry["truncated"]] == [WRONG]
     assert "since broker 1 left the ISR it has always been smaller than min.insync.replicas (2)" in entry["explanation"]
     assert "when the ISR was [2]" in entry["explanation"]
+
+
+@pytest.mark.parametrize("rule", ["kip1275", "ours"])
+def test_what_is_really_lost_is_what_the_isr_history_allows_at_most(lived: Lived, rule: str) -> None:
+    entries = {row["topic"]: row for row in lived.operator.read("plans", rule)["partitions"]}
+    for history in HISTORIES:
+        loss = entries[f"{history}.{rule}"]["loss"]
+        assert (loss["upper_bound"], loss["upper_bound_from"]) == (OUTCOMES[history, rule][1], "isr_history"), "to the record"
+        assert loss["lower_bound"] <= loss["upper_bound"]
+        assert (loss["estimate"], loss["gaps"]) == (None, [])
 
 
 def test_without_controllers_a_consumer_group_proves_one_branch_and_balanced_holds(lived: Lived) -> None:
