@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
+import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import healthy_files
 from situations import broker_rows, land
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.arrivals import Changes, recent, thinned
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.arrivals import DIGESTS, Batch, Changes, recent, thinned
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import find
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def test_the_first_snapshot_of_each_hour_and_the_newest(tmp_path: Path) -> None:
@@ -58,3 +62,42 @@ def test_a_file_is_another_one_by_its_seal_and_a_refused_one_by_its_content(tmp_
     path.unlink()
     path.mkdir()
     assert len(find(tmp_path)[run]["landing"].digest()) == 64
+
+
+def test_results_of_another_cluster_are_refused_also_when_the_evidence_is_broken_now(tmp_path: Path) -> None:
+    path, run = land(tmp_path, "east", broker_rows(3)), Run(RECOVERY, "east", "run-1")
+    results = tmp_path / "results" / "run-1" / "east.json"
+    results.parent.mkdir(parents=True)
+    told = {
+        "cluster": "east",
+        "run_id": "run-1",
+        "plan_id": None,
+        "backend": "compat",
+        "finished_at": "2026-11-21T04:05:00Z",
+        "partitions": [],
+    }
+    results.write_text(json.dumps({**told, "cluster_id": "another"}))
+
+    def taken(audit: dict[Run, dict[str, Any]]) -> Batch:
+        batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
+        batch.take(run)
+        return batch
+
+    first = taken({})
+    assert first.refused[run] == {"result": "its cluster id is another, and that of the run id-of-east"} and not first.replaced()
+    row = first.rows(NOW)[0]
+    assert (row["key"], row["cluster_id"], row["date"], row["kept_rows"]) == ("run-1/east", "id-of-east", date(2026, 11, 21), {})
+    path.write_text("broken")
+    audit = {**row, "table_rows": {"replica_log": 9, "quarantine": 1}, "outcomes": {}}
+    again = taken({run: audit})
+    assert again.refused[run].keys() == {"landing", "result"}
+    # The rows that came from the evidence stay, and are counted as they were.
+    assert again.replaced()[run].isdisjoint({"replica_log", "candidates"}) and {"quarantine", "recovery_audit"} <= again.replaced()[run]
+    kept = again.rows(NOW)[0]
+    assert kept["kept_rows"] == {"replica_log": 9} and kept["date"] == row["date"] and kept["cluster_id"] == "id-of-east"
+    assert "its landing file has changed since it was brought in: the rows are those of the former one" in kept["remarks"]
+    # Nothing is left to be done of files that were refused as they are.
+    assert run not in Changes(find(tmp_path)).of({run: {name: kept[name] for name in DIGESTS}})
+    # The right results are taken.
+    results.write_text(json.dumps({**told, "cluster_id": "id-of-east"}))
+    assert taken({run: audit}).refused[run].keys() == {"landing"}
