@@ -68,7 +68,7 @@ def test_results_of_another_cluster_are_refused_also_when_the_evidence_is_broken
     path, run = land(tmp_path, "east", broker_rows(3)), Run(RECOVERY, "east", "run-1")
     results = tmp_path / "results" / "run-1" / "east.json"
     results.parent.mkdir(parents=True)
-    told = {
+    told: dict[str, Any] = {
         "cluster": "east",
         "run_id": "run-1",
         "plan_id": None,
