@@ -165,6 +165,80 @@ def _reason(partition: Partition, ranked: tuple[int, ...], found: str, strategy:
     return None
 
 
+def bounds(rows: Sequence[Row], collected_at: int, ranking: str = "last_written_epoch") -> dict[str, Any]:
+    """The loss of electing the best survivor, as a plan states it."""
+    partition = Partition(rows)
+    ranked = sorted(partition.survivors, key=lambda broker: partition.rank(broker, ranking))
+    gaps = ["compaction"] if "compact" in (partition.state.get("cleanup_policy") or "compact") else []
+    if not ranked:
+        return _stated(None, None, None, gaps)
+    winner = ranked[0]
+    seen = next((row for row in rows if row["kind"] == "healthy"), None)
+    if seen and (seen["topic_id"] != partition.state["topic_id"] or seen["leader_epoch"] > partition.state["leader_epoch"]):
+        seen = None
+    lower = max(_proven(rows, partition, winner, seen), default=None)
+    upper = min(_held_elsewhere(partition, winner), default=None)
+    if evidence(partition, winner) == "contradicted" or (upper and lower and upper[0] < lower[0]) or _contradicted(partition):
+        upper = None
+    guess = None
+    until = (partition.history or {}).get("offline_since") or collected_at
+    if seen and seen["append_rate"] is not None and seen["observed_at"] <= min(until, collected_at):
+        grown = seen["log_end_offset"] + int(seen["append_rate"] * (until - seen["observed_at"]) / 1000)
+        guess = min(max(grown - partition.end(winner), lower[0] if lower else 0), upper[0] if upper else 2**63)
+    return _stated(lower, upper, guess, gaps)
+
+
+def _stated(lower: tuple[int, int, str] | None, upper: tuple[int, int] | None, guess: int | None, gaps: list[str]) -> dict[str, Any]:
+    return {
+        "lower_bound": lower[0] if lower else None,
+        "lower_bound_from": lower[2] if lower else "none",
+        "upper_bound": upper[0] if upper else None,
+        "upper_bound_from": ("isr_history", "elr", "isr", "all_replicas")[upper[1]] if upper else "unknown",
+        "estimate": guess,
+        "estimate_from": "none" if guess is None else "healthy_snapshot",
+        "gaps": gaps,
+    }
+
+
+def _proven(rows: Sequence[Row], partition: Partition, winner: int, seen: Row | None) -> list[tuple[int, int, str]]:
+    """(lost, offset, source) of everything that speaks of committed offsets."""
+    found = []
+    for row in rows:
+        if row["kind"] == "replica" and row["log_end_offset"] is not None and row["high_watermark"]:
+            found.append((row["broker_id"], row["high_watermark"], "high_watermark"))
+        elif row["kind"] == "proof":
+            found.append((row["broker_id"] if row["held"] else None, row["offset"], row["source"]))
+            found.append((None, row["offset"], row["source"]))
+    if seen:
+        found.append((None, seen["high_watermark"], "healthy_snapshot"))
+    stated = []
+    for holder, offset, source in found:
+        has = offset if holder == winner else partition.end(winner)
+        if holder not in (None, winner) and (common := partition.pair(winner, holder)["common_offset"]) is not None:
+            has = common
+        stated.append((max(0, offset - has), offset, source))
+    return stated
+
+
+def _held_elsewhere(partition: Partition, winner: int) -> list[tuple[int, int]]:
+    """(lost at most, kind of proof) for each log that has every committed record."""
+    lacking: dict[int, int | None] = {winner: 0}
+    for other in partition.survivors:
+        if other != winner:
+            common = partition.pair(winner, other)["common_offset"]
+            lacking[other] = None if common is None else partition.end(other) - common
+    complete = (partition.complete(), partition.state["eligible_leader_replicas"], partition.state["isr"])
+    found = [(lost, kind) for kind, logs in enumerate(complete) for other in logs if (lost := lacking.get(other)) is not None]
+    if len(lacking) == len(partition.replicas) and None not in lacking.values():
+        found.append((max(lost for lost in lacking.values() if lost is not None), 3))
+    return found
+
+
+def _contradicted(partition: Partition) -> bool:
+    branches = [broker for broker in partition.survivors if partition.resolved(broker)]
+    return bool(branches) and not any(partition.holds_all_points(broker) for broker in branches)
+
+
 def fewest(choices: Sequence[Sequence[int]]) -> int:
     """The smallest possible number of partitions on the broker that leads most, found by augmenting paths."""
     limit = -(-len(choices) // len({broker for choice in choices for broker in choice}))

@@ -19,6 +19,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline 
 
 Rows = list[dict[str, Any]]
 RUN = "run-1"
+# When landing files were gathered, in two notations.
+GATHERED, COLLECTED_AT = "2026-11-21T04:00:00Z", 1_795_233_600_000
 FENCED, UNFENCED, COMING_BACK = "fenced", "unfenced", "coming_back"
 
 
@@ -57,9 +59,10 @@ class Situation:
     unknown: set[tuple[int, int]] = field(default_factory=set)
     proofs: list[tuple[int, int, bool | None]] = field(default_factory=list)
     history: dict[str, Any] | None = None
+    healthy: dict[str, Any] | None = None
 
     def rows(self) -> Rows:
-        """The partition row, a replica row each, a pair row for every two that answered, proof rows and a history row."""
+        """The partition row, a replica row each, a pair row for every two that answered, proof rows, a history row and a healthy row."""
         place = {"topic": self.topic, "partition": self.partition}
         lost = [broker for broker, log in self.brokers.items() if log in (FENCED, COMING_BACK)]
         rows: Rows = [
@@ -79,6 +82,7 @@ class Situation:
             for offset, broker, held in self.proofs
         ]  # fmt: skip
         rows += [{"kind": "history", **place, **self.history}] if self.history else []
+        rows += [{"kind": "healthy", **place, "topic_id": f"id-of-{self.topic}", **self.healthy}] if self.healthy else []
         return rows
 
     def _pair(self, one: int, other: int) -> dict[str, Any]:
@@ -145,6 +149,14 @@ def history(*steps: Mapping[str, Any], min_isr: int | None = 2, version: int | N
     }
 
 
+def healthy(seconds_before: float, log_end_offset: int, high_watermark: int, append_rate: float | None, **given: Any) -> dict[str, Any]:
+    """A healthy row, so long before the landing file was gathered."""
+    return {
+        "observed_at": COLLECTED_AT - int(1000 * seconds_before), "leader_epoch": 6, "isr": [1], "log_end_offset": log_end_offset,
+        "high_watermark": high_watermark, "append_rate": append_rate, **given,
+    }  # fmt: skip
+
+
 def broker_rows(count: int = 9, fenced: Mapping[int, float | None] | None = None) -> Rows:
     """Brokers 1 to `count`; `fenced`: broker → seconds of silence."""
     lost = fenced or {}
@@ -164,7 +176,7 @@ def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id:
     """Write the landing file of a cluster."""
     path = workdir / "landing" / run_id / f"{cluster}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    fields = {"cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "collected_at": "2026-11-21T04:00:00Z"}
+    fields = {"cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "collected_at": GATHERED}
     snapshot.write(path, {**fields, "backend": "compat", "options": {}, "unreachable_brokers": [], **header}, rows)
     return path
 

@@ -1,0 +1,221 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Loss: what bounds it, in numbers and in words, by hand and against the plain Python oracle. tests/model compares it with what is really lost."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import oracle
+import pytest
+from pyspark.sql import SparkSession
+from situations import (
+    COLLECTED_AT,
+    FENCED,
+    Log,
+    Situation,
+    broker_rows,
+    by_topic,
+    healthy,
+    history,
+    plan_all,
+    random_situations,
+)
+
+SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)
+# Broker 3 led and died, 2 and 1 went on, 1 left, 2 died. Nothing was committed since 1 left.
+ONE_LEFT_LAST: tuple[dict[str, Any], ...] = (
+    {"leader": 3, "isr": [1, 2, 3]}, {"isr": [2, 3]}, {"leader": 2, "isr": [2]}, {"isr": [1, 2]}, {"isr": [2]}, {"leader": -1, "isr": []},
+)  # fmt: skip
+COMMITTED, LATER = Log.of((15, 0)), Log.of((10, 0), (3, 1), high_watermark=10)
+OFFLINE_SINCE = 1_795_000_005_000
+NO_SNAPSHOT = "not estimated (no healthy snapshot has it)"
+FEWER = "there are fewer records than offsets where there is"
+
+# topic: (partition, lower bound, its source, upper bound, its source, estimate, what is said)
+CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, str]] = {
+    "nothing-known": (
+        Situation("nothing-known", {1: FENCED, 9: FENCED, 2: Log.of()}), None, "none", None, "unknown", None,
+        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: what brokers 1, 9 alone held cannot be told without the "
+        "ISR history",
+    ),
+    "nobody": (Situation("nobody", {1: FENCED, 9: FENCED}), None, "none", None, "unknown", None, ""),
+    "group-read-further": (
+        Situation("group-read-further", {1: FENCED, 2: SHORT}, proofs=[(101, 2, False)]), 1, "consumer_group", None, "unknown", None,
+        f"at least 1 committed record is lost (by the committed offset of a consumer group), {NO_SNAPSHOT}, how many at most is not known: "
+        "what broker 1 alone held cannot be told without the ISR history",
+    ),
+    "every-replica": (
+        Situation("every-replica", {3: SHORT, 2: LONG}), 0, "high_watermark", 0, "all_replicas", None,
+        "nothing that was committed is lost: every replica answered, and none holds more (unless a crash before had cost a log the end that was not "
+        "yet flushed)",
+    ),
+    "every-replica-forked": (
+        Situation("every-replica-forked", {1: COMMITTED, 3: LATER}), 0, "high_watermark", 5, "all_replicas", None,
+        f"at most 5 committed records are lost (by the logs of all replicas), {NO_SNAPSHOT}",
+    ),
+    "silent": (
+        Situation("silent", {2: SHORT, 3: "NO_ANSWER"}), 0, "high_watermark", None, "unknown", None,
+        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: what broker 3 alone held cannot be told without the ISR history",
+    ),
+    "uncompared": (
+        Situation("uncompared", {2: SHORT, 3: LONG}, unknown={(2, 3)}), 0, "high_watermark", None, "unknown", None,
+        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: not all logs could be compared",
+    ),
+    "resolved": (
+        Situation("resolved", {2: FENCED, 1: COMMITTED, 3: LATER}, history=history(*ONE_LEFT_LAST)), 0, "high_watermark", 0, "isr_history", None,
+        "nothing that was committed is lost: the ISR history shows that its log holds every committed record (unless a crash before had cost a log "
+        "the end that was not yet flushed)",
+    ),
+    "gap": (
+        Situation("gap", {2: FENCED, 1: SHORT}, history=history(*ONE_LEFT_LAST, min_isr=1)), 0, "high_watermark", None, "unknown", None,
+        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: the ISR history gives no bound, records could be committed "
+        "after all survivors had left the ISR (min.insync.replicas was 1)",
+    ),
+    "forked-gap": (
+        Situation("forked-gap", {2: FENCED, 1: COMMITTED, 3: LATER}, history=history(*ONE_LEFT_LAST, min_isr=1)),
+        0, "high_watermark", None, "unknown", None,
+        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: the ISR history gives no bound",
+    ),
+    "history-against-proof": (
+        Situation("history-against-proof", {2: FENCED, 1: COMMITTED, 3: LATER}, proofs=[(13, 3, True)], history=history(*ONE_LEFT_LAST)),
+        0, "consumer_group", None, "unknown", None,
+        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: what is proven to be committed contradicts the rest of the evidence",
+    ),
+    "history-against-group": (
+        Situation("history-against-group", {2: FENCED, 1: COMMITTED}, proofs=[(20, 1, False)], history=history(*ONE_LEFT_LAST)),
+        5, "consumer_group", None, "unknown", None,
+        f"at least 5 committed records are lost (by the committed offset of a consumer group), {NO_SNAPSHOT}, how many at most is not known: what is "
+        "proven to be committed contradicts the rest of the evidence",
+    ),
+    "eligible": (
+        Situation("eligible", {1: FENCED, 2: SHORT, 3: LONG}, state={"eligible_leader_replicas": [2]}), 0, "high_watermark", 0, "elr", None,
+        "nothing that was committed is lost: its log holds all that an eligible leader replica holds (unless a crash before had cost a log the end "
+        "that was not yet flushed)",
+    ),
+    "in-sync-on-another-branch": (
+        Situation("in-sync-on-another-branch", {2: FENCED, 1: COMMITTED, 3: LATER}, state={"isr": [1]}), 0, "high_watermark", 5, "isr", None,
+        f"at most 5 committed records are lost (by the log of a member of the ISR), {NO_SNAPSHOT}",
+    ),
+    "exact": (
+        Situation("exact", {2: FENCED, 1: Log.of((15, 0), high_watermark=12), 3: Log.of((10, 0), (3, 1), high_watermark=13)},
+                  state={"isr": [1], "cleanup_policy": "compact,delete"}, proofs=[(15, 1, True)]),
+        3, "high_watermark", None, "unknown", None,
+        f"at least 3 committed offsets are lost (by a survivor's high watermark), {NO_SNAPSHOT}, how many at most is not known: what is proven to be "
+        f"committed contradicts the rest of the evidence ({FEWER} compaction)",
+    ),
+    "seen-healthy": (
+        Situation("seen-healthy", {1: FENCED, 2: SHORT}, healthy=healthy(60, 150, 140, 2.5)), 40, "healthy_snapshot", None, "unknown", 200,
+        "at least 40 committed records are lost (by the high watermark of the last healthy snapshot), about 200 by the rate of the last healthy "
+        "snapshot (60 s before), how many at most is not known: what broker 1 alone held cannot be told without the ISR history",
+    ),
+    "seen-until-offline": (
+        Situation("seen-until-offline", {2: FENCED, 1: SHORT, 3: Log.of((90, 0), (40, 1))}, state={"cleanup_policy": None},
+                  history=history(*ONE_LEFT_LAST),
+                  healthy=healthy(0, 95, 60, 0.5, observed_at=OFFLINE_SINCE - 30_000)),
+        0, "high_watermark", 0, "isr_history", 0,
+        "nothing that was committed is lost: the ISR history shows that its log holds every committed record (unless a crash before had cost a log "
+        "the end that was not yet flushed)",
+    ),
+    "between": (
+        Situation("between", {3: Log.of((50, 0), (70, 1), high_watermark=110), 1: Log.of((100, 0), high_watermark=60)},
+                  state={"cleanup_policy": None}, healthy=healthy(10, 120, 100, 1.0)),
+        10, "high_watermark", 50, "all_replicas", 10,
+        "between 10 (by a survivor's high watermark) and 50 (by the logs of all replicas) committed offsets are lost, about 10 by the rate of the last "
+        f"healthy snapshot (10 s before) ({FEWER} compaction)",
+    ),
+    "of-another-life": (
+        Situation("of-another-life", {1: FENCED, 2: SHORT}, healthy=healthy(60, 150, 140, 2.5, topic_id="older")),
+        0, "high_watermark", None, "unknown", None,
+        "committed records may be lost, not estimated (the last healthy snapshot is of another topic of this name, or of a later time), how many at "
+        "most is not known: what broker 1 alone held cannot be told without the ISR history",
+    ),
+    "without-rate": (
+        Situation("without-rate", {1: FENCED, 2: SHORT}, healthy=healthy(60, 150, 90, None)), 0, "healthy_snapshot", None, "unknown", None,
+        "committed records may be lost, not estimated (the last healthy snapshot has no rate), how many at most is not known: what broker 1 alone held "
+        "cannot be told without the ISR history",
+    ),
+    "from-the-future": (
+        Situation("from-the-future", {1: FENCED, 2: SHORT}, healthy=healthy(-5, 150, 110, 1.0)), 10, "healthy_snapshot", None, "unknown", None,
+        "at least 10 committed records are lost (by the high watermark of the last healthy snapshot), not estimated (the last healthy snapshot is "
+        "younger than the evidence: a clock went backwards), how many at most is not known: what broker 1 alone held cannot be told without the ISR "
+        "history",
+    ),
+    "absurd-rate": (
+        Situation("absurd-rate", {1: FENCED, 2: SHORT}, healthy=healthy(60, 2**63 - 1, 90, 1e300)), 0, "healthy_snapshot", None, "unknown", None,
+        "",
+    ),
+}  # fmt: skip
+
+Plan = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def plan(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """The cases, and as many random partitions, in one cluster each."""
+    rows = [*broker_rows(9), *(row for case, *_ in CASES.values() for row in case.rows())]
+    transactions = Situation("transactions", {1: FENCED, 2: SHORT}).rows()
+    transactions[2]["last_batch_transactional"] = True
+    others = [*broker_rows(6), *(row for case in random_cases() for row in case.rows())]
+    plans = plan_all(spark, tmp_path_factory.mktemp("loss"), {"east": [*rows, *transactions], "random": others}, "aggressive")
+    return {**by_topic(plans["east"]), "random": plans["random"]}
+
+
+def random_cases() -> list[Situation]:
+    """Random partitions, half of them with a healthy snapshot, some with an ELR."""
+    rng = random.Random(6)
+    return [_more(rng, case) for case in random_situations(rng, 400)]
+
+
+def _more(rng: random.Random, case: Situation) -> Situation:
+    mark = rng.randint(0, 12)
+    seen = healthy(
+        rng.choice((-1, 0, 0.5, 60)), mark + rng.randint(0, 3), mark, rng.choice((None, 0.0, 0.02, 0.3)),
+        observed_at=rng.choice((COLLECTED_AT, OFFLINE_SINCE, 1_794_999_900_000, COLLECTED_AT + 1)), leader_epoch=rng.choice((1, 7, 7, 8)),
+    )  # fmt: skip
+    policy = rng.choice(("delete", "compact", "compact,delete", None))
+    eligible = rng.sample(list(case.brokers), 1) if rng.random() < 0.2 else []
+    state = {**case.state, "cleanup_policy": policy, "eligible_leader_replicas": eligible}
+    return replace(case, topic=f"random-{case.topic}", state=state, healthy=seen if rng.random() < 0.5 else None)
+
+
+@pytest.mark.parametrize("topic", CASES)
+def test_bounds_say_what_they_rest_on(plan: Plan, topic: str) -> None:
+    loss = plan[topic]["loss"]
+    stated = [loss[name] for name in ("lower_bound", "lower_bound_from", "upper_bound", "upper_bound_from", "estimate")]
+    assert stated == list(CASES[topic][1:6])
+    assert loss["estimate_from"] == ("none" if loss["estimate"] is None else "healthy_snapshot")
+
+
+@pytest.mark.parametrize("topic", [topic for topic, case in CASES.items() if case[6]])
+def test_the_explanation_tells_the_loss(plan: Plan, topic: str) -> None:
+    assert CASES[topic][6] in plan[topic]["explanation"].split("; ")
+
+
+def test_who_has_no_winner_loses_nothing_by_one(plan: Plan) -> None:
+    assert "lost" not in plan["nobody"]["explanation"]
+
+
+def test_what_leaves_gaps_between_offsets_is_named(plan: Plan) -> None:
+    gaps = {topic: plan[topic]["loss"]["gaps"] for topic in ("gap", "exact", "between", "transactions")}
+    assert gaps == {"gap": [], "exact": ["compaction"], "between": ["compaction"], "transactions": ["transaction_markers"]}
+    assert f"({FEWER} transaction markers)" in plan["transactions"]["explanation"]
+
+
+def test_random_partitions_have_the_bounds_of_the_oracle(plan: Plan) -> None:
+    entries = {(row["topic"], row["partition"]): row for section in ("partitions", "held") for row in plan["random"][section]}
+    cases = [case for case in random_cases() if case.state["leader"] < 0]
+    assert len(cases) == len(entries) > 350
+    for case in cases:
+        entry = entries[case.topic, case.partition]
+        assert entry["loss"] == oracle.bounds(case.rows(), COLLECTED_AT), case
+        lower, upper, guess = (entry["loss"][name] for name in ("lower_bound", "upper_bound", "estimate"))
+        assert upper is None or (lower or 0) <= upper, case
+        assert guess is None or (lower or 0) <= guess <= (guess if upper is None else upper), case
+    known = [entry["loss"] for entry in entries.values()]
+    assert {loss["lower_bound_from"] for loss in known} == {"none", "high_watermark", "consumer_group", "healthy_snapshot"}
+    assert {loss["upper_bound_from"] for loss in known} == {"unknown", "isr_history", "elr", "isr", "all_replicas"}
+    assert any(loss["estimate"] for loss in known)
