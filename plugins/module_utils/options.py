@@ -11,7 +11,16 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
-LEAST = {"election_attempts": 1, "preview": 0, "limit": 0, "window": 0.0, "keep_hours": 0.0, "keep_days": 0.0, "idle_timeout": 0.0, "retention_days": 1}
+LEAST = {
+    "election_attempts": 1,
+    "preview": 0,
+    "limit": 0,
+    "window": 0.0,
+    "keep_hours": 0.0,
+    "keep_days": 0.0,
+    "idle_timeout": 0.0,
+    "retention_days": 1,
+}
 MORE_THAN = {"duration": 0.0}
 
 

@@ -11,7 +11,15 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, let, listed, plural, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import (
+    any_of,
+    filled,
+    first,
+    let,
+    listed,
+    plural,
+    present,
+)
 
 NONE, UNKNOWN = "none", "unknown"
 HEALTHY_SNAPSHOT = "healthy_snapshot"
@@ -147,7 +155,8 @@ def _age() -> Column:
 
 def _estimate(lower: Column, upper: Column) -> Column:
     healthy = F.col("healthy")
-    appended = F.least(healthy["append_rate"] * _age() / 1000, F.lit(_MOST_APPENDED)).cast("bigint")
+    appended = healthy["append_rate"] * _age() / 1000
+    appended = F.when(appended.isNotNull(), F.least(appended, F.lit(_MOST_APPENDED)).cast("bigint"))
     guess = F.try_add(healthy["log_end_offset"] - F.col("winner")["log_end_offset"], appended)
     within = F.least(F.greatest(guess, F.coalesce(lower, F.lit(0))), upper)
     return F.when(_is_of_this_life(healthy) & guess.isNotNull(), within)
@@ -169,30 +178,26 @@ def told() -> Column:
     text = (
         F.when(
             most == 0,
-            F.format_string(
+            filled(
                 "nothing that was committed is lost: %s (unless a crash before had cost a log the end that was not yet flushed)",
                 _words(NOTHING_WORDS, loss["upper_bound_from"]),
             ),
         )
-        .when(most == least, F.format_string("%d %s (by %s)", most, one_or_more, by_most))
+        .when(most == least, filled("%d %s (by %s)", most, one_or_more, by_most))
         .when(
             most.isNotNull() & (least > 0),
-            F.format_string("between %d (by %s) and %d (by %s) %s%s", least, by_least, most, by_most, one_or_more, _guess()),
+            filled("between %d (by %s) and %d (by %s) %s%s", least, by_least, most, by_most, one_or_more, _guess()),
         )
-        .when(most.isNotNull(), F.format_string("at most %d %s (by %s)%s", most, one_or_more, by_most, _guess()))
+        .when(most.isNotNull(), filled("at most %d %s (by %s)%s", most, one_or_more, by_most, _guess()))
         .when(
             least > 0,
-            F.format_string(
-                "at least %d %s (by %s)%s, how many at most is not known: %s", least, one_or_more, by_least, _guess(), _why_unknown()
-            ),
+            filled("at least %d %s (by %s)%s, how many at most is not known: %s", least, one_or_more, by_least, _guess(), _why_unknown()),
         )
-        .otherwise(F.format_string("committed records may be lost%s, how many at most is not known: %s", _guess(), _why_unknown()))
+        .otherwise(filled("committed records may be lost%s, how many at most is not known: %s", _guess(), _why_unknown()))
     )
     fewer = F.when(
         (F.size(loss["gaps"]) > 0) & (F.coalesce(most, F.lit(1)) > 0),
-        F.format_string(
-            " (there are fewer records than offsets where there is %s)", F.translate(F.array_join(loss["gaps"], " or "), "_", " ")
-        ),
+        filled(" (there are fewer records than offsets where there is %s)", F.translate(F.array_join(loss["gaps"], " or "), "_", " ")),
     ).otherwise(F.lit(""))
     return F.when(F.col("winner").isNotNull(), F.concat(text, fewer))
 
@@ -207,7 +212,7 @@ def _guess() -> Column:
     return (
         F.when(
             estimate.isNotNull(),
-            F.format_string(", about %d by the rate of the last healthy snapshot (%d s before)", estimate, F.floor(_age() / 1000)),
+            filled(", about %d by the rate of the last healthy snapshot (%d s before)", estimate, F.floor(_age() / 1000)),
         )
         .when(healthy.isNull(), F.lit(", not estimated (no healthy snapshot has it)"))
         .when(
@@ -229,7 +234,7 @@ def _why_unknown() -> Column:
         .when(gap.isNotNull(), F.concat(F.lit("the ISR history gives no bound, "), gap))
         .when(
             F.col("history").isNull() & (F.size(absent) > 0),
-            F.format_string(
+            filled(
                 "what %s%s alone held cannot be told without the ISR history", plural(F.size(absent), "broker ", "brokers "), listed(absent)
             ),
         )

@@ -151,7 +151,11 @@ def trend(read: Read, days: DataFrame) -> DataFrame:
     return (
         seen.join(counts, "date", "left")
         .select(
-            "date", "clusters", "partitions", F.coalesce("offline", none).alias("offline"), F.coalesce("at_risk", none).alias("at_risk")
+            "date",
+            "clusters",
+            "partitions",
+            F.coalesce("offline", none).alias("offline"),
+            F.coalesce("one_failure", none).alias("one_failure"),
         )
         .orderBy("date")
     )
