@@ -23,7 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interrupt
 
 # What a write can meet although the file could be opened.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
-SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,199}")
+# Spark does not read files whose names begin with a dot or an underscore.
+SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
 
 
 class FileError(SpokenError):
@@ -34,7 +35,7 @@ def safe_name(kind: str, name: str) -> str:
     """Return `name` if it can be a single path component, else raise FileError naming the option `kind`."""
     if not SAFE_NAME.fullmatch(name):
         raise FileError(
-            f"{kind} {name!r} cannot be a file name: use at most 200 letters, digits, dots, dashes, underscores, and no dot first"
+            f"{kind} {name!r} cannot be a file name: use at most 200 letters, digits, dots, dashes and underscores, a letter or digit first"
         )
     return name
 

@@ -169,7 +169,7 @@ def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
         f"landing/{RUN}/empty.jsonl": "does not begin with the header",
         f"landing/{RUN}/link.jsonl": "cannot be read",
         f"landing/{RUN}/we ird.jsonl": "its path is not that of a run",
-        f"landing/{RUN}/_hidden.jsonl": "begins with an underscore",
+        f"landing/{RUN}/_hidden.jsonl": "its path is not that of a run",
         f"landing/{RUN}/strange.jsonl": "without a valid topic and partition",
         f"results/{RUN}/sound.json": "its cluster id is another, and that of the run id-of-sound",
         f"results/{RUN}/cut.json": "is no JSON",

@@ -228,8 +228,12 @@ def _why_unknown() -> Column:
     gap = F.col("history_gap")
     absent = F.concat(F.transform("lost", lambda row: row["broker_id"]), F.transform("unanswered", lambda row: row["broker_id"]))
     contradiction = F.lit("what is proven to be committed contradicts the rest of the evidence")
+    # A log that holds every committed record bounds the loss, unless more is proven to be lost.
+    compared = F.filter(F.col("winner")["relations"], lambda row: row["common_offset"].isNotNull())
+    known = F.concat(F.array(F.col("winner")["broker_id"]), F.transform(compared, lambda row: row["other"]))
+    bounded = present(F.arrays_overlap(known, F.concat("holders", "eligible_leader_replicas", "isr")))
     return (
-        F.when(present(F.col("contradicted")), contradiction)
+        F.when(present(F.col("contradicted")) | bounded, contradiction)
         .when(gap.isNotNull() & (F.size("tails") > 0), F.lit("the ISR history gives no bound"))  # the gap was told already
         .when(gap.isNotNull(), F.concat(F.lit("the ISR history gives no bound, "), gap))
         .when(

@@ -86,9 +86,7 @@ class Source:
     def check(self) -> dict[str, Any]:
         """Prove that the file is whole and the one that its name says; return what its header tells. SpokenError otherwise."""
         if NAMELESS in self.run:
-            raise SourceError("its path is not that of a run: use at most 200 letters, digits, dots, dashes, underscores, and no dot first")
-        if self.path.name.startswith("_"):
-            raise SourceError("its name begins with an underscore, and Spark does not read such files: give the cluster another name")
+            raise SourceError("its path is not that of a run: use at most 200 letters, digits, dots, dashes and underscores, a letter or digit first")
         told = _CHECKS[self.kind](self.path)
         for name, wanted in (("cluster", self.run.cluster), ("run_id", self.run.run_id)):
             if told[name] != wanted:
