@@ -126,7 +126,10 @@ def edit(*keys: Any, to: Any) -> Callable[[dict[str, Any]], None]:
     ("change", "message"),
     [
         (edit("version", to=2), "version 2 of the plan file is not 3: make the plan with this version of the collection"),
-        (edit("partitions", 0, "loss", "upper_bound", to="unknown"), r"partitions\[0\].loss.upper_bound: expected a whole number, found a text"),
+        (
+            edit("partitions", 0, "loss", "upper_bound", to="unknown"),
+            r"partitions\[0\].loss.upper_bound: expected a whole number, found a text",
+        ),
         (edit("version", to=True), "version True"),
         (edit("plan_id", to=7), "plan_id: expected a text, found a whole number"),
         (edit("strategy", to=None), "strategy is missing"),

@@ -21,7 +21,10 @@ DENIED = "TOPIC_AUTHORIZATION_FAILED"
 @pytest.mark.parametrize(
     ("values", "config"),
     [
-        ({"min.insync.replicas": "2", "unclean.leader.election.enable": "false", "cleanup.policy": "compact"}, TopicConfig(2, False, "compact")),
+        (
+            {"min.insync.replicas": "2", "unclean.leader.election.enable": "false", "cleanup.policy": "compact"},
+            TopicConfig(2, False, "compact"),
+        ),
         ({"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}, TopicConfig(1, True)),
         ({"min.insync.replicas": None, "unclean.leader.election.enable": None}, TopicConfig(None, None)),
         ({"min.insync.replicas": "two", "unclean.leader.election.enable": "maybe"}, TopicConfig(None, None)),

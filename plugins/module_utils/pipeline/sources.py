@@ -86,7 +86,9 @@ class Source:
     def check(self) -> dict[str, Any]:
         """Prove that the file is whole and the one that its name says; return what its header tells. SpokenError otherwise."""
         if NAMELESS in self.run:
-            raise SourceError("its path is not that of a run: use at most 200 letters, digits, dots, dashes and underscores, a letter or digit first")
+            raise SourceError(
+                "its path is not that of a run: use at most 200 letters, digits, dots, dashes and underscores, a letter or digit first"
+            )
         told = _CHECKS[self.kind](self.path)
         for name, wanted in (("cluster", self.run.cluster), ("run_id", self.run.run_id)):
             if told[name] != wanted:
