@@ -2,6 +2,7 @@
 # make demo    two real clusters on this machine lose partitions in ways that hurt, and get them back
 # make check   lint, types, unit tests
 # make test    check, and the same on real Kafka clusters
+# make test-slow  what takes Spark minutes: files brought into the history tables, the tables a report reads
 # make test-matrix  the scenarios on Kafka 3.9 to 4.3, each the newest patch, ELR on and off; writes docs/versions.md
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
@@ -22,7 +23,7 @@ ONLY ?= plan fleet history cluster
 JOBS ?= 2
 SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: setup demo check lint unit-spark unit-plain test on-east on-others on-chaos on-molecule on-model test-matrix model chaos bench bench-pipeline clean
+.PHONY: setup demo check lint unit-spark unit-plain test on-east on-others on-chaos on-molecule on-model test-slow test-matrix model chaos bench bench-pipeline clean
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
@@ -54,7 +55,7 @@ lint:
 	$(BIN)/ansible-lint --offline
 
 unit-spark:
-	$(BIN)/pytest tests/unit -m spark
+	$(BIN)/pytest tests/unit -m "spark and not slow"
 
 unit-plain:
 	$(BIN)/pytest tests/unit -m "not spark"
@@ -78,6 +79,9 @@ on-molecule:
 
 on-model:
 	$(BIN)/pytest tests/model
+
+test-slow: setup
+	$(BIN)/pytest tests/unit -m slow
 
 test-matrix: setup
 	$(BIN)/pytest tests/matrix -v

@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document
 
+pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
 TODAY, YESTERDAY = date(2026, 11, 21), date(2026, 11, 20)
 Rows = dict[str, list[dict[str, Any]]]
