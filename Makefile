@@ -2,7 +2,7 @@
 # make demo    two real clusters on this machine lose partitions in ways that hurt, and get them back
 # make check   lint, types, unit tests
 # make test    check, and the same on real Kafka clusters
-# make test-slow  what takes Spark minutes: files brought into the history tables, the tables a report reads
+# make test-slow  what takes minutes each: the history tables and what a report reads of them, fixed seeds of chaos, losses against their bounds
 # make test-matrix  the scenarios on Kafka 3.9 to 4.3, each the newest patch, ELR on and off; writes docs/versions.md
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
@@ -65,23 +65,23 @@ test: check
 	$(SIDE_BY_SIDE) on-east on-others on-chaos on-molecule on-model
 
 on-east:
-	$(BIN)/pytest tests/integration -m east
+	$(BIN)/pytest tests/integration -m "east and not slow"
 
 on-others:
-	$(BIN)/pytest tests/integration -m "not east"
+	$(BIN)/pytest tests/integration -m "not east and not slow"
 
 on-chaos:
-	$(BIN)/pytest tests/chaos
+	$(BIN)/pytest tests/chaos -m "not slow"
 
 on-molecule:
 	rm -rf .cache/molecule
 	PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test --all
 
 on-model:
-	$(BIN)/pytest tests/model
+	$(BIN)/pytest tests/model -m "not slow"
 
 test-slow: setup
-	$(BIN)/pytest tests/unit -m slow
+	$(BIN)/pytest tests/unit tests/integration tests/chaos tests/model -m slow
 
 test-matrix: setup
 	$(BIN)/pytest tests/matrix -v
