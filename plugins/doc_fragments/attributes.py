@@ -30,3 +30,15 @@ attributes:
     membership:
       - streamops.kafka_recovery.kafka
 """
+
+    # Of modules that write nothing to a cluster.
+    INFO = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""

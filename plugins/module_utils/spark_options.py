@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 # spark_remote: the server of this workdir (kafka_recovery_spark) where one runs, else a Spark of the module's own.
@@ -43,3 +45,15 @@ def place(module: AnsibleModule) -> dict[str, Any]:
         "workdir": Path(module.params["workdir"]).expanduser().absolute(),
         "warn": module.warn,
     }
+
+
+def run(module: AnsibleModule, work: Callable[[AnsibleModule], None], unfinished: str) -> None:
+    """Call `work`, which ends the module, and turn its spoken errors into fail_json. `unfinished`: what an interruption leaves."""
+    try:
+        interruption.listen()
+        work(module)
+    except SpokenError as error:
+        interruption.only_note()
+        # What was asked of Spark fails in words of its own when it is interrupted.
+        stopped = f"{interruption.INTERRUPTED} by {interruption.noted()}: {unfinished}; run again"
+        module.fail_json(msg=stopped if interruption.noted() else str(error))

@@ -27,14 +27,8 @@ options:
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.info
   - streamops.kafka_recovery.attributes.kafka
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
 notes:
   - Kafka before 4.0 does not tell the addresses of fenced brokers, so their ports are not tried.
 """

@@ -26,14 +26,8 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.partitions
   - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.info
   - streamops.kafka_recovery.attributes.kafka
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
 """
 
 EXAMPLES = r"""

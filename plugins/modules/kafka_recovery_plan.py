@@ -147,7 +147,6 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, manual_output, spark_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 PYSPARK_IMPORT_ERROR = None
 try:
@@ -195,14 +194,7 @@ def main() -> None:
     )
     if PYSPARK_IMPORT_ERROR is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=PYSPARK_IMPORT_ERROR)
-    try:
-        interruption.listen()
-        recovery_plan(module)
-    except SpokenError as error:
-        interruption.only_note()
-        # What was asked of Spark fails in words of its own when it is interrupted.
-        stopped = f"{interruption.INTERRUPTED} by {interruption.noted()}: plans that were not finished stand as before; run again"
-        module.fail_json(msg=stopped if interruption.noted() else str(error))
+    spark_options.run(module, recovery_plan, "plans that were not finished stand as before")
 
 
 if __name__ == "__main__":

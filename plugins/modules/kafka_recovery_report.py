@@ -145,13 +145,22 @@ import traceback
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, options, spark_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 LIBRARY_IMPORT_ERROR = None
 try:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import reporting
 except ImportError:
     LIBRARY_IMPORT_ERROR = traceback.format_exc()
+
+
+def recovery_report(module: AnsibleModule) -> None:
+    """Exit with what RETURN documents."""
+    options.check_numbers(module.params)
+    result = reporting.report(module.params, spark_options.place(module))
+    interruption.only_note()
+    for row in result["quarantine"]:
+        module.warn(f"refused: {row['path']}: {row['reason']}")
+    module.exit_json(changed=False, **result)
 
 
 def main() -> None:
@@ -174,19 +183,7 @@ def main() -> None:
         module.fail_json(
             msg=missing_required_lib("pyspark[connect], pygal, itables, prometheus-client or jinja2"), exception=LIBRARY_IMPORT_ERROR
         )
-    try:
-        interruption.listen()
-        options.check_numbers(module.params)
-        result = reporting.report(module.params, spark_options.place(module))
-        interruption.only_note()
-    except SpokenError as error:
-        interruption.only_note()
-        # What was asked of Spark fails in words of its own when it is interrupted.
-        stopped = f"{interruption.INTERRUPTED} by {interruption.noted()}: the report stands as before; run again"
-        module.fail_json(msg=stopped if interruption.noted() else str(error))
-    for row in result["quarantine"]:
-        module.warn(f"refused: {row['path']}: {row['reason']}")
-    module.exit_json(changed=False, **result)
+    spark_options.run(module, recovery_report, "the report stands as before")
 
 
 if __name__ == "__main__":

@@ -43,14 +43,8 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.info
   - streamops.kafka_recovery.attributes.kafka
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
 """
 
 EXAMPLES = r"""
