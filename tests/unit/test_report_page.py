@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from browser import Browser, opened, running
+from playwright.sync_api import expect
 from report_samples import incident, partition, sample
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import page as page_module
@@ -128,7 +129,7 @@ def test_a_row_opens_with_the_keyboard_and_shows_evidence_and_command(browser: B
         assert len(seen.rows()) == 3 and all("held back" in row for row in seen.rows())
         seen.page.locator("#partitions th", has_text="Lost at least").locator("[role=button]").press("Enter")
         # DataTables sorts in a task of its own, so the order is waited for.
-        seen.page.wait_for_function("document.querySelector('table[data-table=partitions] tbody tr').innerText.split('\\t')[1] === 'west'")
+        expect(seen.page.locator("table[data-table=partitions] > tbody > tr").first.locator("td").nth(1)).to_have_text("west")
         assert seen.complaints == []
 
 
