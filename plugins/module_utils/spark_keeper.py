@@ -20,7 +20,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,42 +28,29 @@ from types import FrameType
 
 import psutil
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot, spark_server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server, spark_warmth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file, write_private
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import SESSION, SMALL, need_java, session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import SESSION, need_java
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
 
 PR_SET_PDEATHSIG = 1
 LOOPBACK = "127.0.0.1"
 TICK_SECONDS = 0.25
 STAY_SECONDS = 1.0
-WARM_SECONDS = 120.0
-WARM = "warm-up"
-# What a partition without a leader looks like; enough to have every class loaded that a plan takes.
-WARM_ROWS = (
-    {"kind": "broker", "broker_id": 1, "broker_state": "fenced", "silent_seconds": 60.0, "rack": None},
-    {"kind": "broker", "broker_id": 2, "broker_state": "unfenced", "silent_seconds": None, "rack": None},
-    {
-        **{"kind": "partition", "topic": WARM, "partition": 0, "topic_id": WARM, "leader": -1, "leader_epoch": 1, "replicas": [1, 2]},
-        **{"isr": [1], "eligible_leader_replicas": [], "last_known_elr": [], "offline_replicas": [1], "reassigning": False, "named": False},
-    },
-    {
-        **{"kind": "replica", "topic": WARM, "partition": 0, "broker_id": 2, "broker_state": "unfenced", "error": None},
-        **{"log_start_offset": 0, "log_end_offset": 1, "high_watermark": 1, "partition_leader_epoch": 1, "last_written_epoch": 0},
-    },
-)
+WARM_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server is started with. `port`: 0 is any free one; `master`: where its work is done; `memory`: of its Java, as Spark writes it."""
+    """What a server is started with. `port`: 0 is any free one; `master`: where its work is done; `memory`: of its Java, as Spark writes it;
+    `lasts`: it is kept for later, so that it pays to have Java optimise the code of plans."""
 
     port: int
     master: str
     memory: str
     conf: Mapping[str, str]
+    lasts: bool = False
 
 
 def owner(name: str = "ansible-playbook") -> tuple[int, float]:
@@ -148,8 +135,10 @@ class Keeper:
             os.close(told)
             if self._comes_up(java, port):
                 spark_server.write_state(self.folder, replace(server, ready=True))
-                self._warm(java, server)
+                self._warm(java, server, spark_warmth.FIRST)
                 spark_server.write_state(self.folder, replace(server, ready=True, warm=True))
+                if self.settings.lasts:
+                    self._warm(java, server, spark_warmth.REHEARSALS)
                 self._stay(java, port)
         finally:
             self._stop_warming()
@@ -162,7 +151,7 @@ class Keeper:
             for file in (self.folder.state, self.folder.token, self.folder.until, self._properties):
                 with suppress(OSError):
                     file.unlink(missing_ok=True)
-            for folder in (scratch, self.folder.path / WARM):
+            for folder in (scratch, self.folder.path / spark_warmth.WARM):
                 shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
 
@@ -189,7 +178,7 @@ class Keeper:
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
             # What is settled once is settled for small sessions; the rest each session brings with it.
-            "spark.driver.extraJavaOptions": f"-XX:+ExitOnOutOfMemoryError {SMALL['spark.driver.extraJavaOptions']}",
+            "spark.driver.extraJavaOptions": f"-XX:+ExitOnOutOfMemoryError {spark_warmth.java_options(self.settings.lasts)}",
             "spark.local.dir": str(scratch),
             "spark.sql.warehouse.dir": str(scratch / "warehouse"),
             **SESSION,
@@ -251,14 +240,15 @@ class Keeper:
             return True
         return self.asked_to_end or (bool(until.owner) and not _lives(until.owner, until.owner_since))
 
-    def _warm(self, java: subprocess.Popen[bytes], server: Server) -> None:
-        """Have something planned, in a process of its own: what that takes of memory is given back. Whoever comes meanwhile goes first."""
+    def _warm(self, java: subprocess.Popen[bytes], server: Server, sizes: Sequence[int]) -> None:
+        """Have something planned for each of `sizes`, in a process of its own: what that takes of memory is given back. Whoever comes meanwhile
+        goes first."""
         self.warming = os.fork()
         if self.warming == 0:
             try:
                 self._dies_with_keeper()
                 os.closerange(3, 256)
-                _plan_something(self.folder, server)
+                spark_warmth.plan_something(self.folder, server, sizes)
             except (OSError, SpokenError) as error:
                 print(f"keeper: not warmed: {error}", file=sys.stderr, flush=True)
             finally:
@@ -299,22 +289,6 @@ class Keeper:
         except psutil.Error:
             return set()
         return {at.raddr.port for at in at_java if at.status == psutil.CONN_ESTABLISHED} - own
-
-
-def _plan_something(folder: Folder, server: Server) -> None:
-    scratch = folder.path / WARM
-    header = {
-        "cluster": WARM,
-        "cluster_id": WARM,
-        "run_id": WARM,
-        "collected_at": utc_now(),
-        "backend": "compat",
-        "unreachable_brokers": [],
-    }
-    snapshot.write(work_file(scratch, "landing", WARM, WARM, ".jsonl"), header, WARM_ROWS)
-    found = plans.landing(scratch, WARM, None)
-    with session(None, server.remote, {}, found.bytes, folder.workdir) as spark:
-        plans.write_plans(spark, found, scratch, "balanced", "last_written_epoch")
 
 
 def _lives(pid: int, since: float) -> bool:

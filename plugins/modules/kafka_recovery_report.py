@@ -83,7 +83,7 @@ EXAMPLES = r"""
   streamops.kafka_recovery.kafka_recovery_report:
     workdir: "{{ kafka_recovery_workdir }}"
     run_id: "{{ kafka_recovery_run_id }}"
-    what_if_brokers: [3, 7]
+    what_if_brokers: [2, 3]
     textfile: /var/lib/prometheus/node-exporter/kafka_recovery.prom
     spark_remote: "{{ kafka_recovery_spark_remote }}"
 """

@@ -156,7 +156,10 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
         if server is None:
             conf = spark_options.texts(params["spark_conf"])
             with interruption.unbroken():  # else there would be one that nobody knows
-                spark_keeper.start(folder, spark_keeper.Settings(params["port"], params["spark_master"], params["memory"], conf), until)
+                lasts = not (until.idle_seconds or until.owner)
+                spark_keeper.start(
+                    folder, spark_keeper.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts), until
+                )
             changed = True
         elif not spark_server.is_here(server):
             raise SparkServerError(f"the Spark server of {folder.workdir} runs on {server.host}: use another workdir here")

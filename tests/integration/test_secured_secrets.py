@@ -128,7 +128,7 @@ def test_a_recovery_shows_no_secret_and_leaves_private_files(fortress: Fortress,
     assert leaks(secrets, contents(tmp_path)) == secrets, "the search finds them in the inventory, where they belong"
     assert "module_args" in seen.output
     assert "payments-0: replicas" in seen.output, "the diff"
-    assert any("kafka_designated_election" in line for line in seen.command_lines)
+    assert sys.executable in seen.command_lines, "a module's process, which gets all that it is told through a pipe"
     assert "PLAY RECAP" in (home / "ansible.log").read_text()
     kinds = {path.relative_to(work).parts[0] for path in files(work)}
     assert {"landing", "plans", "journal", "results"} <= kinds

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper, spark_server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper, spark_server, spark_warmth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_keeper import Keeper, Settings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Until
 
@@ -115,3 +115,29 @@ def test_settings_go_by_a_private_file_and_cannot_open_the_server(folder: Folder
     assert written["spark.hadoop.fs.s3a.secret.key"] == "secret-3"
     assert written["spark.connect.grpc.binding.address"] == "127.0.0.1" and written["spark.authenticate"] == "true"
     assert os.stat(keeper._properties).st_mode & 0o777 == 0o600  # noqa: PTH116
+
+
+@pytest.mark.parametrize(("lasts", "asked"), [(False, [spark_warmth.FIRST]), (True, [spark_warmth.FIRST, spark_warmth.REHEARSALS])])
+def test_a_server_that_lasts_rehearses_once_it_is_warm(
+    keeper: Keeper,
+    folder: Folder,
+    server: tuple[subprocess.Popen[bytes], int],
+    monkeypatch: pytest.MonkeyPatch,
+    lasts: bool,
+    asked: list[Any],
+) -> None:
+    process, port = server
+    keeper.settings = Settings(port, "local", "1g", {}, lasts)
+    told, telling = os.pipe()
+    warmed: list[tuple[Any, bool]] = []
+    monkeypatch.setattr(keeper, "_java", lambda *_: process)
+    monkeypatch.setattr(keeper, "_stay", lambda *_: None)
+    monkeypatch.setattr(
+        keeper,
+        "_warm",
+        lambda _java, _server, sizes: warmed.append((sizes, spark_server.running(folder.workdir).warm)),  # type: ignore[union-attr]
+    )
+    keeper.keep(telling)
+    os.close(told)
+    assert warmed == list(zip(asked, (False, True), strict=False))
+    assert ("TieredStopAtLevel" in spark_warmth.java_options(lasts)) is not lasts

@@ -66,23 +66,48 @@ def literal_path(file: str) -> str:
     return "file:" + "".join(f"\\{letter}" if letter in "{}[]*?\\" else letter for letter in file)
 
 
-def brokers(records: DataFrame) -> DataFrame:
-    """One row per cluster: its brokers, sorted, as array of (broker_id, broker_state, silent_seconds), `eligible_leader_replicas_version`,
-    when it was gathered, `collected_at`, in milliseconds since 1970 (null where the header does not tell), and `broken`: why its file cannot
-    be used, null where it can. All in one pass over the files, since to read JSON is most of the work."""
-    is_broker = (F.col("kind") == "broker") & _sound_broker()
+def grouped(records: DataFrame) -> DataFrame:
+    """One row (cluster, topic, partition) per partition that any row names, with its sound rows as sorted arrays and the number of damaged
+    ones; and one row per cluster, without topic and partition, with what is of no partition. All in one pass over the files, since to
+    read JSON is most of the work: see `brokers` and `partition_records`, which take it apart."""
+    kind = F.coalesce("kind", F.lit(""))
+    of_partition = kind.isin(*PARTITION_KINDS) & _names_partition()
     return (
-        records.withColumn("fault", _fault())
-        .groupBy("cluster")
+        records.withColumns(
+            {"fault": _fault(), "topic": F.when(of_partition, F.col("topic")), "partition": F.when(of_partition, F.col("partition"))}
+        )
+        .groupBy("cluster", "topic", "partition")
         .agg(
-            F.sort_array(F.collect_list(F.when(is_broker, F.struct("broker_id", "broker_state", "silent_seconds")))).alias("brokers"),
-            F.max(F.when(F.col("kind") == "header", F.col("eligible_leader_replicas_version"))).alias("eligible_leader_replicas_version"),
-            F.unix_millis(F.to_timestamp(F.max(F.when(F.col("kind") == "header", F.col("collected_at"))), TIME)).alias("collected_at"),
+            _rows("partition", STATE).alias("states"),
+            _rows("replica", REPLICA).alias("replica_rows"),
+            _rows("pair", PAIR).alias("pairs"),
+            _rows("proof", f"{PROOF}, broker_id int").alias("proofs"),
+            _rows("history", HISTORY).alias("histories"),
+            _rows("healthy", HEALTHY).alias("healthy_rows"),
+            F.count("damaged").alias("damaged_rows"),
+            F.sort_array(
+                F.collect_list(F.when((kind == "broker") & _sound_broker(), F.struct("broker_id", "broker_state", "silent_seconds")))
+            ).alias("brokers"),
+            F.max(F.when(kind == "header", F.col("eligible_leader_replicas_version"))).alias("eligible_leader_replicas_version"),
+            F.unix_millis(F.to_timestamp(F.max(F.when(kind == "header", F.col("collected_at"))), TIME)).alias("collected_at"),
             F.when(F.count("fault") > 0, F.format_string("%s (rows that cannot be used: %d)", F.min("fault"), F.count("fault"))).alias(
                 "broken"
             ),
         )
     )
+
+
+def brokers(grouped: DataFrame) -> DataFrame:
+    """One row per cluster: its brokers, sorted, as array of (broker_id, broker_state, silent_seconds), `eligible_leader_replicas_version`,
+    when it was gathered, `collected_at`, in milliseconds since 1970 (null where the header does not tell), and `broken`: why its file cannot
+    be used, null where it can."""
+    return grouped.where("topic IS NULL").select("cluster", "brokers", "eligible_leader_replicas_version", "collected_at", "broken")
+
+
+def partition_records(grouped: DataFrame) -> DataFrame:
+    """One row (cluster, topic, partition) per partition that any row names: `states`, `replica_rows`, `pairs`, `proofs`, `histories` and
+    `healthy_rows`, its sound rows as sorted arrays, and `damaged_rows`, the number of the others."""
+    return grouped.where("topic IS NOT NULL").drop("brokers", "eligible_leader_replicas_version", "collected_at", "broken")
 
 
 def broken_files(brokers: DataFrame) -> DataFrame:
@@ -98,20 +123,6 @@ def _fault() -> Column:
         .when(kind == "broker", F.when(~_sound_broker(), F.lit("a broker row that breaks the schema")))
         .when(~kind.isin(*PARTITION_KINDS), F.lit("a row of no known kind"))
         .when(~_names_partition(), F.concat(F.lit("a row without a valid topic and partition, kind "), kind))
-    )
-
-
-def partition_records(records: DataFrame) -> DataFrame:
-    """One row (cluster, topic, partition) per partition that any row names, with its sound rows as sorted arrays and the number of damaged ones."""
-    sound = records.where(F.coalesce("kind", F.lit("")).isin(*PARTITION_KINDS) & _names_partition())
-    return sound.groupBy("cluster", "topic", "partition").agg(
-        _rows("partition", STATE).alias("states"),
-        _rows("replica", REPLICA).alias("replica_rows"),
-        _rows("pair", PAIR).alias("pairs"),
-        _rows("proof", f"{PROOF}, broker_id int").alias("proofs"),
-        _rows("history", HISTORY).alias("histories"),
-        _rows("healthy", HEALTHY).alias("healthy_rows"),
-        F.count("damaged").alias("damaged_rows"),
     )
 
 

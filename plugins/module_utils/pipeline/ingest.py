@@ -114,7 +114,7 @@ def _refuse_broken(spark: SparkSession, batch: Batch) -> None:
     """Files whose seal is sound, with rows that cannot be put down to a partition: nobody knows what is missing."""
     landing, snapshots = _paths(batch.usable(LANDING)), _paths(batch.usable(HEALTHY))
     if landing:
-        for row in bronze.broken_files(bronze.brokers(observations.records(spark, landing))).collect():
+        for row in bronze.broken_files(bronze.brokers(bronze.grouped(observations.records(spark, landing)))).collect():
             run_id, _, cluster = row.cluster.partition("/")
             batch.refuse(Run(RECOVERY, cluster, run_id), LANDING, row.reason)
     if snapshots:

@@ -60,7 +60,7 @@ def replica_log(records: DataFrame, runs: DataFrame) -> DataFrame:
         .groupBy("cluster")
         .agg(F.map_from_entries(F.array_distinct(F.collect_list(F.struct("broker_id", "rack")))).alias("racks"))
     )
-    seen = bronze.partition_records(records).select(
+    seen = bronze.partition_records(bronze.grouped(records)).select(
         "cluster", "topic", "partition", first("states").alias("state"), F.explode("replica_rows").alias("replica")
     )
     state, replica = F.col("state"), F.col("replica")
@@ -88,8 +88,8 @@ def replica_log(records: DataFrame, runs: DataFrame) -> DataFrame:
 
 def candidates(records: DataFrame, runs: DataFrame, ranking: str) -> DataFrame:
     """The survivors of each offline partition as `gold` ranks them by `ranking`, best first, with its word of evidence."""
-    brokers = bronze.brokers(records)
-    partitions = history.histories(silver.partitions(bronze.partition_records(records), brokers))
+    grouped = bronze.grouped(records).localCheckpoint()
+    partitions = history.histories(silver.partitions(bronze.partition_records(grouped), bronze.brokers(grouped)))
     judged = gold.evidence(gold.candidates(partitions, ranking)).where(F.coalesce("leader", F.lit(-1)) < 0)
     rows = judged.select("cluster", "topic", "partition", "evidence", "winner", F.posexplode("ranked").alias("place", "log"))
     log = F.col("log")

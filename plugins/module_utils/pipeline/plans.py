@@ -9,7 +9,6 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -39,10 +38,11 @@ class BrokenFileError(SpokenError):
 
 @dataclass
 class Landing:
-    """The landing files of a run: those to be read, with their headers, and those that are not, with the reasons."""
+    """The landing files of a run: those to be read, with their sizes in bytes and their headers, and those that are not, with the reasons."""
 
     run_id: str
     files: dict[str, Path] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
     headers: dict[str, dict[str, Any]] = field(default_factory=dict)
     quarantine: list[dict[str, str]] = field(default_factory=list)
 
@@ -50,8 +50,8 @@ class Landing:
         """The files in lists of at most BATCH_BYTES (or of one file), in order."""
         batch: list[Path] = []
         size = 0
-        for file in self.files.values():
-            more = file.stat().st_size
+        for name, file in self.files.items():
+            more = self.sizes[name]
             if batch and size + more > BATCH_BYTES:
                 yield batch
                 batch, size = [], 0
@@ -63,7 +63,7 @@ class Landing:
     @property
     def bytes(self) -> int:
         """Size of the largest batch."""
-        return max((sum(file.stat().st_size for file in batch) for batch in self.batches()), default=0)
+        return max((sum(self.sizes[file.stem] for file in batch) for batch in self.batches()), default=0)
 
     def refuse(self, path: Path, reason: str) -> None:
         """Quarantine a file, whatever its name."""
@@ -86,7 +86,10 @@ def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None) -> Landi
         path = folder / f"{name}.jsonl"
         try:
             found.headers[name] = _header(path, name, run_id, expected)
+            found.sizes[name] = path.stat().st_size
             found.files[name] = path
+        except FileNotFoundError:  # between the two looks
+            found.refuse(path, "there is no landing file")
         except (snapshot.SnapshotError, FileError) as error:
             found.refuse(path, str(error))
     return found
@@ -104,18 +107,18 @@ def _header(path: Path, name: str, run_id: str, expected: Iterable[str]) -> dict
     return header
 
 
-@contextmanager
-def tables(spark: SparkSession, files: Sequence[str], strategy: str, ranking: str) -> Iterator[DataFrame]:
-    """Build the plan entries (see `entries.plan_entries`) of all `files`; brokers and decisions are kept while they are used."""
-    records = bronze.records(spark, files)
-    brokers = bronze.brokers(records).persist()
-    partitions = history.histories(silver.partitions(bronze.partition_records(records), brokers))
-    decisions = gold.decisions(gold.evidence(gold.candidates(partitions, ranking)), strategy).persist()
-    try:
-        yield entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(brokers))
-    finally:
-        decisions.unpersist()
-        brokers.unpersist()
+def plan_entries(spark: SparkSession, files: Sequence[str], strategy: str, ranking: str) -> DataFrame:
+    """Build the plan entries (see `entries.plan_entries`) of all `files`.
+
+    What is used twice is checkpointed and not only kept: Spark then analyses how it is made once and not again with each use. It is freed
+    once nothing refers to this table. The price is that Spark cannot make it anew where an executor that holds it is lost: then planning
+    fails, and has to be run again.
+    """
+    grouped = bronze.grouped(bronze.records(spark, files)).localCheckpoint()
+    brokers = bronze.brokers(grouped)
+    partitions = history.histories(silver.partitions(bronze.partition_records(grouped), brokers))
+    decisions = gold.decisions(gold.evidence(gold.candidates(partitions, ranking)), strategy).localCheckpoint()
+    return entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(brokers))
 
 
 def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: str, ranking: str) -> dict[str, Any]:
@@ -128,14 +131,14 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
     counted: dict[str, Counts] = {}
     broken = set()
     for batch in found.batches():
-        with tables(spark, [str(file) for file in batch], strategy, ranking) as plan_entries:
-            # While a cluster's rows are written here, Spark makes the next ones.
-            for name, rows in groupby(plan_entries.toLocalIterator(prefetchPartitions=True), key=lambda row: row.cluster):
-                try:
-                    counted[name] = _write(paths[name], found.headers[name], options, rows)
-                except BrokenFileError as error:
-                    broken.add(name)
-                    found.refuse(found.files[name], str(error))
+        table = plan_entries(spark, [str(file) for file in batch], strategy, ranking)
+        # While a cluster's rows are written here, Spark makes the next ones.
+        for name, rows in groupby(table.toLocalIterator(prefetchPartitions=True), key=lambda row: row.cluster):
+            try:
+                counted[name] = _write(paths[name], found.headers[name], options, rows)
+            except BrokenFileError as error:
+                broken.add(name)
+                found.refuse(found.files[name], str(error))
     for name in sorted(found.files.keys() - counted.keys() - broken):
         counted[name] = _write(paths[name], found.headers[name], options, ())
     return {
