@@ -137,8 +137,8 @@ class Keeper:
                 spark_server.write_state(self.folder, replace(server, ready=True))
                 self._warm(java, server, spark_warmth.FIRST)
                 spark_server.write_state(self.folder, replace(server, ready=True, warm=True))
-                if self.settings.lasts:
-                    self._warm(java, server, spark_warmth.REHEARSALS)
+                while self.settings.lasts and not self._warm(java, server, spark_warmth.REHEARSALS) and self._left_alone(java, port):
+                    pass
                 self._stay(java, port)
         finally:
             self._stop_warming()
@@ -240,9 +240,9 @@ class Keeper:
             return True
         return self.asked_to_end or (bool(until.owner) and not _lives(until.owner, until.owner_since))
 
-    def _warm(self, java: subprocess.Popen[bytes], server: Server, sizes: Sequence[int]) -> None:
+    def _warm(self, java: subprocess.Popen[bytes], server: Server, sizes: Sequence[int]) -> bool:
         """Have something planned for each of `sizes`, in a process of its own: what that takes of memory is given back. Whoever comes meanwhile
-        goes first."""
+        goes first; then the answer is False."""
         self.warming = os.fork()
         if self.warming == 0:
             try:
@@ -258,12 +258,20 @@ class Keeper:
         while os.waitpid(self.warming, os.WNOHANG) == (0, 0):
             others = self._clients(java, server.port, self.warming)
             # Seen once it may be a connection of our own that was just closed.
-            if self._has_to_end(java) or others & before or time.monotonic() > deadline:
+            late = time.monotonic() > deadline
+            if self._has_to_end(java) or others & before or late:
                 self._stop_warming()
-                return
+                return late
             before = others
             time.sleep(TICK_SECONDS)
         self.warming = 0
+        return True
+
+    def _left_alone(self, java: subprocess.Popen[bytes], port: int) -> bool:
+        """Wait until no client is connected; False where there is a reason to end before."""
+        while not (ends := self._has_to_end(java)) and self._clients(java, port):
+            time.sleep(STAY_SECONDS)
+        return not ends
 
     def _stop_warming(self) -> None:
         if self.warming:

@@ -20,7 +20,7 @@ WARM = "warm-up"
 # Partitions of each plan. One is enough to have every class loaded; the rehearsals are for the optimising compiler, which goes by what was
 # called thousands of times. More than these made no plan faster.
 FIRST = (1,)
-REHEARSALS = (2000,) * 12
+REHEARSALS = (5000,) * 20
 POLITENESS = 10
 
 
@@ -65,5 +65,5 @@ def plan_something(folder: Folder, server: Server, sizes: Sequence[int]) -> None
     for partitions in sizes:
         snapshot.write(work_file(scratch, "landing", WARM, WARM, ".jsonl"), header, rows(partitions))
         found = plans.landing(scratch, WARM, None)
-        with session(None, server.remote, {}, found.bytes, folder.workdir) as spark:
+        with session(None, server.remote, plans.SETTINGS, found.bytes, folder.workdir) as spark:
             plans.write_plans(spark, found, scratch, "balanced", "last_written_epoch")

@@ -117,8 +117,10 @@ def test_settings_go_by_a_private_file_and_cannot_open_the_server(folder: Folder
     assert os.stat(keeper._properties).st_mode & 0o777 == 0o600  # noqa: PTH116
 
 
-@pytest.mark.parametrize(("lasts", "asked"), [(False, [spark_warmth.FIRST]), (True, [spark_warmth.FIRST, spark_warmth.REHEARSALS])])
-def test_a_server_that_lasts_rehearses_once_it_is_warm(
+@pytest.mark.parametrize(
+    ("lasts", "asked"), [(False, [spark_warmth.FIRST]), (True, [spark_warmth.FIRST, spark_warmth.REHEARSALS, spark_warmth.REHEARSALS])]
+)
+def test_a_server_that_lasts_rehearses_once_it_is_warm_and_again_when_it_was_disturbed(
     keeper: Keeper,
     folder: Folder,
     server: tuple[subprocess.Popen[bytes], int],
@@ -130,14 +132,17 @@ def test_a_server_that_lasts_rehearses_once_it_is_warm(
     keeper.settings = Settings(port, "local", "1g", {}, lasts)
     told, telling = os.pipe()
     warmed: list[tuple[Any, bool]] = []
+
+    def warm(_java: object, _server: object, sizes: object) -> bool:
+        running = spark_server.running(folder.workdir)
+        assert running
+        warmed.append((sizes, running.warm))
+        return len(warmed) != 2
+
     monkeypatch.setattr(keeper, "_java", lambda *_: process)
     monkeypatch.setattr(keeper, "_stay", lambda *_: None)
-    monkeypatch.setattr(
-        keeper,
-        "_warm",
-        lambda _java, _server, sizes: warmed.append((sizes, spark_server.running(folder.workdir).warm)),  # type: ignore[union-attr]
-    )
+    monkeypatch.setattr(keeper, "_warm", warm)
     keeper.keep(telling)
     os.close(told)
-    assert warmed == list(zip(asked, (False, True), strict=False))
+    assert warmed == [(sizes, place > 0) for place, sizes in enumerate(asked)]
     assert ("TieredStopAtLevel" in spark_warmth.java_options(lasts)) is not lasts

@@ -45,13 +45,13 @@ EMBEDDED = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0
 STANDALONE = "spark://"
 # Spark itself waits for ever for a worker that gives it an executor.
 EXECUTOR_SECONDS = 60.0
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 # For a few seconds' work the optimising compiler of Java, generated code and planning anew between stages cost more than they bring:
 # together half of the processor time of a cold run.
 SMALL = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    **INTERPRETED,
 }
 SMALL_BYTES = 64 << 20
 
