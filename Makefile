@@ -80,8 +80,12 @@ on-molecule:
 on-model:
 	$(BIN)/pytest tests/model -m "not slow"
 
+# One run for each folder: some have files of one name.
 test-slow: setup
-	$(BIN)/pytest tests/unit tests/integration tests/chaos tests/model -m slow
+	$(BIN)/pytest tests/unit -m slow
+	$(BIN)/pytest tests/integration -m slow
+	$(BIN)/pytest tests/chaos -m slow
+	$(BIN)/pytest tests/model -m slow
 
 test-matrix: setup
 	$(BIN)/pytest tests/matrix -v
