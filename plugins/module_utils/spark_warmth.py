@@ -65,5 +65,5 @@ def plan_something(folder: Folder, server: Server, sizes: Sequence[int]) -> None
     for partitions in sizes:
         snapshot.write(work_file(scratch, "landing", WARM, WARM, ".jsonl"), header, rows(partitions))
         found = plans.landing(scratch, WARM, None)
-        with session(None, server.remote, plans.SETTINGS, found.bytes, folder.workdir) as spark:
+        with session(None, server.remote, found.settings(), found.bytes, folder.workdir) as spark:
             plans.write_plans(spark, found, scratch, "balanced", "last_written_epoch")

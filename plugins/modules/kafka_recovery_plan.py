@@ -166,7 +166,7 @@ def recovery_plan(module: AnsibleModule) -> None:
         module.fail_json(
             msg=f"no landing file of run {params['run_id']} can be used: {reasons or 'there is none'}", quarantine=found.quarantine
         )
-    where["conf"] = {**plans.SETTINGS, **where["conf"]}
+    where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
         result = plans.write_plans(spark, found, workdir, params["strategy"], params["ranking"])
     interruption.only_note()

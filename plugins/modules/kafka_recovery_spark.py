@@ -35,9 +35,9 @@ options:
     type: int
     default: 0
   memory:
-    description: Memory of its Java, as Spark writes it.
+    description: Memory of its Java at most, as Spark writes it.
     type: str
-    default: 1g
+    default: 2g
   spark_master:
     description: Where the server has its work done. By default in itself, on all cores of this host.
     type: str
@@ -79,7 +79,7 @@ EXAMPLES = r"""
   streamops.kafka_recovery.kafka_recovery_spark:
     workdir: "{{ kafka_recovery_workdir }}"
     idle_timeout: 0
-    memory: 2g
+    memory: 4g
   register: spark
 
 - name: Let a server come up while evidence is gathered
@@ -192,7 +192,7 @@ def main() -> None:
             "state": {"type": "str", "choices": ["started", "stopped"], "default": "started"},
             "workdir": {"type": "path", "required": True},
             "port": {"type": "int", "default": 0},
-            "memory": {"type": "str", "default": "1g"},
+            "memory": {"type": "str", "default": "2g"},
             "spark_master": {"type": "str", "default": "local[*]"},
             "spark_conf": {"type": "dict", "default": {}},
             "wait": {"type": "bool", "default": True},

@@ -100,8 +100,10 @@ def test_a_batch_is_as_large_as_allowed_or_one_file(tmp_path: Path, monkeypatch:
     size = {name: path.stat().st_size for name, path in found.files.items()}
     monkeypatch.setattr(plans, "BATCH_BYTES", size["a"] + size["b"])
     assert [[path.stem for path in batch] for batch in found.batches()] == [["a", "b"], ["c"], ["d"]]
-    assert found.bytes == size["c"]
-    assert list(plans.Landing(RUN).batches()) == [] and plans.Landing(RUN).bytes == 0
+    assert found.bytes == sum(size.values()) and found.settings()["spark.sql.shuffle.partitions"] == "1"
+    found.sizes["c"] = 20 << 20
+    assert found.settings()["spark.sql.shuffle.partitions"] == "3"
+    assert list(plans.Landing(RUN).batches()) == [] and plans.Landing(RUN).settings()["spark.sql.shuffle.partitions"] == "1"
 
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:

@@ -95,6 +95,13 @@ def test_a_java_that_ended_says_why_where_it_left_word() -> None:
         raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 
 
+def test_a_java_that_had_too_little_memory_is_told_with_the_remedy() -> None:
+    # What a fleet's plan with 1 GB came to: the error itself does not tell.
+    log = BytesIO(b"Caused by: java.lang.OutOfMemoryError: Java heap space\n" + b"26/11/21 15:00:01 ERROR Utils: Aborting task\n" * 200)
+    with pytest.raises(SparkError, match=r"ran out of memory: give it more with spark_conf spark\.driver\.memory"), in_words(log):
+        raise PySparkException("Job aborted due to stage failure: Lost task 0.0: TaskResultLost (result lost from block manager)")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -26,6 +26,9 @@ NO_ROOM = (
 )
 
 
+NO_MEMORY = ("OutOfMemoryError", "GC overhead limit")
+
+
 class SparkError(SpokenError):
     """Spark cannot be reached or started, or its work failed; the text says which and the remedy."""
 
@@ -49,6 +52,10 @@ def _spoken(error: Exception, log: IO[bytes], remote: str | None = None) -> str:
         return _spoken_of_remote(remote.partition(";")[0].rstrip("/"), text)
     if isinstance(error, Py4JNetworkError | ConnectionError) and (told := _errors(log)):
         text = f"Java ended: {told}"
+    if any(sign in text or sign in _whole(log) for sign in NO_MEMORY):
+        return (
+            f"Spark ran out of memory: give it more with spark_conf spark.driver.memory (6g, for example), or use a larger machine ({text})"
+        )
     if any(sign in text for sign in NO_ROOM):
         return f"Spark has no room for its work, or may not write there: make room, or name another directory with spark_conf spark.local.dir ({text})"
     return f"Spark failed: {text}"
@@ -68,9 +75,13 @@ def _spoken_of_remote(remote: str, text: str) -> str:
     return f"spark_remote: the Spark Connect server {remote} failed: {text}"
 
 
-def _lines(log: IO[bytes]) -> list[str]:
+def _whole(log: IO[bytes]) -> str:
     log.seek(0)
-    return [line.strip() for line in log.read()[-4000:].decode(errors="replace").splitlines() if line.strip()]
+    return log.read().decode(errors="replace")
+
+
+def _lines(log: IO[bytes]) -> list[str]:
+    return [line.strip() for line in _whole(log)[-4000:].splitlines() if line.strip()]
 
 
 def _last_words(log: IO[bytes]) -> str:

@@ -20,12 +20,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, check_inside, safe_name, utc_now, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, entries, gold, history, silver, spread
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import INTERPRETED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import INTERPRETED, tasks
 
 # Landing files that are planned together. No cluster's plan depends on another's, so a fleet of any size is planned in parts: what is kept
-# in memory, or goes to disk, does not grow with it. Large enough for the time that Spark takes to plan each part not to count.
-BATCH_BYTES = 256 << 20
-# For the sessions that make plans, of any size. The rules are functions of arrays, which Spark interprets in any case: code generated around
+# in memory does not grow with it. Large enough for the time that Spark takes to analyse each part, about a second, not to count.
+BATCH_BYTES = 64 << 20
+# For sessions that make plans. The rules are functions of arrays, which Spark interprets in any case: code generated around
 # them, and looking for parts that occur twice in them, took a fifth of the time of 300,000 rows.
 SETTINGS = {**INTERPRETED, "spark.sql.subexpressionElimination.enabled": "false"}
 # Entries by (section, evidence or reason).
@@ -66,8 +66,13 @@ class Landing:
 
     @property
     def bytes(self) -> int:
-        """Size of the largest batch."""
-        return max((sum(self.sizes[file.stem] for file in batch) for batch in self.batches()), default=0)
+        """Size of all files that are to be read."""
+        return sum(self.sizes.values())
+
+    def settings(self) -> dict[str, str]:
+        """What the session that plans from these files should be set to."""
+        largest = max((sum(self.sizes[file.stem] for file in batch) for batch in self.batches()), default=0)
+        return {**SETTINGS, "spark.sql.shuffle.partitions": str(tasks(largest))}
 
     def refuse(self, path: Path, reason: str) -> None:
         """Quarantine a file, whatever its name."""

@@ -54,6 +54,13 @@ SMALL = {
     **INTERPRETED,
 }
 SMALL_BYTES = 64 << 20
+# Only what is needed of it is taken. A server has its own.
+LARGE = {"spark.driver.memory": "4g"}
+
+
+def tasks(size: int) -> int:
+    """How many tasks work on so many bytes of landing files."""
+    return max(1, -(-size // BYTES_PER_TASK))
 
 
 def _silent(_said: str) -> None:
@@ -78,9 +85,7 @@ def session(
     if own or remote == AUTO:
         remote = own.remote if own else None
     with tempfile.TemporaryFile() as log, in_words(log, remote):
-        settings = {"spark.sql.shuffle.partitions": str(max(1, -(-input_bytes // BYTES_PER_TASK))), **SESSION}
-        if input_bytes < SMALL_BYTES:
-            settings |= SMALL
+        settings = {"spark.sql.shuffle.partitions": str(tasks(input_bytes)), **SESSION, **(SMALL if input_bytes < SMALL_BYTES else LARGE)}
         if remote:
             with token_of(own, workdir):
                 spark = connect(remote, {**{name: value for name, value in settings.items() if name.startswith("spark.sql.")}, **conf})
