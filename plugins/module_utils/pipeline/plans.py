@@ -9,6 +9,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -116,18 +117,24 @@ def _header(path: Path, name: str, run_id: str, expected: Iterable[str]) -> dict
     return header
 
 
-def plan_entries(spark: SparkSession, files: Sequence[str], strategy: str, ranking: str) -> DataFrame:
-    """Build the plan entries (see `entries.plan_entries`) of all `files`.
+@contextmanager
+def plan_entries(spark: SparkSession, files: Sequence[str], strategy: str, ranking: str, only_batch: bool = True) -> Iterator[DataFrame]:
+    """Build the plan entries (see `entries.plan_entries`) of all `files`; what is used twice on the way is kept while they are used."""
+    with ExitStack() as stack:
 
-    What is used twice is checkpointed and not only kept: Spark then analyses how it is made once and not again with each use. It is freed
-    once nothing refers to this table. The price is that Spark cannot make it anew where an executor that holds it is lost: then planning
-    fails, and has to be run again.
-    """
-    grouped = bronze.grouped(bronze.records(spark, files)).localCheckpoint()
-    brokers = bronze.brokers(grouped)
-    partitions = history.histories(silver.partitions(bronze.partition_records(grouped), brokers))
-    decisions = gold.decisions(gold.evidence(gold.candidates(partitions, ranking)), strategy).localCheckpoint()
-    return entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(brokers))
+        def kept(table: DataFrame) -> DataFrame:
+            # A checkpoint has its making analysed once and not again with each use, a third of the work of planning one cluster. But what it
+            # holds is freed late, whenever Java collects its garbage: with the batches of a fleet memory would fill up.
+            if only_batch:
+                return table.localCheckpoint()
+            stack.callback(table.unpersist)
+            return table.persist()
+
+        grouped = kept(bronze.grouped(bronze.records(spark, files)))
+        brokers = bronze.brokers(grouped)
+        partitions = history.histories(silver.partitions(bronze.partition_records(grouped), brokers))
+        decisions = kept(gold.decisions(gold.evidence(gold.candidates(partitions, ranking)), strategy))
+        yield entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(brokers))
 
 
 def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: str, ranking: str) -> dict[str, Any]:
@@ -139,15 +146,16 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
     options = {"strategy": strategy, "ranking": ranking}
     counted: dict[str, Counts] = {}
     broken = set()
-    for batch in found.batches():
-        table = plan_entries(spark, [str(file) for file in batch], strategy, ranking)
-        # While a cluster's rows are written here, Spark makes the next ones.
-        for name, rows in groupby(table.toLocalIterator(prefetchPartitions=True), key=lambda row: row.cluster):
-            try:
-                counted[name] = _write(paths[name], found.headers[name], options, rows)
-            except BrokenFileError as error:
-                broken.add(name)
-                found.refuse(found.files[name], str(error))
+    batches = list(found.batches())
+    for batch in batches:
+        with plan_entries(spark, [str(file) for file in batch], strategy, ranking, len(batches) == 1) as table:
+            # While a cluster's rows are written here, Spark makes the next ones.
+            for name, rows in groupby(table.toLocalIterator(prefetchPartitions=True), key=lambda row: row.cluster):
+                try:
+                    counted[name] = _write(paths[name], found.headers[name], options, rows)
+                except BrokenFileError as error:
+                    broken.add(name)
+                    found.refuse(found.files[name], str(error))
     for name in sorted(found.files.keys() - counted.keys() - broken):
         counted[name] = _write(paths[name], found.headers[name], options, ())
     return {
