@@ -31,7 +31,7 @@ import psutil
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server, spark_warmth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, write_private
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import SESSION, need_java
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import PAGES, SESSION, need_java
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
 
 PR_SET_PDEATHSIG = 1
@@ -182,6 +182,7 @@ class Keeper:
             "spark.local.dir": str(scratch),
             "spark.sql.warehouse.dir": str(scratch / "warehouse"),
             **SESSION,
+            **PAGES,
             **self.settings.conf,
             # What nobody may change: who can reach it, and that they have to know the token.
             "spark.master": self.settings.master,

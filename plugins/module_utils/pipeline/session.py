@@ -34,7 +34,10 @@ logging.getLogger("py4j").propagate = False
 LOCAL = "local[*]"
 BYTES_PER_TASK = 8 << 20
 SESSION = {"spark.sql.session.timeZone": "UTC"}
+# Every table that is broadcast, however small, takes a page of memory, and keeps it for as long as Java likes: 64 MB with 4 GB.
+PAGES = {"spark.buffer.pageSize": "2m"}
 LEAN = {
+    **PAGES,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Recording the Python line of every expression costs a second.
