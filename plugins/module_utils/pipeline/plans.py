@@ -149,8 +149,10 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
     batches = list(found.batches())
     for batch in batches:
         with plan_entries(spark, [str(file) for file in batch], strategy, ranking, len(batches) == 1) as table:
-            # While a cluster's rows are written here, Spark makes the next ones.
-            for name, rows in groupby(table.toLocalIterator(prefetchPartitions=True), key=lambda row: row.cluster):
+            # While a cluster's rows are written here, Spark makes the next ones. But an embedded Spark holds on to all that such an iterator has
+            # fetched (in its scheduler's list of jobs by tag): of the many batches of a fleet, each is fetched as a whole.
+            found_rows = table.toLocalIterator(prefetchPartitions=True) if len(batches) == 1 else table.collect()
+            for name, rows in groupby(found_rows, key=lambda row: row.cluster):
                 try:
                     counted[name] = _write(paths[name], found.headers[name], options, rows)
                 except BrokenFileError as error:

@@ -85,7 +85,7 @@ class Source:
 
     def check(self) -> dict[str, Any]:
         """Prove that the file is whole and the one that its name says; return what its header tells. SpokenError otherwise."""
-        if NAMELESS in self.run:
+        if any(name.startswith(NAMELESS) for name in (self.run.cluster, self.run.run_id)):
             raise SourceError(
                 "its path is not that of a run: use at most 200 letters, digits, dots, dashes and underscores, a letter or digit first"
             )
@@ -103,11 +103,16 @@ def find(workdir: Path) -> dict[Run, dict[str, Source]]:
         check_inside(workdir, workdir / folder / "any")
         for outer, path in _files(workdir / folder, suffix):
             names = (outer, path.name.removesuffix(suffix))
-            run_id, cluster = (name if SAFE_NAME.fullmatch(name) else NAMELESS for name in (names[::-1] if kind == HEALTHY else names))
+            run_id, cluster = map(_name, names[::-1] if kind == HEALTHY else names)
             run = Run(HEALTHY if kind == HEALTHY else RECOVERY, cluster, run_id)
             told = path.lstat()
             runs.setdefault(run, {})[kind] = Source(kind, run, path, told.st_mtime_ns, told.st_size)
     return runs
+
+
+def _name(text: str) -> str:
+    """A cluster's or run's name by its path; where it can be none, one that only files of this path have: each is to be refused by itself."""
+    return text if SAFE_NAME.fullmatch(text) else f"{NAMELESS}-{hashlib.sha256(os.fsencode(text)).hexdigest()[:12]}"
 
 
 def _files(top: Path, suffix: str) -> Iterator[tuple[str, Path]]:
