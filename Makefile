@@ -2,7 +2,6 @@
 # make demo    two real clusters on this machine lose partitions in ways that hurt, and get them back
 # make check   lint, types, unit tests
 # make test    check, and the same on real Kafka clusters
-# make test-slow  what takes minutes each: the history tables and what a report reads of them, fixed seeds of chaos, losses against their bounds
 # make test-matrix  the scenarios on Kafka 3.9 to 4.3, each the newest patch, ELR on and off; writes docs/versions.md
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
@@ -23,7 +22,7 @@ ONLY ?= plan fleet history cluster
 JOBS ?= 2
 SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: setup demo check lint unit-spark unit-plain test on-east on-others on-chaos on-molecule on-model test-slow test-matrix model chaos bench bench-pipeline clean
+.PHONY: setup demo check lint unit-spark unit-plain test on-east on-others on-chaos on-molecule on-model on-history test-matrix model chaos bench bench-pipeline clean
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
@@ -62,30 +61,26 @@ unit-plain:
 
 # The longest parts first.
 test: check
-	$(SIDE_BY_SIDE) on-east on-others on-chaos on-molecule on-model
+	$(SIDE_BY_SIDE) on-east on-others on-chaos on-history on-molecule on-model
 
 on-east:
-	$(BIN)/pytest tests/integration -m "east and not slow"
+	$(BIN)/pytest tests/integration -m east
 
 on-others:
-	$(BIN)/pytest tests/integration -m "not east and not slow"
+	$(BIN)/pytest tests/integration -m "not east"
 
 on-chaos:
-	$(BIN)/pytest tests/chaos -m "not slow"
+	$(BIN)/pytest tests/chaos
+
+on-history:
+	$(BIN)/pytest tests/unit -m slow
 
 on-molecule:
 	rm -rf .cache/molecule
 	PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test --all
 
 on-model:
-	$(BIN)/pytest tests/model -m "not slow"
-
-# One run for each folder: some have files of one name.
-test-slow: setup
-	$(BIN)/pytest tests/unit -m slow
-	$(BIN)/pytest tests/integration -m slow
-	$(BIN)/pytest tests/chaos -m slow
-	$(BIN)/pytest tests/model -m slow
+	$(BIN)/pytest tests/model
 
 test-matrix: setup
 	$(BIN)/pytest tests/matrix -v

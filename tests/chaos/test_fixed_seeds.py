@@ -38,9 +38,6 @@ class Ground:
         return recovery.run(f"{script.seed}-{group}", fault(self.stage, self.runner.watcher, random, script), random)
 
 
-pytestmark = pytest.mark.slow
-
-
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     directory = tmp_path_factory.mktemp("chaos")

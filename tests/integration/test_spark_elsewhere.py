@@ -134,7 +134,6 @@ def test_a_server_that_speaks_something_else_or_wants_another_token_is_told(work
     assert "does not speak Spark Connect over TLS, because a token is sent" in said and "name it localhost" in said
 
 
-@pytest.mark.slow
 def test_no_room_for_sparks_own_files_is_told(workdir: Path) -> None:
     (workdir / "file").touch()
     nowhere = {"spark.local.dir": str(workdir / "file" / "below")}

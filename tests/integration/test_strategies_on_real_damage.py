@@ -126,7 +126,6 @@ def test_a_plan_says_where_a_fork_begins_and_what_is_truncated(recovered: Callab
     assert all(row["candidate"] == AHEAD and row["truncated"] == entries[0]["truncated"] for row in held)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("group", ["balanced", "aggressive", "kip1275"])
 def test_what_is_really_lost_lies_within_the_stated_bounds(damage: Damage, recovered: Callable[[str], Recovery], group: str) -> None:
     plan = recovered(group).plan

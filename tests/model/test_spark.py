@@ -126,7 +126,6 @@ def test_the_comparison_of_histories_tells_rules_apart(entries: Entries, told_by
     assert disagreements(entries[HISTORIES], told_by_history, rule)
 
 
-@pytest.mark.slow
 def test_spark_states_the_losses_of_the_model(entries: Entries, told_by_logs: Cases, told_by_history: Cases) -> None:
     """tests/model/test_loss.py has it that these are bounds."""
     for cluster, cases in ((LOGS, told_by_logs), (HISTORIES, told_by_history)):
