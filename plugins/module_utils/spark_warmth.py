@@ -13,12 +13,12 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import SMALL, session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import ONE_COLLECTOR, QUICK_COMPILER, session
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server
 
 WARM = "warm-up"
 # Partitions of each plan. One is enough to have every class loaded; the rehearsals are for the optimising compiler, which goes by what was
-# called thousands of times. More than these made no plan faster.
+# called thousands of times.
 FIRST = (1,)
 REHEARSALS = (5000,) * 20
 POLITENESS = 10
@@ -26,8 +26,7 @@ POLITENESS = 10
 
 def java_options(lasts: bool) -> str:
     """Options of the server's Java. One that `lasts` has the time to optimise."""
-    small = SMALL["spark.driver.extraJavaOptions"]
-    return small.replace("-XX:TieredStopAtLevel=1 ", "") if lasts else small
+    return ONE_COLLECTOR if lasts else f"{QUICK_COMPILER} {ONE_COLLECTOR}"
 
 
 def rows(partitions: int) -> Iterator[dict[str, Any]]:

@@ -24,8 +24,6 @@ NO_ROOM = (
     "Failed to create any local dir",
     "Read-only file system",
 )
-
-
 NO_MEMORY = ("OutOfMemoryError", "GC overhead limit")
 
 
@@ -52,7 +50,8 @@ def _spoken(error: Exception, log: IO[bytes], remote: str | None = None) -> str:
         return _spoken_of_remote(remote.partition(";")[0].rstrip("/"), text)
     if isinstance(error, Py4JNetworkError | ConnectionError) and (told := _errors(log)):
         text = f"Java ended: {told}"
-    if any(sign in text or sign in _whole(log) for sign in NO_MEMORY):
+    said = text + _whole(log)
+    if any(sign in said for sign in NO_MEMORY):
         return (
             f"Spark ran out of memory: give it more with spark_conf spark.driver.memory (6g, for example), or use a larger machine ({text})"
         )

@@ -88,7 +88,7 @@ def replica_log(records: DataFrame, runs: DataFrame) -> DataFrame:
 
 def candidates(records: DataFrame, runs: DataFrame, ranking: str) -> DataFrame:
     """The survivors of each offline partition as `gold` ranks them by `ranking`, best first, with its word of evidence."""
-    grouped = bronze.grouped(records).localCheckpoint()
+    grouped = bronze.grouped(records)
     partitions = history.histories(silver.partitions(bronze.partition_records(grouped), bronze.brokers(grouped)))
     judged = gold.evidence(gold.candidates(partitions, ranking)).where(F.coalesce("leader", F.lit(-1)) < 0)
     rows = judged.select("cluster", "topic", "partition", "evidence", "winner", F.posexplode("ranked").alias("place", "log"))

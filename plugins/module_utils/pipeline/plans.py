@@ -118,7 +118,7 @@ def _header(path: Path, name: str, run_id: str, expected: Iterable[str]) -> dict
 
 
 @contextmanager
-def plan_entries(spark: SparkSession, files: Sequence[str], strategy: str, ranking: str, only_batch: bool = True) -> Iterator[DataFrame]:
+def plan_entries(spark: SparkSession, files: Sequence[str], strategy: str, ranking: str, only_batch: bool) -> Iterator[DataFrame]:
     """Build the plan entries (see `entries.plan_entries`) of all `files`; what is used twice on the way is kept while they are used."""
     with ExitStack() as stack:
 
@@ -140,7 +140,7 @@ def plan_entries(spark: SparkSession, files: Sequence[str], strategy: str, ranki
 def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: str, ranking: str) -> dict[str, Any]:
     """Write `<workdir>/plans/<run_id>/<cluster>.json` for every cluster whose file can be read; return plans, quarantine and summary.
 
-    The plan of a cluster is written while its rows stream by: memory stays bounded by one task's share of the rows of one batch.
+    Where all files make one batch, a plan is written while its rows stream by. Memory stays bounded by the rows of one batch in any case.
     """
     paths = {name: work_file(workdir, "plans", name, found.run_id) for name in found.files}
     options = {"strategy": strategy, "ranking": ranking}

@@ -48,11 +48,12 @@ EMBEDDED = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0
 STANDALONE = "spark://"
 # Spark itself waits for ever for a worker that gives it an executor.
 EXECUTOR_SECONDS = 60.0
+ONE_COLLECTOR, QUICK_COMPILER = "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 # For a few seconds' work the optimising compiler of Java, generated code and planning anew between stages cost more than they bring:
 # together half of the processor time of a cold run.
 SMALL = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": f"{QUICK_COMPILER} {ONE_COLLECTOR}",
     "spark.sql.adaptive.enabled": "false",
     **INTERPRETED,
 }
