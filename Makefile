@@ -49,7 +49,7 @@ check: setup
 lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy plugins/module_utils plugins/modules tests
+	$(BIN)/mypy $(COLLECTION)/plugins tests
 	$(BIN)/yamllint .
 	$(BIN)/ansible-lint --offline
 

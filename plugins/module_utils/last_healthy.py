@@ -167,10 +167,11 @@ class _Archive:
         header = snapshot.check(path)
         if header["cluster_id"] != self.cluster_id:
             raise _RefusedError(f"it is of the cluster {header['cluster_id']}, this one is {self.cluster_id}")
-        rows, marks = {}, 0
+        rows: dict[TopicPartition, Row] = {}
+        marks = 0
         for row in _marks(path):
             marks += 1
-            key = row.get("topic"), row.get("partition")
+            key: Any = row.get("topic"), row.get("partition")
             if self._led(key, row):
                 rows[key] = row
         if not marks:

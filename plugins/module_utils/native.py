@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends
@@ -128,7 +129,7 @@ class NativeCluster(Cluster):
         found: dict[TopicPartition, str | None] = {}
         left = dict(leaders)
         while left:
-            answer = self._tell(lambda left=left: messages.elect_designated(left, self._timeout_ms))
+            answer = self._tell(partial(messages.elect_designated, left, self._timeout_ms))
             refused = messages.error_name(answer.error_code)
             found |= dict.fromkeys(left, refused) if refused else messages.read_designated_election(answer)
             limited = {key: leader for key, leader in left.items() if found.get(key) == LIMIT_REACHED}

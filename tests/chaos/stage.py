@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from contextlib import suppress
+from typing import Any
 
 from integration.breaking import delete_topics
 from kafka.protocol.admin import DescribeQuorumRequest
@@ -25,7 +26,7 @@ COPY_SECONDS = 3.0
 SETTLE_SECONDS = 20.0
 
 
-def new_cluster(name: str = "chaos", **settings: object) -> KafkaCluster:
+def new_cluster(name: str = "chaos", **settings: Any) -> KafkaCluster:
     """The cluster that chaos plays on, not yet started."""
     return KafkaCluster(
         name, brokers=3, controllers=3, proxied=True, session_timeout=SESSION, heap="200m", properties=PROPERTIES, **settings

@@ -59,6 +59,10 @@ class Lived:
     evidence: dict[str, str] = field(default_factory=dict)
 
 
+def _wait_read(cluster: KafkaCluster, key: tuple[str, int], records: int) -> None:
+    cluster.wait_until(lambda: "" if len(cluster.read(*key)) == records else f"not up to {records}", "read to the end", 60)
+
+
 def live_through(cluster: KafkaCluster) -> dict[str, list[str]]:
     """Make both histories for all topics in one course of events; returns what a consumer read of each before the end."""
     config = {"min.insync.replicas": "2"}
@@ -68,7 +72,7 @@ def live_through(cluster: KafkaCluster) -> dict[str, list[str]]:
     cluster.reorder_replicas({(name, 0): [3, 1, 2] for name in FIGURES})
     _write(cluster, {*FORKS, *FIGURES}, "everywhere", EVERYWHERE, "1")
     for name in (*FORKS, *FIGURES):
-        cluster.wait_until(lambda name=name: "" if len(cluster.read(name, 0)) == EVERYWHERE else "not yet", "written everywhere", 60)
+        _wait_read(cluster, (name, 0), EVERYWHERE)
     usual = cluster.session_timeout
     cluster.set_session_timeout(SESSION)
 
@@ -124,7 +128,7 @@ def settled(cluster: KafkaCluster, topics: Sequence[str]) -> None:
     for state in cluster.describe(*topics):
         key = (state.topic, 0)
         end = cluster.log_end_offsets(state.leader, [key])[key]
-        cluster.wait_until(lambda key=key, end=end: "" if len(cluster.read(*key)) == end else f"not up to {end}", "read to the end", 60)
+        _wait_read(cluster, key, end)
 
 
 @pytest.fixture(scope="module")

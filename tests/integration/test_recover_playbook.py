@@ -51,7 +51,8 @@ def test_a_plan_is_made_reviewed_and_applied_once(east: Operator) -> None:
     assert planned.returncode == 0, planned
     assert not east.path("results", "planned").exists()
 
-    log, options = RequestLog(east.cluster), {"plan_dir": str(east.path("plans", "planned").parent), "allow_data_loss": True}
+    log = RequestLog(east.cluster)
+    options: dict[str, Any] = {"plan_dir": str(east.path("plans", "planned").parent), "allow_data_loss": True}
     applied = east.play("apply", "applied", **options)
     assert applied.returncode == 0, applied
     assert applied.recap["east"]["changed"] == 1
@@ -79,7 +80,7 @@ def test_what_is_held_back_fails_the_run_until_the_operator_decides_and_a_last_r
     assert outcomes(east.read("results", "balanced")["partitions"]) == {"identical.playbook": {"elected"}, "forked.playbook": {"held"}}
     assert "kafka_recovery_strategy=aggressive" in balanced.said, "what to do next"
 
-    options = {"partitions": named(east, topics), "allow_data_loss": True, "strategy": "aggressive"}
+    options: dict[str, Any] = {"partitions": named(east, topics), "allow_data_loss": True, "strategy": "aggressive"}
     aggressive = east.play("recover", "aggressive", **options)
     assert aggressive.returncode == 0 and "fatal:" not in aggressive.said and "ERROR" not in aggressive.stderr, aggressive
     expected = {"identical.playbook": {"already_online"}, "forked.playbook": {"elected"}}

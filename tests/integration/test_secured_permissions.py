@@ -113,7 +113,7 @@ def test_what_goes_wrong_without_each(fortress: Fortress, operator: Operator) ->
             cluster.topic_configs({"orders"}).demanded()
 
     fortress.grant(TO_PLAN)
-    named = {"partitions": [{"topic": "orders", "partition": 0}], "state": "all"}
+    named: dict[str, Any] = {"partitions": [{"topic": "orders", "partition": 0}], "state": "all"}
     answer = operator.ask("kafka_partition_info", **named)
     (row,) = answer["partitions"]
     assert (row["min_insync_replicas"], row["unclean_leader_election_enable"]) == (None, None)
@@ -141,8 +141,8 @@ def test_what_goes_wrong_without_each(fortress: Fortress, operator: Operator) ->
         "allow_data_loss": True,
         "duration": 1,
     }
-    answer = run_module("kafka_designated_election", params)
-    assert "CLUSTER_AUTHORIZATION_FAILED" in answer.msg
+    refused = run_module("kafka_designated_election", params)
+    assert "CLUSTER_AUTHORIZATION_FAILED" in refused.msg
     assert operator.states("orders") == before
 
 

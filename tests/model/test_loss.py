@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from model.loss import at_least, at_most, clean, lacking, lost
 from model.partition import Bounds, Lost, Partition
 from model.search import Findings, search, states
 
-SMALL = {"records": 2, "epochs": 2}
+SMALL: dict[str, Any] = {"records": 2, "epochs": 2}
 VARIANTS = {
     "ELR": Bounds(2, eligible_leader_replicas=True, **SMALL),
     "min ISR changes": Bounds(2, min_isr_changes=True, **SMALL),

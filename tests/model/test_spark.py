@@ -134,8 +134,8 @@ def test_spark_states_the_losses_of_the_model(entries: Entries, told_by_logs: Ca
             winner = survivors[entry.get("designatedLeader", entry.get("candidate"))].log
             stated = entry["loss"]["lower_bound"] or 0, entry["loss"]["upper_bound"]
             assert stated == (loss.at_least(known, winner), loss.at_most(known, winner) if cluster == HISTORIES else None), (topic, entry)
-    known = [entry["loss"]["upper_bound"] for entry in entries[HISTORIES].values()]
-    assert min(known.count(None), known.count(0)) > 500
+    stated_bounds = [entry["loss"]["upper_bound"] for entry in entries[HISTORIES].values()]
+    assert min(stated_bounds.count(None), stated_bounds.count(0)) > 500
 
 
 def test_what_is_held_is_held_for_its_fork(entries: Entries) -> None:

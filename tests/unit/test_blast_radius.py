@@ -31,7 +31,8 @@ def test_what_goes_beyond_a_limit_may_go_ahead_by_the_number_that_is_told(
     reasons = blast_radius.beyond(partitions, offline, limits, "east")
     assert bool(reasons) == (partitions > max_partitions or (partitions > 0 and len(offline) > max_offline_brokers))
     for option, number in re.findall(r"-e kafka_recovery_(\w+)=(\d+)", "; ".join(reasons)):
-        limits = replace(limits, **{option: int(number)})
+        raised: dict[str, Any] = {option: int(number)}
+        limits = replace(limits, **raised)
     assert blast_radius.beyond(partitions, offline, limits, "east") == []
 
 

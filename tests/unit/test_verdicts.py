@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,7 @@ TYPES = st.sampled_from((PREFERRED, UNCLEAN))
 
 
 def led_by(leader: int, replicas: tuple[int, ...] = (1, 3, 2), **fields: tuple[int, ...]) -> PartitionState:
-    lists = {"isr": (), "eligible_leader_replicas": (), "last_known_elr": (), "offline_replicas": (), **fields}
+    lists: dict[str, Any] = {"isr": (), "eligible_leader_replicas": (), "last_known_elr": (), "offline_replicas": (), **fields}
     return PartitionState("t", 0, "id", leader, 5, replicas, **lists)
 
 
