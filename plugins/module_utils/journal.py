@@ -10,8 +10,6 @@ open holds its lock, and has said so in a `run` line; the kernel releases it whe
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import socket
 import threading
@@ -19,11 +17,12 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, refuse_link, utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal_file import JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
@@ -81,32 +80,26 @@ def _entry(line: bytes) -> dict[str, Any]:
 Left = Mapping[TopicPartition, tuple[ChangedOrder, ...]]
 
 
-class Journal:
+class Journal(JournalFile):
     """The journal of one cluster, opened and locked as a context manager. May be used from several threads.
 
     With a `run_id` it notes who works on the cluster, for those who find it locked.
     """
 
     def __init__(self, path: Path, cluster_id: str, run_id: str | None = None) -> None:
-        self._path = path
+        super().__init__(path, 0.0, self._is_busy)
         self._cluster_id = cluster_id
         self._run_id = run_id
         self._guard = threading.Lock()
-        self._stream: IO[bytes]
         self._open: dict[str, list[ChangedOrder]] = {}
         self._known: list[ChangedOrder] = []
+        self._clusters: dict[str, str] = {}
 
-    def __enter__(self) -> Journal:
-        refuse_link(self._path)
+    def __enter__(self) -> Self:
+        super().__enter__()
         try:
-            self._stream = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600), "r+b")
-        except (OSError, ValueError) as error:
-            # ValueError: a pipe, which cannot be read and written at one place.
-            raise FileError(f"cannot write {self._path}: {getattr(error, 'strerror', error)}") from error
-        try:
-            self._lock()
-            os.fchmod(self._stream.fileno(), 0o600)
-            self._read()
+            self._refuse_other_clusters()
+            self._known = [order for orders in self._open.values() for order in orders]
             if self._run_id is not None:
                 self._append({"kind": "run", "run_id": self._run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": utc_now()})
         except BaseException:
@@ -114,18 +107,8 @@ class Journal:
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise JournalError(
-                f"another run works on this cluster with the journal {self._path}{self._holder()}; wait until it has ended"
-            ) from error
-        except OSError as error:
-            raise FileError(f"cannot lock {self._path}: {error.strerror}; choose a workdir on a file system that has locks") from error
+    def _is_busy(self) -> JournalError:
+        return JournalError(f"another run works on this cluster with the journal {self.path}{self._holder()}; wait until it has ended")
 
     def _holder(self) -> str:
         """Who noted itself last, in words."""
@@ -138,38 +121,30 @@ class Journal:
                 return f": run {entry['run_id']}, process {entry['pid']} on {entry['host']}, since {entry['begun']}"
         return ""
 
-    def _read(self) -> None:
-        good = 0
-        clusters: dict[str, str] = {}
-        for number, line in enumerate(self._stream, start=1):
-            if not line.endswith(b"\n"):
-                # Cut off while it was written: what it announces had not begun, for it was not yet on disk.
-                break
-            good += len(line)
-            try:
-                entry = _entry(line)
-            except ValueError as error:
-                raise JournalError(
-                    f"{self._path}, line {number}: not an entry of a journal ({error}); compare the replica orders of the cluster by hand, "
-                    "then remove the file"
-                ) from error
-            if entry["kind"] == "intent":
-                clusters[entry["id"]] = entry["cluster_id"]
-                self._open[entry["id"]] = [
-                    ChangedOrder(row["topic"], row["partition"], row["topic_id"], tuple(row["original"]), tuple(row["changed"]))
-                    for row in entry["orders"]
-                ]
-            elif entry["kind"] == "done":
-                self._open.pop(entry["id"], None)
-        # What another cluster of this name left behind cannot be put back here; what it finished is history.
-        for foreign in {clusters[identifier] for identifier in self._open} - {self._cluster_id}:
+    def _take(self, number: int, line: bytes) -> None:
+        try:
+            entry = _entry(line)
+        except ValueError as error:
             raise JournalError(
-                f"{self._path} has unfinished work on cluster {foreign}, but this is {self._cluster_id}; "
+                f"{self.path}, line {number}: not an entry of a journal ({error}); compare the replica orders of the cluster by hand, "
+                "then remove the file"
+            ) from error
+        if entry["kind"] == "intent":
+            self._clusters[entry["id"]] = entry["cluster_id"]
+            self._open[entry["id"]] = [
+                ChangedOrder(row["topic"], row["partition"], row["topic_id"], tuple(row["original"]), tuple(row["changed"]))
+                for row in entry["orders"]
+            ]
+        elif entry["kind"] == "done":
+            self._open.pop(entry["id"], None)
+
+    def _refuse_other_clusters(self) -> None:
+        # What another cluster of this name left behind cannot be put back here; what it finished is history.
+        for foreign in {self._clusters[identifier] for identifier in self._open} - {self._cluster_id}:
+            raise JournalError(
+                f"{self.path} has unfinished work on cluster {foreign}, but this is {self._cluster_id}; "
                 "use another workdir or inventory name for this cluster"
             )
-        self._known = [order for orders in self._open.values() for order in orders]
-        self._stream.truncate(good)
-        self._stream.seek(good)
 
     def left_behind(self) -> Left:
         """Orders that were changed and not restored, by killed runs or by this one."""
@@ -216,11 +191,6 @@ class Journal:
             self.intend(rest)
         for identifier in before:
             self.close(identifier)
-
-    def _append(self, entry: Mapping[str, Any]) -> None:
-        self._stream.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
 
 
 def _by_partition(orders: Iterable[ChangedOrder]) -> Left:

@@ -13,15 +13,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 
 LEAST = {
     "election_attempts": 1,
+    "concurrent_moves": 1,
     "preview": 0,
     "limit": 0,
     "window": 0.0,
+    "measure_seconds": 0.0,
     "keep_hours": 0.0,
     "keep_days": 0.0,
     "idle_timeout": 0.0,
     "retention_days": 1,
 }
-MORE_THAN = {"duration": 0.0}
+MORE_THAN = {"duration": 0.0, "stalled_after": 0.0}
 
 
 class OptionError(SpokenError):

@@ -122,16 +122,16 @@ class Steps:
         def sending(cluster: Cluster, node: Any, request: Any) -> Any:
             self.take(f"send {request.name}")
             answer = send(cluster, node, request)
-            if request.name.startswith(("AlterPartitionReassignments", "ElectLeaders")):
+            if request.name.startswith(("AlterPartitionReassignments", "ElectLeaders", "IncrementalAlterConfigs")):
                 answer.add_callback(lambda _: self.take(f"answer to {request.name}"))
             return answer
 
-        Cluster._send = sending  # type: ignore[method-assign]
+        Cluster._send = sending  # type: ignore[assignment, method-assign]
 
     def _watch_files(self) -> None:
-        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal_file import JournalFile
 
-        files, fsync, rename, append = self._job.files + os.sep, os.fsync, os.replace, Journal._append
+        files, fsync, rename, append = self._job.files + os.sep, os.fsync, os.replace, JournalFile._append
 
         def audit(event: str, arguments: tuple[Any, ...]) -> None:
             path = str(arguments[0]) if arguments and isinstance(arguments[0], (str, Path)) else ""
@@ -150,13 +150,13 @@ class Steps:
             rename(*arguments, **options)
             self.take("rename done")
 
-        def appending(journal: Journal, entry: Any) -> None:
+        def appending(journal: JournalFile, entry: Any) -> None:
             self.take(f"append {entry['kind']}")
             append(journal, entry)
 
         sys.addaudithook(audit)
         os.fsync, os.replace = syncing, renaming  # type: ignore[assignment]
-        Journal._append = appending  # type: ignore[method-assign]
+        JournalFile._append = appending  # type: ignore[assignment, method-assign]
 
 
 def _child(job: Job) -> int:

@@ -17,7 +17,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options i
     ("option", "value"),
     [
         *(("duration", value) for value in (0.0, -1.0, math.nan, math.inf)),
+        *(("stalled_after", value) for value in (0.0, math.nan)),
         *(("election_attempts", value) for value in (0, -3)),
+        ("concurrent_moves", 0),
+        ("measure_seconds", -1.0),
         *(("window", value) for value in (-0.1, math.nan, math.inf)),
         ("preview", -1),
         ("limit", -1),

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Dynamic configs of brokers and topics: how they are set, and how they are to be changed (KIP-339). Pure: no I/O, no Kafka client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+BROKER, TOPIC = "broker", "topic"
+SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
+# Who set a config, by Kafka's names (KIP-226). Only what somebody set while the cluster ran is dynamic.
+OF_TOPIC, OF_BROKER, OF_ALL_BROKERS = "DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG"
+DYNAMIC = frozenset({OF_TOPIC, OF_BROKER, OF_ALL_BROKERS})
+
+
+class Resource(NamedTuple):
+    """What a config belongs to: `kind` BROKER (its `name` is the broker's id) or TOPIC."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+class Setting(NamedTuple):
+    """A config that somebody set: `value` as Kafka writes it, `source` one of DYNAMIC."""
+
+    value: str
+    source: str
+
+
+class Change(NamedTuple):
+    """One change of one config. `operation`: SET, DELETE, or for lists APPEND and SUBTRACT, which the controller does in one piece.
+
+    `value` is None for DELETE.
+    """
+
+    resource: Resource
+    config: str
+    operation: str
+    value: str | None = None
+
+
+class Refusal(NamedTuple):
+    """Why a resource was not changed: Kafka's name of the `error`, and what Kafka says beside it."""
+
+    error: str
+    message: str | None
+
+    def __str__(self) -> str:
+        return f"{self.error}: {self.message}" if self.message else self.error
+
+
+Settings = dict[str, Setting]  # by name of the config
+
+
+def by_resource(changes: Iterable[Change]) -> dict[Resource, list[Change]]:
+    """Group changes by what they change, order kept."""
+    grouped: dict[Resource, list[Change]] = {}
+    for change in changes:
+        grouped.setdefault(change.resource, []).append(change)
+    return grouped

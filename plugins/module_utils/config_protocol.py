@@ -1,0 +1,89 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""DescribeConfigs and IncrementalAlterConfigs (KIP-339): built from plain data, read back into plain data. Nothing here does I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+    APPEND,
+    BROKER,
+    DELETE,
+    OF_ALL_BROKERS,
+    OF_BROKER,
+    OF_TOPIC,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    Change,
+    Refusal,
+    Resource,
+    Setting,
+    Settings,
+    by_resource,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name
+
+KINDS = {TOPIC: 2, BROKER: 4}
+OPERATIONS = {SET: 0, DELETE: 1, APPEND: 2, SUBTRACT: 3}
+SOURCES = {1: OF_TOPIC, 2: OF_BROKER, 3: OF_ALL_BROKERS}  # the others come from files, or are defaults
+_NAMES = {number: kind for kind, number in KINDS.items()}
+
+
+def describe(resources: Iterable[Resource], names: Collection[str]) -> DescribeConfigsRequest:
+    """The configs `names` of these resources. A broker tells of no broker but itself."""
+    kind = DescribeConfigsRequest.DescribeConfigsResource
+    return DescribeConfigsRequest(
+        resources=[
+            kind(resource_type=KINDS[resource.kind], resource_name=resource.name, configuration_keys=list(names)) for resource in resources
+        ],
+        include_synonyms=False,
+        include_documentation=False,
+    )
+
+
+def read_described(answer: Any) -> dict[Resource, Settings | Refusal]:
+    """The dynamic settings of each resource, by name, or why they are not told."""
+    return {
+        Resource(_NAMES[row.resource_type], row.resource_name): _refusal(row)
+        or {
+            config.name: Setting(config.value, SOURCES[config.config_source])
+            for config in row.configs
+            if config.config_source in SOURCES and config.value is not None
+        }
+        for row in answer.results
+    }
+
+
+def alter(changes: Iterable[Change]) -> IncrementalAlterConfigsRequest:
+    """These changes, each resource named once. A broker passes on no changes of another broker's configs."""
+    kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            kind(
+                resource_type=KINDS[resource.kind],
+                resource_name=resource.name,
+                configs=[
+                    kind.AlterableConfig(name=change.config, config_operation=OPERATIONS[change.operation], value=change.value)
+                    for change in own
+                ],
+            )
+            for resource, own in by_resource(changes).items()
+        ],
+        validate_only=False,
+    )
+
+
+def read_altered(answer: Any) -> dict[Resource, Refusal | None]:
+    """Why each resource was not changed, None where it was."""
+    return {Resource(_NAMES[row.resource_type], row.resource_name): _refusal(row) for row in answer.responses}
+
+
+def _refusal(row: Any) -> Refusal | None:
+    error = error_name(row.error_code)
+    return None if error is None else Refusal(error, row.error_message)

@@ -1,0 +1,115 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The messages that move replicas (KIP-455) and measure them (KIP-113): built from plain data, read back into plain data.
+
+They stand on kafka-python's schemas, like `protocol.py`. Nothing here does I/O; `replication.py` decides whom to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    DescribeLogDirsRequest,
+    ListPartitionReassignmentsRequest,
+)
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import by_topic, error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Ongoing
+
+
+class Answer(NamedTuple):
+    """What the controller says to the reassignment of one partition: `error` (Kafka's name, None: taken) and its own words, if any."""
+
+    error: str | None
+    message: str | None
+
+
+class LogDirs(NamedTuple):
+    """What one broker says of its log directories.
+
+    error         Kafka's name, where it says nothing else
+    sizes         bytes of each replica; of one that is moved between directories those of the current one
+    usable_bytes  free bytes of the volumes of all directories that work together, but for cordoned ones, which take no new replicas (KIP-1066).
+                  None where one does not tell, as before Kafka 3.3 (KIP-827)
+    total_bytes   the same volumes' sizes, cordoned ones too
+    offline       paths of directories that have failed
+    """
+
+    error: str | None
+    sizes: dict[TopicPartition, int]
+    usable_bytes: int | None
+    total_bytes: int | None
+    offline: tuple[str, ...]
+
+
+def reassign(targets: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int) -> AlterPartitionReassignmentsRequest:
+    """Give partitions these replicas; None cancels the reassignment that is under way."""
+    kind = AlterPartitionReassignmentsRequest.ReassignableTopic
+    topics = [
+        kind(name=topic, partitions=[_partition(kind, number, targets[topic, number]) for number in numbers])
+        for topic, numbers in by_topic(targets).items()
+    ]
+    return AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=topics)
+
+
+def _partition(kind: Any, number: int, replicas: Sequence[int] | None) -> Any:
+    return kind.ReassignablePartition(partition_index=number, replicas=None if replicas is None else list(replicas))
+
+
+def read_answers(answer: Any) -> dict[TopicPartition, Answer]:
+    """Answers by partition. An error of the whole request is the caller's business."""
+    return {
+        (topic.name, row.partition_index): Answer(error_name(row.error_code), row.error_message)
+        for topic in answer.responses
+        for row in topic.partitions
+    }
+
+
+def list_reassignments(timeout_ms: int) -> ListPartitionReassignmentsRequest:
+    """Every reassignment under way."""
+    return ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=None)
+
+
+def read_reassignments(answer: Any) -> dict[TopicPartition, Ongoing]:
+    """Reassignments by partition."""
+    return {
+        (topic.name, row.partition_index): Ongoing(tuple(row.replicas), tuple(row.adding_replicas), tuple(row.removing_replicas))
+        for topic in answer.topics
+        for row in topic.partitions
+    }
+
+
+def describe_log_dirs(keys: Collection[TopicPartition] | None) -> DescribeLogDirsRequest:
+    """Sizes of the replicas of these partitions (None: of all) that the asked broker has."""
+    kind = DescribeLogDirsRequest.DescribableLogDirTopic
+    topics = None if keys is None else [kind(topic=topic, partitions=numbers) for topic, numbers in by_topic(keys).items()]
+    return DescribeLogDirsRequest(topics=topics)
+
+
+def read_log_dirs(answer: Any) -> LogDirs:
+    """One broker's log directories."""
+    refused = error_name(answer.error_code) if answer.API_VERSION >= 3 else None
+    if refused is None and not answer.results:
+        # Before v3 whoever may not ask is told nothing; every broker has a directory.
+        refused = "CLUSTER_AUTHORIZATION_FAILED"
+    good = [row for row in answer.results if not row.error_code]
+    sizes = {
+        (topic.name, row.partition_index): row.partition_size
+        for directory in good
+        for topic in directory.topics
+        for row in topic.partitions
+        if not row.is_future_key
+    }
+    # What a version does not have is -1, or false.
+    usable = [0 if getattr(row, "is_cordoned", False) else getattr(row, "usable_bytes", -1) for row in good]
+    total = [getattr(row, "total_bytes", -1) for row in good]
+    return LogDirs(refused, sizes, _together(usable), _together(total), tuple(row.log_dir for row in answer.results if row.error_code))
+
+
+def _together(told: list[int]) -> int | None:
+    return sum(told) if told and min(told) >= 0 else None

@@ -1,0 +1,169 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One cluster's reassignment: what is to be done, the moves with their throttle, and the files that they leave.
+
+`<workdir>/reassignments/<run_id>/<cluster>.before.json` has the replicas of before, in the JSON of kafka-reassign-partitions: the way back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import move_results, reassignments, throttles
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import safe_name, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.measuring import Gauge
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.moving import INBOUND_SECONDS, Moving, Pace
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.progress_file import ProgressFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import (
+    CANCEL,
+    MOVING,
+    REFUSED,
+    SUBMIT,
+    Brokers,
+    ReassignmentError,
+    Verdict,
+    Wanted,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import LEAST_RATE, MOST_RATE, Rates, Shortfall
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttling import Throttle
+
+FOLDER, SUFFIX = "reassignments", ".before.json"
+
+
+def check_options(params: Mapping[str, Any]) -> None:
+    """Raise ReassignmentError for an option that cannot be meant, or a file that cannot be used; the text names it. No broker is asked for it."""
+    named = reassignments.wanted(params["partitions"], params["reassignment_file"])
+    if params["state"] == "present":
+        reassignments.with_replicas(named)
+    rate = params["throttle"]
+    if rate is not None and not LEAST_RATE <= rate <= MOST_RATE:
+        raise ReassignmentError(f"throttle is {rate}: it is bytes per second, at least {LEAST_RATE} (INVALID_THROTTLE)")
+    if rate is not None and params["state"] == "present" and not params["wait"]:
+        raise ReassignmentError("throttle needs wait: it is removed when the moves have ended; or use kafka_replication_throttle by itself")
+
+
+class Reassigning:
+    """One task on one cluster. `params`: the options of kafka_partition_reassignment."""
+
+    def __init__(self, cluster: Replication, workdir: Path, params: Mapping[str, Any], wanted: Wanted | None) -> None:
+        self._cluster, self._workdir, self._params, self._wanted = cluster, workdir, params, wanted
+        self._states: dict[TopicPartition, PartitionState] = {}
+        self._verdicts: list[Verdict] = []
+        self._results: dict[TopicPartition, move_results.Result] = {}
+        self._changed = False
+        self._stopped: str | None = None
+        self._progress: dict[str, Any] | None = None
+        self._before: Path | None = None
+        self.warnings: list[str] = []
+
+    @property
+    def refused(self) -> bool:
+        """Whether a partition was refused, so that nothing may be submitted."""
+        return any(verdict.action == REFUSED for verdict in self._verdicts)
+
+    def judge(self) -> None:
+        """Find out what is to be done with each partition, and foretell what becomes of it."""
+        cluster, params, ongoing = self._cluster, self._params, self._cluster.reassignments()
+        if params["state"] == "present":
+            targets = reassignments.with_replicas(self._wanted)
+            self._states = cluster.partitions(set(targets))
+            brokers = Brokers.of(cluster.registered())
+            self._verdicts = reassignments.judge(targets, self._states, ongoing, brokers, params["allow_replication_factor_change"])
+        else:
+            self._states = cluster.partitions(ongoing.keys() if self._wanted is None else set(self._wanted))
+            self._verdicts = reassignments.judge_cancelling(self._wanted, self._states, ongoing)
+        self._verdicts = reassignments.with_orders_of(self._verdicts, self._orders_before())
+        self._results = move_results.outlook(self._verdicts, params["wait"])
+
+    def predict(self) -> None:
+        """Look also at what this client may do."""
+        operations = self._cluster.permissions(()).cluster
+        may_alter = operations is None or "ALTER" in operations
+        self._results = move_results.outlook(self._verdicts, self._params["wait"], may_alter)
+        self._changed = any(
+            verdict.action in (SUBMIT, CANCEL) and self._results[verdict.key].outcome not in (FAILED, HELD) for verdict in self._verdicts
+        )
+        if self._params["throttle"] is not None:
+            self.warnings += map(str, self._shortfalls(Rates(self._params["throttle"])))
+
+    def _shortfalls(self, rates: Rates) -> list[Shortfall]:
+        """Where the throttle is less than what the moves that come first are written at."""
+        moves = [verdict.move for verdict in self._verdicts if verdict.action == SUBMIT and verdict.move and verdict.move.adding]
+        moves = moves[: self._params["concurrent_moves"]]
+        gauge, live = Gauge(self._cluster), self._cluster.unfenced()
+        gauge.prepare([move.key for move in moves], self._states)
+        time.sleep(INBOUND_SECONDS if moves else 0)
+        copying = {move.key: throttles.of_move(move, self._states[move.key].isr, self._states[move.key].leader, live) for move in moves}
+        return throttles.shortfalls(copying, rates, gauge.written(list(copying), self._states))
+
+    def move(self, asked_to_stop: Callable[[], str | None]) -> None:
+        """Submit what is to be moved and, unless told otherwise, wait for it."""
+        params, rate = self._params, self._params["throttle"]
+        pace = Pace(params["concurrent_moves"], params["stalled_after"], params["duration"], throttled=rate is not None)
+        self._keep_orders()
+        told = ProgressFile(self._workdir, params["cluster"], params["run_id"])
+        throttle = Throttle(self._cluster, self._journal(), rate, params["run_id"])
+        moving = Moving(self._cluster, self._verdicts, self._states, pace, throttle, told.write)
+        with throttle:
+            self._stopped = moving.run(asked_to_stop) if params["wait"] else moving.submit_only(asked_to_stop)
+        self._take(moving)
+        self.warnings += throttle.warnings
+        self._progress = told.last
+        told.end(self._stopped or ("all moves have ended" if params["wait"] else "all moves are submitted"))
+
+    def cancel(self) -> None:
+        """End the moves that are under way, then take out the throttle that a killed run has left on them."""
+        moving = Moving(self._cluster, self._verdicts, self._states, Pace())
+        moving.cancel()
+        self._take(moving)
+        with Throttle(self._cluster, self._journal(), None, self._params["run_id"]) as throttle:
+            pass
+        self.warnings += throttle.warnings
+
+    def _take(self, moving: Moving) -> None:
+        self._results |= moving.results
+        self._changed = moving.changed
+        self.warnings += moving.warnings
+
+    def _journal(self) -> ThrottleJournal:
+        return ThrottleJournal(self._workdir, self._params["cluster"], self._cluster.cluster_id)
+
+    # --- the way back --------------------------------------------------------------------------------------------
+
+    def _orders_path(self) -> Path:
+        return work_file(self._workdir, FOLDER, self._params["cluster"], self._params["run_id"], SUFFIX)
+
+    def _orders_before(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """What an earlier run of this run id has kept. Kafka itself forgets the order that replicas had."""
+        # Not through work_file, which makes the folders: there may be no more to do than to look.
+        run_id, cluster = safe_name("run_id", self._params["run_id"]), safe_name("cluster", self._params["cluster"])
+        path = self._workdir / FOLDER / run_id / f"{cluster}{SUFFIX}"
+        return reassignments.with_replicas(reassignments.wanted(None, str(path))) if path.is_file() else {}
+
+    def _keep_orders(self) -> None:
+        moves = [verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move]
+        if moves:
+            self._before = self._orders_path()
+            write_private(self._before, reassignments.as_file({**{move.key: move.current for move in moves}, **self._orders_before()}))
+
+    # --- what the module returns ---------------------------------------------------------------------------------
+
+    def report(self, with_diff: bool) -> dict[str, Any]:
+        """What RETURN of the module documents."""
+        found = move_results.report(self._results.values(), self._changed, self._params["preview"], self._stopped)
+        found |= {
+            "progress": self._progress,
+            "previous_assignment": None if self._before is None else str(self._before),
+            "unreachable_brokers": self._cluster.unreachable_rows(),
+        }
+        if with_diff:
+            found["diff"] = move_results.diff(self._verdicts, self._results)
+        return found

@@ -1,0 +1,261 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Throttling: sets throttles of replication on a cluster, changes their rates, and takes out exactly what was set.
+
+Everything is announced in the journal before it is changed, and read back afterwards. All that takes a journal wants it open, but for
+Throttle, which opens it itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, throttles
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+    BROKER,
+    TOPIC,
+    Change,
+    Refusal,
+    Resource,
+    Settings,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import LAYERS, RUN, ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_plans import (
+    Throttled,
+    ToPutBack,
+    ToRemove,
+    ToSet,
+    place,
+    to_remove,
+    to_set,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
+    LISTS,
+    RATES,
+    AddedReplicas,
+    Moved,
+    Rates,
+    SetRate,
+    ThrottleError,
+    listed,
+    own_value,
+)
+
+UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
+SEEN_WITHIN, LOOK_EVERY = 10.0, 0.05  # seconds: a broker shows a change a moment after the controller has made it
+
+
+# --- setting -------------------------------------------------------------------------------------------------------
+
+
+def set_throttle(cluster: Throttled, journal: ThrottleJournal, what: ToSet) -> list[str]:
+    """Set it, and return warnings: rates of others that give way, and brokers that did not answer. ThrottleError where Kafka refuses."""
+    warnings = _giving_way(journal, what.rates)
+    journal.intend(what.owner, what.rates, what.added)
+    told = cluster.alter_configs(throttles.setting(what.rates, what.added))
+    deleted = [row for row in what.added if _error(told, row) == UNKNOWN_TOPIC]
+    journal.gone(what.owner, (), deleted)
+    refused = {resource: refusal for resource, refusal in told.items() if refusal is not None and refusal.error != UNKNOWN_TOPIC}
+    for resource, refusal in refused.items():
+        raise ThrottleError(
+            f"the throttle of {resource} cannot be set: {refusal}; grant ALTER_CONFIGS on the {'cluster' if resource.kind == BROKER else 'topic'}"
+        )
+    silent = sorted({rate.broker for rate in what.rates if Resource(BROKER, str(rate.broker)) not in told})
+    set_rates = [rate for rate in what.rates if rate.broker not in silent]
+    _seen(cluster, set_rates, [row for row in what.added if row not in deleted])
+    return [*warnings, *(f"broker {broker} does not answer, and copies without a throttle should it live" for broker in silent)]
+
+
+change_rate = set_throttle  # of what `throttle_plans.to_change` returns
+
+
+def _giving_way(journal: ThrottleJournal, rates: Sequence[SetRate]) -> list[str]:
+    ours = journal.rates()
+    return [
+        f"broker {rate.broker}: somebody has set {rate.config} to {rate.before}; it is {rate.values[-1]} for as long as this throttle lasts, "
+        "and is put back then"
+        for rate in rates
+        if rate.before is not None and not any(rate.before in layer.values for layer in ours.get((rate.broker, rate.config), ()))
+    ]
+
+
+def _seen(cluster: Throttled, rates: Sequence[SetRate], added: Sequence[AddedReplicas]) -> bool:
+    """Whether brokers show soon what was set: what is read next must not be older."""
+
+    def shown() -> bool:
+        found = cluster.broker_configs({rate.broker for rate in rates}, RATES) if rates else {}
+        there = cluster.topic_configs_of({row.topic for row in added}, LISTS) if added else {}
+        return all(own_value(found[rate.broker], rate.config) == rate.values[-1] for rate in rates if rate.broker in found) and all(
+            set(row.entries) <= {*_entries(there[row.topic], row.config)} for row in added if row.topic in there
+        )
+
+    return _soon(shown)
+
+
+def _entries(settings: Settings, config: str) -> list[str]:
+    return listed(settings[config].value) if config in settings else []
+
+
+def _soon(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + SEEN_WITHIN
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_EVERY)
+    return True
+
+
+# --- taking out again ----------------------------------------------------------------------------------------------
+
+
+def remove(cluster: Throttled, journal: ThrottleJournal, what: ToRemove) -> list[str]:
+    """Take it out, and return in words what could not be: that stays in the journal, for the next run."""
+    left: list[str] = []
+    told: dict[Resource, Refusal | None] = {}
+    for changes in ([row.change for row in what.rates], list(what.lists.values())):
+        wanted = [change for change in changes if change is not None]
+        if not wanted:
+            continue
+        try:
+            told |= cluster.alter_configs(wanted)
+        except SpokenError as error:
+            left.append(f"{error}: {len(wanted)} throttle configs may still be set")
+    for resource, refusal in told.items():
+        if refusal is not None and refusal.error != UNKNOWN_TOPIC:
+            left.append(f"the throttle of {resource} cannot be removed: {refusal}; grant ALTER_CONFIGS")
+    done = [row for row in what.rates if _is_done(told, row.change)]
+    silent = {row.layers[0].broker for row in what.rates if row.change is not None and row.change.resource not in told}
+    left += [
+        f"broker {broker} does not answer, and keeps its replication rates: run again when it is back, or name controller_bootstrap_servers, "
+        "which can be told in its place"
+        for broker in sorted(silent)
+    ]
+    out: list[AddedReplicas] = []
+    for owner in LAYERS:
+        rows = [row for row in what.added.get(owner, ()) if _is_done(told, what.lists[place(row)])]
+        out += [row for row in rows if what.lists[place(row)] is not None]
+        keys = {(rate.broker, rate.config) for row in done for rate in row.layers}
+        journal.gone(owner, [layer for key, layers in journal.rates([owner]).items() if key in keys for layer in layers], rows)
+    _taken_out(cluster, [row for row in done if row.live and row.change is not None], out)
+    return left
+
+
+def _taken_out(cluster: Throttled, rates: Sequence[ToPutBack], added: Sequence[AddedReplicas]) -> bool:
+    """Whether brokers soon show no more of it."""
+
+    def shown() -> bool:
+        found = cluster.broker_configs({row.layers[0].broker for row in rates}, RATES) if rates else {}
+        there = cluster.topic_configs_of({row.topic for row in added}, LISTS) if added else {}
+        firsts = [(row, row.layers[0]) for row in rates]
+        return all(own_value(found[first.broker], first.config) == row.after for row, first in firsts if first.broker in found) and not any(
+            {*row.entries} & {*_entries(there[row.topic], row.config)} for row in added if row.topic in there
+        )
+
+    with suppress(SpokenError):  # it is taken out: only the look at it has failed
+        return _soon(shown)
+    return False
+
+
+def repair(cluster: Throttled, journal: ThrottleJournal) -> list[str]:
+    """Take out what a killed run left; return in words what could not be. For whoever knows that no run lives."""
+    return remove(cluster, journal, to_remove(cluster, journal, [RUN]))
+
+
+def _error(told: Mapping[Resource, Refusal | None], row: AddedReplicas) -> str | None:
+    refusal = told.get(Resource(TOPIC, row.topic))
+    return None if refusal is None else refusal.error
+
+
+def _is_done(told: Mapping[Resource, Refusal | None], change: Change | None) -> bool:
+    if change is None:
+        return True
+    refusal = told.get(change.resource, Refusal("", None))
+    return refusal is None or refusal.error == UNKNOWN_TOPIC
+
+
+# --- around a run --------------------------------------------------------------------------------------------------
+
+
+class Throttle:
+    """The throttle of one run, as a context manager: what it covers is throttled until it is released, all of it at the latest on exit.
+
+    `rate`: bytes per second of each broker, or Rates; None: no throttle. `journal`: not open. What a killed run left is taken out first. On exit
+    nothing is raised: `warnings` tells what could not be taken out, and the next run does it.
+    """
+
+    def __init__(self, cluster: Throttled, journal: ThrottleJournal, rate: int | Rates | None, run_id: str | None = None) -> None:
+        self._cluster = cluster
+        self._journal = journal
+        self._rates = Rates(rate) if isinstance(rate, int) else rate
+        self._run_id = run_id
+        self._ended: Callable[[], None] = lambda: None
+        self.warnings: list[str] = []
+
+    def __enter__(self) -> Self:
+        if self._rates is not None:
+            self._ended = self._journal.living(self._run_id)
+        elif self._journal.run_lives():
+            return self
+        try:
+            with interruption.unbroken(), self._journal as journal:
+                self._warn(repair(self._cluster, journal))
+        except BaseException:
+            self._ended()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._rates is None:
+            return
+        with interruption.unbroken():
+            try:
+                with self._journal as journal:
+                    self._warn(repair(self._cluster, journal))
+            except SpokenError as problem:
+                self._warn([f"the throttle may still be set: {problem}; it is removed by the next run, or by state absent"])
+            finally:
+                self._ended()
+
+    def cover(self, moves: Mapping[TopicPartition, Moved], inbound: Mapping[TopicPartition, float] | None = None) -> None:
+        """Throttle these partitions before they are moved, or again, for brokers that have come back meanwhile. Returns when brokers show it.
+
+        `inbound`: bytes per second that partitions are written at, for a warning where the rate is too low. ThrottleError where Kafka refuses.
+        """
+        if self._rates is None or not moves:
+            return
+        with interruption.unbroken(), self._journal as journal:
+            states = self._cluster.partitions(set(moves))
+            live = self._cluster.unfenced()
+            copying = {
+                key: copies
+                for key, move in moves.items()
+                if key in states and (copies := throttles.of_move(move, states[key].isr, states[key].leader, live)).followers
+            }
+            rates = _now(journal, self._rates)
+            topic_ids = {state.topic: state.topic_id for state in states.values()}
+            self._warn(set_throttle(self._cluster, journal, to_set(self._cluster, journal, RUN, copying, rates, topic_ids)))
+        self._warn(map(str, throttles.shortfalls(copying, rates, inbound or {})))
+
+    def release(self, keys: Collection[TopicPartition]) -> None:
+        """Take out the entries of partitions that are done. What cannot be taken out now is on exit."""
+        if self._rates is None or not keys:
+            return
+        with interruption.unbroken(), suppress(SpokenError), self._journal as journal:
+            remove(self._cluster, journal, to_remove(self._cluster, journal, [RUN], keys))
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        self.warnings += [warning for warning in warnings if warning not in self.warnings]
+
+
+def _now(journal: ThrottleJournal, asked: Rates) -> Rates:
+    """The rates of the run: those that were asked for at its start, or those that somebody has changed them to since."""
+    changed = {broker: layers[0].values[-1] for (broker, _), layers in journal.rates([RUN]).items()}
+    others = {broker: int(value) for broker, value in changed.items() if int(value) != asked.of(broker)}
+    return asked if not others else Rates(max(others.values()), {**asked.of_broker, **others})

@@ -1,0 +1,129 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A made-up controller that moves replicas, with a clock of its own: for what real ones cannot be made to do at a moment of one's choice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Ongoing
+
+SIZE = 1000  # bytes of a partition
+REGISTERED = frozenset(range(1, 7))
+Said = tuple[str | None, str | None]
+
+
+class Clock:
+    """Time that passes when somebody sleeps, or asks."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Dirs(NamedTuple):
+    sizes: dict[TopicPartition, int]
+
+
+class End(NamedTuple):
+    error: str | None
+    log_end_offset: int
+
+
+class Moved:
+    """Partitions of 1,000 bytes. Does as KRaft's controller does: a target is merged with what is removed, and cancelling keeps the target's order."""
+
+    def __init__(self, clock: Clock, count: int = 4) -> None:
+        self.clock = clock
+        self.states = {("t", number): PartitionState("t", number, "id", 1, 1, (1, 2, 3), (1, 2, 3), (), (), ()) for number in range(count)}
+        self.ongoing: dict[TopicPartition, Ongoing] = {}
+        self.begun: dict[TopicPartition, float] = {}
+        self.dead: set[int] = set()
+        self.per_second = 250  # bytes that a new replica copies
+        self.throttled: set[TopicPartition] | None = None  # None: nothing has to be
+        self.silent = 0  # so many requests are not answered any more
+        self.refuses: dict[TopicPartition, Said] = {}
+        self.asked: list[dict[TopicPartition, tuple[int, ...]]] = []
+        self.most = 0
+
+    def _pass(self) -> None:
+        """Every request takes a moment, in which brokers copy and the controller ends what is copied."""
+        self.clock.now += 0.01
+        if self.silent:
+            self.silent -= 1
+            raise ClusterError("no broker answered")
+        for key, move in list(self.ongoing.items()):
+            if not self.dead & {*move.adding} and self._copied(key) >= SIZE:
+                self.states[key] = replace(self.states[key], replicas=move.target, isr=tuple(b for b in move.target if b not in self.dead))
+                del self.ongoing[key]
+
+    def _copied(self, key: TopicPartition) -> int:
+        return min(SIZE, int((self.clock.now - self.begun[key]) * self.per_second))
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        self._pass()
+        return {key: state for key, state in self.states.items() if keys is None or key in keys}
+
+    def unfenced(self) -> set[int]:
+        self._pass()
+        return {*REGISTERED} - self.dead
+
+    def reassignments(self) -> dict[TopicPartition, Ongoing]:
+        self._pass()
+        return dict(self.ongoing)
+
+    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, Dirs]:
+        self._pass()
+        return {
+            broker: Dirs(
+                {key: self._held(key, broker) for key in self.states if broker in self.states[key].replicas and key in (keys or ())}
+            )
+            for broker in brokers
+            if broker not in self.dead
+        }
+
+    def _held(self, key: TopicPartition, broker: int) -> int:
+        return self._copied(key) if key in self.ongoing and broker in self.ongoing[key].adding else SIZE
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, End]]:
+        self._pass()
+        return {
+            broker: {key: End(None, self._held(key, broker)) for key in keys} for broker, keys in work.items() if broker not in self.dead
+        }
+
+    def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Said]:
+        self._pass()
+        self.asked.append({key: tuple(target) for key, target in targets.items()})
+        for key, target in targets.items():
+            if key in self.refuses:
+                continue
+            state, adding = self.states[key], tuple(broker for broker in target if broker not in self.states[key].replicas)
+            removing = tuple(broker for broker in state.replicas if broker not in target)
+            if adding:
+                assert self.throttled is None or key in self.throttled, "nothing is copied that is not throttled yet"
+                self.ongoing[key], self.begun[key] = Ongoing((*target, *removing), adding, removing), self.clock.now
+                self.states[key] = replace(state, replicas=(*target, *removing))
+            else:
+                self.states[key] = replace(state, replicas=tuple(target), isr=tuple(broker for broker in state.isr if broker in target))
+        self.most = max(self.most, len(self.ongoing))
+        return {key: self.refuses.get(key, (None, None)) for key in targets}
+
+    def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Said]:
+        self._pass()
+        told: dict[TopicPartition, Said] = {}
+        for key in keys:
+            under_way = self.ongoing.pop(key, None)
+            told[key] = (None, None) if under_way else ("NO_REASSIGNMENT_IN_PROGRESS", None)
+            if under_way:
+                self.states[key] = replace(self.states[key], replicas=under_way.original)
+        return told

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Messages about configs: what goes over the wire says what the protocol guide says, and answers come back as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import config_protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+    APPEND,
+    BROKER,
+    DELETE,
+    OF_ALL_BROKERS,
+    OF_BROKER,
+    OF_TOPIC,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    Change,
+    Refusal,
+    Resource,
+    Setting,
+)
+
+ONE, ORDERS = Resource(BROKER, "1"), Resource(TOPIC, "orders")
+KINDS = {TOPIC: 2, BROKER: 4}
+
+
+def config(name: str, value: str | None, source: int) -> Any:
+    kind = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult
+    return kind(name=name, value=value, read_only=False, config_source=source, is_sensitive=False, synonyms=[], config_type=0)
+
+
+def described(resource: Resource, configs: list[Any], error: int = 0) -> Any:
+    kind = DescribeConfigsResponse.DescribeConfigsResult
+    return kind(error_code=error, error_message=None, resource_type=KINDS[resource.kind], resource_name=resource.name, configs=configs)
+
+
+@pytest.mark.parametrize("version", [1, 4])
+def test_the_named_configs_of_each_resource_are_asked_for(version: int) -> None:
+    request = config_protocol.describe([ONE, ORDERS], ["a", "b"])
+    again = DescribeConfigsRequest.decode(bytes(request.encode(version=version)), version=version)
+    assert [(row.resource_type, row.resource_name, list(row.configuration_keys)) for row in again.resources] == [
+        (4, "1", ["a", "b"]),
+        (2, "orders", ["a", "b"]),
+    ]
+
+
+@pytest.mark.parametrize("version", [1, 4])
+def test_only_what_somebody_set_while_the_cluster_ran_is_read_and_who_it_was(version: int) -> None:
+    answer = DescribeConfigsResponse(
+        throttle_time_ms=0,
+        results=[
+            described(ONE, [config("own", "1", 2), config("all", "2", 3), config("file", "3", 4), config("default", "4", 5)]),
+            described(ORDERS, [config("list", "", 1), config("secret", None, 1)]),
+            described(Resource(TOPIC, "nowhere"), [], error=3),
+        ],
+    )
+    again = DescribeConfigsResponse.decode(bytes(answer.encode(version=version)), version=version)
+    assert config_protocol.read_described(again) == {
+        ONE: {"own": Setting("1", OF_BROKER), "all": Setting("2", OF_ALL_BROKERS)},
+        ORDERS: {"list": Setting("", OF_TOPIC)},
+        Resource(TOPIC, "nowhere"): Refusal("UNKNOWN_TOPIC_OR_PARTITION", None),
+    }
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_changes_of_one_resource_go_together(version: int) -> None:
+    changes = [
+        Change(ONE, "rate", SET, "9"),
+        Change(ORDERS, "l", APPEND, "0:1"),
+        Change(ONE, "old", DELETE),
+        Change(ORDERS, "f", SUBTRACT, "1:1"),
+    ]
+    request = config_protocol.alter(changes)
+    again = IncrementalAlterConfigsRequest.decode(bytes(request.encode(version=version)), version=version)
+    assert not again.validate_only
+    assert [
+        (row.resource_type, row.resource_name, [(each.name, each.config_operation, each.value) for each in row.configs])
+        for row in again.resources
+    ] == [(4, "1", [("rate", 0, "9"), ("old", 1, None)]), (2, "orders", [("l", 2, "0:1"), ("f", 3, "1:1")])]
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_what_was_not_changed_comes_back_with_the_reason(version: int) -> None:
+    kind = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+    answer = IncrementalAlterConfigsResponse(
+        throttle_time_ms=0,
+        responses=[
+            kind(error_code=0, error_message=None, resource_type=4, resource_name="1"),
+            kind(error_code=40, error_message="no such list", resource_type=2, resource_name="orders"),
+        ],
+    )
+    again = IncrementalAlterConfigsResponse.decode(bytes(answer.encode(version=version)), version=version)
+    assert config_protocol.read_altered(again) == {ONE: None, ORDERS: Refusal("INVALID_CONFIG", "no such list")}
+    assert str(Refusal("INVALID_CONFIG", "no such list")) == "INVALID_CONFIG: no such list" and str(ORDERS) == "topic orders"

@@ -1,0 +1,178 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configs of a cluster: whom each question and each change goes to, and what becomes of those that nobody answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+import pytest
+from kafka.protocol.admin import DescribeConfigsResponse, IncrementalAlterConfigsResponse
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import configured
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+    APPEND,
+    BROKER,
+    DELETE,
+    OF_BROKER,
+    OF_TOPIC,
+    SET,
+    TOPIC,
+    Change,
+    Refusal,
+    Resource,
+    Setting,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.configured import TOPICS_PER_CHANGE, Configured
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+
+UNKNOWN, FORBIDDEN = 3, 29
+
+
+def answered(request: Any, errors: Mapping[str, int]) -> Any:
+    """What Kafka answers: each config has its own name as its value."""
+    if request.name.startswith("IncrementalAlterConfigs"):
+        kind: Any = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+        rows = [
+            kind(
+                error_code=errors.get(row.resource_name, 0),
+                error_message=None,
+                resource_type=row.resource_type,
+                resource_name=row.resource_name,
+            )
+            for row in request.resources
+        ]
+        return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=rows)
+    kind = DescribeConfigsResponse.DescribeConfigsResult
+    rows = [
+        kind(
+            error_code=errors.get(row.resource_name, 0),
+            error_message=None,
+            resource_type=row.resource_type,
+            resource_name=row.resource_name,
+            configs=[
+                kind.DescribeConfigsResourceResult(name=name, value=name, config_source=row.resource_type // 2, synonyms=[])
+                for name in row.configuration_keys
+            ],
+        )
+        for row in request.resources
+    ]
+    return DescribeConfigsResponse(throttle_time_ms=0, results=rows)
+
+
+class Told(Configured):
+    """Brokers 1 and 2 answer, 3 is unfenced and silent, 4 is fenced. `asked`: the resources of each request, with whom it went to."""
+
+    def __init__(self, *controllers: str, **errors: int) -> None:
+        self._connection = Connection(bootstrap_servers=("localhost:1",), controller_bootstrap_servers=controllers)
+        self.errors = {name.removeprefix("_"): error for name, error in errors.items()}
+        self.asked: list[tuple[Any, list[str]]] = []
+        self.unreachable: dict[Any, str] = {}
+
+    def _unfenced(self) -> set[int]:
+        return {1, 2, 3}
+
+    def _answer(self, to: Any, request: Any) -> Any:
+        self.asked.append((to, [row.resource_name for row in request.resources]))
+        return answered(request, self.errors)
+
+    def _ask_each(self, work: Mapping[Any, Iterable[Any]]) -> dict[Any, list[Any]]:
+        return {node: [self._answer(node, request) for request in requests] if node < 3 else [] for node, requests in work.items()}
+
+    def _ask(self, make: Callable[[], Any], hedge_after: float = 0.0, at_most: int | None = None) -> Any:
+        return self._answer("any", make())
+
+    def _tell(self, make: Callable[[], Any]) -> Any:
+        return self._answer("any", make())
+
+
+def rate(broker: int) -> Change:
+    return Change(Resource(BROKER, str(broker)), "rate", SET, "1")
+
+
+def test_each_broker_is_asked_for_its_own_configs() -> None:
+    cluster = Told()
+    setting = {"a": Setting("a", OF_BROKER)}
+    assert cluster.broker_configs({1, 2, 3}, ["a"]) == {1: setting, 2: setting}
+    assert cluster.asked == [(1, ["1"]), (2, ["2"])]
+
+
+def test_topics_that_are_not_there_are_absent_and_those_that_may_not_be_seen_are_an_error() -> None:
+    assert Told(gone=UNKNOWN).topic_configs_of(["here", "gone"], ["a"]) == {"here": {"a": Setting("a", OF_TOPIC)}}
+    with pytest.raises(
+        ClusterError, match="the configs of topic here cannot be described: TOPIC_AUTHORIZATION_FAILED; grant DESCRIBE_CONFIGS"
+    ):
+        Told(here=FORBIDDEN).topic_configs_of(["here"], ["a"])
+    with pytest.raises(ClusterError, match=r"the configs of broker 1 cannot be described: .*; grant DESCRIBE_CONFIGS on the cluster"):
+        Told(_1=31).broker_configs({1}, ["a"])
+
+
+def test_each_broker_is_told_by_itself_and_any_broker_of_topics() -> None:
+    cluster = Told(gone=UNKNOWN)
+    topics = [Change(Resource(TOPIC, name), "list", APPEND, "0:1") for name in ("t", "gone")]
+    told = cluster.alter_configs([rate(1), *topics, rate(2), Change(Resource(BROKER, "1"), "other", DELETE)])
+    assert told == {
+        rate(1).resource: None,
+        rate(2).resource: None,
+        topics[0].resource: None,
+        topics[1].resource: Refusal("UNKNOWN_TOPIC_OR_PARTITION", None),
+    }
+    assert cluster.asked == [(1, ["1"]), (2, ["2"]), ("any", ["t", "gone"])]
+
+
+def test_brokers_that_are_silent_or_fenced_are_absent() -> None:
+    cluster = Told()
+    assert cluster.alter_configs([rate(1), rate(3), rate(4)]) == {rate(1).resource: None}
+    assert cluster.asked == [(1, ["1"])], "nobody else passes it on"
+
+
+def test_many_topics_are_told_in_requests_that_the_controller_can_write_at_once() -> None:
+    cluster = Told()
+    changes = [Change(Resource(TOPIC, f"t{number}"), "list", APPEND, "0:1") for number in range(2 * TOPICS_PER_CHANGE + 1)]
+    assert len(cluster.alter_configs(changes)) == len(changes)
+    assert [len(names) for _, names in cluster.asked] == [TOPICS_PER_CHANGE, TOPICS_PER_CHANGE, 1]
+
+
+class Active:
+    """The controllers, of which one is active."""
+
+    told: ClassVar[list[str]] = []
+
+    def __init__(self, connection: Connection) -> None:
+        assert connection.controller_bootstrap_servers
+
+    def __enter__(self) -> Active:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def active(self) -> tuple[str, None]:
+        return "101", None
+
+    def ask(self, node: str, make: Callable[[], Any]) -> Any:
+        request = make()
+        self.told.extend(row.resource_name for row in request.resources)
+        return answered(request, {})
+
+
+def test_the_active_controller_is_told_in_place_of_brokers_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(configured, "Controllers", Active)
+    monkeypatch.setattr(Active, "told", [])
+    told = Told("localhost:2").alter_configs([rate(1), rate(3), rate(4)])
+    assert told == dict.fromkeys(rate(broker).resource for broker in (1, 3, 4))
+    assert Active.told == ["3", "4"]
+
+
+def test_without_an_active_controller_they_stay_unanswered_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Passive(Active):
+        def active(self) -> tuple[str, None]:
+            raise ClusterError("none of them is the active controller")
+
+    monkeypatch.setattr(configured, "Controllers", Passive)
+    cluster = Told("localhost:2")
+    assert cluster.alter_configs([rate(1), rate(4)]) == {rate(1).resource: None}
+    assert cluster.unreachable == {4: "none of them is the active controller"}

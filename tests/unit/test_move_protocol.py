@@ -1,0 +1,111 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Messages that move and measure replicas: over the wire and back, in every version that brokers speak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import move_protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_protocol import Answer, LogDirs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Ongoing
+
+
+def over_the_wire(kind: Any, message: Any, version: int) -> Any:
+    return kind.decode(bytes(message.encode(version=version)), version=version)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_replicas_are_named_and_null_cancels(version: int) -> None:
+    request = move_protocol.reassign({("a", 0): (3, 1), ("b", 7): None, ("a", 2): (1,)}, 5000)
+    again = over_the_wire(AlterPartitionReassignmentsRequest, request, version)
+    assert again.timeout_ms == 5000
+    asked = {(topic.name, row.partition_index): row.replicas for topic in again.topics for row in topic.partitions}
+    assert asked == {("a", 0): [3, 1], ("a", 2): [1], ("b", 7): None}
+
+    kind = AlterPartitionReassignmentsResponse
+    topic, row = kind.ReassignableTopicResponse, kind.ReassignableTopicResponse.ReassignablePartitionResponse
+    rows = [row(partition_index=0, error_code=0, error_message=None), row(partition_index=2, error_code=39, error_message="no such broker")]
+    answer = kind(throttle_time_ms=0, error_code=0, error_message=None, responses=[topic(name="a", partitions=rows)])
+    assert move_protocol.read_answers(over_the_wire(kind, answer, version)) == {
+        ("a", 0): Answer(None, None),
+        ("a", 2): Answer("INVALID_REPLICA_ASSIGNMENT", "no such broker"),
+    }
+
+
+def test_reassignments_are_listed_with_what_they_add_and_remove() -> None:
+    again = over_the_wire(ListPartitionReassignmentsRequest, move_protocol.list_reassignments(700), 0)
+    assert (again.timeout_ms, again.topics) == (700, None)
+    kind = ListPartitionReassignmentsResponse
+    topic = kind.OngoingTopicReassignment
+    row = topic.OngoingPartitionReassignment(partition_index=3, replicas=[4, 2, 1], adding_replicas=[4], removing_replicas=[1])
+    answer = kind(throttle_time_ms=0, error_code=0, error_message=None, topics=[topic(name="a", partitions=[row])])
+    found = move_protocol.read_reassignments(over_the_wire(kind, answer, 0))
+    assert found == {("a", 3): Ongoing((4, 2, 1), (4,), (1,))}
+    assert (found["a", 3].target, found["a", 3].original) == ((4, 2), (2, 1))
+
+
+def log_dirs(version: int, *directories: dict[str, Any], error: int = 0) -> LogDirs:
+    kind = DescribeLogDirsResponse
+    result, topic = kind.DescribeLogDirsResult, kind.DescribeLogDirsResult.DescribeLogDirsTopic
+    rows = [
+        result(
+            error_code=row.get("error", 0),
+            log_dir=row["path"],
+            topics=[
+                topic(
+                    name=name,
+                    partitions=[
+                        topic.DescribeLogDirsPartition(partition_index=0, partition_size=size, offset_lag=0, is_future_key=future)
+                        for size, future in sizes
+                    ],
+                )
+                for name, sizes in row.get("topics", {}).items()
+            ],
+            total_bytes=row.get("total", -1),
+            usable_bytes=row.get("usable", -1),
+            is_cordoned=row.get("cordoned", False),
+        )
+        for row in directories
+    ]
+    return move_protocol.read_log_dirs(over_the_wire(kind, kind(throttle_time_ms=0, error_code=error, results=rows), version))
+
+
+GOOD = {"path": "/a", "topics": {"t": [(100, False), (7, True)]}, "total": 1000, "usable": 600}
+MORE = {"path": "/b", "topics": {"u": [(5, False)]}, "total": 1000, "usable": 300, "cordoned": True}
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_sizes_of_all_directories_but_of_no_replica_that_is_on_its_way_between_them(version: int) -> None:
+    usable = 600 if version >= 5 else 900  # only v5 tells which ones are cordoned
+    assert log_dirs(version, GOOD, MORE) == LogDirs(None, {("t", 0): 100, ("u", 0): 5}, usable, 2000, ())
+    failed = {"path": "/c", "error": 56}
+    assert log_dirs(version, GOOD, failed) == LogDirs(None, {("t", 0): 100}, 600, 1000, ("/c",))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_brokers_before_kafka_3_3_do_not_tell_how_large_their_volumes_are(version: int) -> None:
+    assert log_dirs(version, GOOD) == LogDirs(None, {("t", 0): 100}, None, None, ())
+
+
+@pytest.mark.parametrize("version", [1, 3, 5])
+def test_who_may_not_ask_is_told_so_or_nothing(version: int) -> None:
+    assert log_dirs(version, error=31).error == "CLUSTER_AUTHORIZATION_FAILED"
+
+
+@pytest.mark.parametrize("version", [1, 2, 5])
+def test_sizes_are_asked_for_some_partitions_or_for_all(version: int) -> None:
+    again = over_the_wire(DescribeLogDirsRequest, move_protocol.describe_log_dirs([("a", 0), ("b", 1), ("a", 5)]), version)
+    assert {topic.topic: list(topic.partitions) for topic in again.topics} == {"a": [0, 5], "b": [1]}
+    assert over_the_wire(DescribeLogDirsRequest, move_protocol.describe_log_dirs(None), version).topics is None

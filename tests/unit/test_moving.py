@@ -1,0 +1,386 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Moving, on a made-up controller with a clock of its own: brokers die, answers fail, somebody stops it at every moment there is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from movable import REGISTERED, SIZE, Clock, Moved, Said
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cancelling, measuring, moving
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_results import Result, diff, outlook, report
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.moving import Moving, Pace
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import (
+    CANCEL,
+    REFUSED,
+    SUBMIT,
+    Brokers,
+    Move,
+    Verdict,
+    judge,
+    judge_cancelling,
+)
+
+
+class Throttle:
+    """Which moves are throttled; fails where nobody answers it."""
+
+    def __init__(self, cluster: Moved) -> None:
+        self.cluster = cluster
+        self.covered = cluster.throttled = set()
+        self.ever: list[TopicPartition] = []
+        self.inbound: Mapping[TopicPartition, float] = {}
+        self.fails_at: int | None = None
+
+    def cover(self, moves: Mapping[TopicPartition, Move], inbound: Mapping[TopicPartition, float] | None = None) -> None:
+        if self.fails_at is not None and len(self.ever) >= self.fails_at:
+            raise SpokenError("the throttle of broker 1 cannot be set: CLUSTER_AUTHORIZATION_FAILED")
+        self.covered.update(moves)
+        self.ever += moves
+        self.inbound = inbound or {}
+
+    def release(self, keys: Collection[TopicPartition]) -> None:
+        assert not self.cluster.ongoing.keys() & {*keys}, "released only when it does not copy any more"
+        self.covered.difference_update(keys)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    passing = Clock()
+    for module in (moving, measuring, cancelling):
+        monkeypatch.setattr(module, "time", passing)
+    return passing
+
+
+def made(
+    cluster: Moved, target: tuple[int, ...] = (4, 2, 1), throttle: Throttle | None = None, **pace: Any
+) -> tuple[Moving, list[dict[str, Any]]]:
+    """A run that gives every partition these replicas, and what it tells meanwhile."""
+    brokers = Brokers(REGISTERED, frozenset(REGISTERED - cluster.dead), True)
+    verdicts = judge(dict.fromkeys(cluster.states, target), cluster.states, cluster.ongoing, brokers)
+    told: list[dict[str, Any]] = []
+    run = Moving(cluster, verdicts, cluster.states, Pace(**{"throttled": throttle is not None, **pace}), throttle, told.append)
+    return run, told
+
+
+def outcomes(run: Moving) -> list[str]:
+    return [run.results[key].outcome for key in sorted(run.results)]
+
+
+def test_all_are_moved_and_progress_is_told(clock: Clock) -> None:
+    cluster = Moved(clock)
+    run, told = made(cluster)
+    assert run.run() is None
+    assert outcomes(run) == ["reassigned"] * 4 and run.changed and not run.warnings
+    assert {state.replicas for state in cluster.states.values()} == {(4, 2, 1)}
+    assert told[-1]["in_sync"] == 4 and told[-1]["bytes_behind"] == 0
+    assert told[0]["replicas"]["behind"] == 4 and 0 < told[0]["bytes_behind"] < 4 * SIZE
+    assert told[0]["bytes_per_second"] == pytest.approx(4 * cluster.per_second, rel=0.1)
+
+
+@pytest.mark.parametrize("cap", [1, 2, 3])
+def test_no_more_are_copied_at_once_than_may_be_and_what_waits_counts_as_behind(clock: Clock, cap: int) -> None:
+    cluster = Moved(clock, 6)
+    run, told = made(cluster, concurrent_moves=cap)
+    assert run.run() is None
+    assert outcomes(run) == ["reassigned"] * 6
+    assert cluster.most == cap
+    assert told[0]["bytes_behind"] > (6 - cap) * SIZE
+
+
+def test_what_copies_nothing_needs_no_room(clock: Clock) -> None:
+    cluster = Moved(clock, 6)
+    run, _ = made(cluster, (3, 2), concurrent_moves=1)
+    assert run.run() is None
+    assert len(cluster.asked) == 1 and outcomes(run) == ["reassigned"] * 6
+
+
+def test_requests_have_a_thousand_partitions_at_most(clock: Clock) -> None:
+    cluster = Moved(clock, 2500)
+    run, _ = made(cluster, concurrent_moves=5000)
+    assert run.submit_only() is None
+    assert [len(asked) for asked in cluster.asked] == [1000, 1000, 500]
+    assert set(outcomes(run)) == {"moving"}
+
+
+def test_what_is_under_way_is_waited_for_and_not_submitted_again(clock: Clock) -> None:
+    cluster = Moved(clock)
+    first, _ = made(cluster)
+    assert first.submit_only() is None
+    assert outcomes(first) == ["moving"] * 4 and first.changed
+    second, _ = made(cluster)
+    assert second.run() is None
+    assert outcomes(second) == ["reassigned"] * 4 and not second.changed
+    assert len(cluster.asked) == 1
+    third, _ = made(cluster)
+    assert third.run() is None and third.results == {} and len(cluster.asked) == 1
+
+
+def test_a_throttle_covers_moves_before_they_begin_and_is_off_when_they_end(clock: Clock) -> None:
+    cluster = Moved(clock)
+    throttle = Throttle(cluster)
+    run, _ = made(cluster, throttle=throttle, concurrent_moves=2)
+    assert run.run() is None
+    assert sorted(throttle.ever) == sorted(cluster.states) and not throttle.covered
+    assert throttle.inbound == dict.fromkeys(cluster.states, 0.0)
+
+
+def test_what_a_killed_run_left_under_way_is_throttled_at_once(clock: Clock) -> None:
+    cluster = Moved(clock)
+    made(cluster)[0].submit_only()
+    throttle, began = Throttle(cluster), clock.now
+    moments: list[float] = []
+    cover = throttle.cover
+
+    def noting(*args: Any) -> None:
+        moments.append(clock.now - began)
+        cover(*args)
+
+    throttle.cover = noting  # type: ignore[method-assign, assignment]
+    assert made(cluster, throttle=throttle)[0].run() is None
+    assert moments and moments[0] < 0.1
+
+
+def test_brokers_that_come_back_are_throttled_too(clock: Clock) -> None:
+    cluster = Moved(clock)
+    cluster.dead = {3}
+    cluster.per_second = 50
+    throttle = Throttle(cluster)
+    run, _ = made(cluster, throttle=throttle)
+
+    def comes_back() -> None:
+        cluster.dead = set() if clock.now > 8 else {3}
+
+    assert run.run(comes_back) is None and outcomes(run) == ["reassigned"] * 4
+    assert sorted(throttle.ever) == sorted([*cluster.states, *cluster.states])
+
+
+@pytest.mark.parametrize("throttled", [True, False])
+def test_at_every_moment_at_which_it_is_stopped_the_cluster_is_left_in_order_and_the_next_run_goes_on(
+    clock: Clock, throttled: bool
+) -> None:
+    for moment in range(40):
+        cluster = Moved(clock, 5)
+        throttle = Throttle(cluster) if throttled else None
+        run, _ = made(cluster, throttle=throttle, concurrent_moves=2)
+        asked = iter(range(1000))
+        why = run.run(lambda moment=moment, asked=asked: "SIGTERM" if next(asked) >= moment else None)  # type: ignore[misc]
+        assert set(outcomes(run)) <= {"reassigned", "held", "moving"} and len(run.results) == 5
+        if why is None:
+            break
+        assert "interrupted by SIGTERM" in why and "run again to go on" in why
+        for key, result in run.results.items():
+            if result.outcome == "held":
+                assert key not in cluster.ongoing and cluster.states[key].replicas == (1, 2, 3), "in the order that they had"
+            else:
+                assert (key in cluster.ongoing) == (result.outcome == "moving")
+        if throttle is not None:
+            assert not cluster.ongoing and not throttle.covered
+        again, _ = made(cluster, throttle=Throttle(cluster) if throttled else None)
+        assert again.run() is None and set(outcomes(again)) <= {"reassigned"}
+        assert {state.replicas for state in cluster.states.values()} == {(4, 2, 1)}
+    else:
+        pytest.fail("it was never done")
+
+
+def test_a_duration_ends_it_too(clock: Clock) -> None:
+    cluster = Moved(clock)
+    run, _ = made(cluster, concurrent_moves=1, duration=6.0)
+    why = run.run()
+    assert why is not None and why.startswith(
+        "the duration of 6 s is over: 1 of 4 partitions have their new replicas, 1 moves under way were left to go on, 2"
+    )
+    assert outcomes(run) == ["reassigned", "moving", "held", "held"]
+
+
+@pytest.mark.parametrize("throttled", [True, False])
+def test_a_broker_that_dies_fails_its_moves_and_no_others(clock: Clock, throttled: bool) -> None:
+    cluster = Moved(clock)
+    brokers = Brokers(REGISTERED, REGISTERED, True)
+    targets = {("t", 0): (4, 2, 1), ("t", 1): (5, 2, 1), ("t", 2): (4, 2, 1), ("t", 3): (5, 2, 1)}
+    throttle = Throttle(cluster) if throttled else None
+    verdicts = judge(targets, cluster.states, {}, brokers)
+    run = Moving(cluster, verdicts, cluster.states, Pace(1, 60.0, None, throttled), throttle)
+
+    def dies() -> None:
+        if clock.now > 2.0:
+            cluster.dead = {4}
+
+    assert run.run(dies) is None
+    assert outcomes(run) == ["failed", "reassigned", "failed", "reassigned"]
+    stuck, too_late = run.results["t", 0], run.results["t", 2]
+    assert stuck.error == "REQUEST_TIMED_OUT" and "broker 4 is fenced: start it, or name another one" in (stuck.message or "")
+    assert too_late.error == "BROKER_NOT_AVAILABLE" and cluster.states["t", 2].replicas == (1, 2, 3)
+    assert (("t", 0) in cluster.ongoing) is not throttled
+    if throttled:
+        assert cluster.states["t", 0].replicas == (1, 2, 3)
+
+
+def test_a_slow_move_is_not_taken_for_one_that_stands_still(clock: Clock) -> None:
+    cluster = Moved(clock, 1)
+    cluster.per_second = 1
+    run, _ = made(cluster, stalled_after=20.0)
+    assert run.run() is None and outcomes(run) == ["reassigned"]
+
+
+def test_answers_that_fail_now_and_then_change_nothing(clock: Clock) -> None:
+    for seed in range(60):
+        chance = random.Random(seed)
+        cluster = Moved(clock, 5)
+        run, _ = made(cluster, concurrent_moves=chance.choice([1, 3, 5]))
+
+        def now_and_then(chance: random.Random = chance, cluster: Moved = cluster) -> None:
+            cluster.silent = chance.choice([0, 0, 0, 1, 2]) if cluster.asked else 0
+
+        why = run.run(now_and_then)
+        if why is None:
+            assert outcomes(run) == ["reassigned"] * 5
+        else:
+            # Whether brokers are alive could not be asked right before a batch.
+            assert set(outcomes(run)) <= {"reassigned", "moving", "held"} and "no broker answered" in why
+
+
+def test_a_request_that_is_never_answered_is_looked_up(clock: Clock) -> None:
+    class Hanging(Moved):
+        taken = True
+
+        def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Said]:
+            if self.taken:
+                super().reassign(targets)
+            raise ClusterError("no broker answered AlterPartitionReassignmentsRequest within 10 s")
+
+    run, _ = made(Hanging(clock))
+    assert run.run() is None and outcomes(run) == ["reassigned"] * 4
+    lost = Hanging(clock)
+    lost.taken = False
+    run, _ = made(lost)
+    assert run.run() is None and outcomes(run) == ["failed"] * 4
+    assert "no broker answered AlterPartitionReassignmentsRequest" in (run.results["t", 0].message or "")
+
+
+def test_nobody_answers_for_too_long(clock: Clock) -> None:
+    cluster = Moved(clock)
+    run, _ = made(cluster, stalled_after=30.0)
+
+    def goes_silent() -> None:
+        cluster.silent = 10_000 if clock.now > 1.0 else 0
+
+    why = run.run(goes_silent)
+    assert why is not None and "no broker answered" in why and outcomes(run) == ["moving"] * 4
+
+
+def test_what_the_controller_refuses_has_its_words(clock: Clock) -> None:
+    cluster = Moved(clock)
+    cluster.refuses = {
+        ("t", 1): ("INVALID_REPLICA_ASSIGNMENT", "The manual partition assignment includes broker 4, but no such broker is registered.")
+    }
+    throttle = Throttle(cluster)
+    run, _ = made(cluster, throttle=throttle)
+    assert run.run() is None and outcomes(run) == ["reassigned", "failed", "reassigned", "reassigned"]
+    assert "includes broker 4" in (run.results["t", 1].message or "") and not throttle.covered
+
+
+def test_a_throttle_that_cannot_be_set_lets_nothing_begin(clock: Clock) -> None:
+    for count in (0, 2):
+        cluster = Moved(clock)
+        throttle = Throttle(cluster)
+        throttle.fails_at = count
+        run, _ = made(cluster, throttle=throttle, concurrent_moves=2)
+        why = run.run()
+        assert why is not None and "the throttle of broker 1 cannot be set" in why
+        assert outcomes(run).count("held") == 4 - count and not cluster.ongoing
+        assert sum(map(len, cluster.asked)) == count
+
+
+def test_somebody_else_interferes(clock: Clock) -> None:
+    cluster = Moved(clock)
+    run, _ = made(cluster, concurrent_moves=3)
+    done: list[bool] = []
+
+    def interfere() -> None:
+        if clock.now > 1.5 and not done:
+            done.append(True)
+            cluster.cancel([("t", 0)])
+            cluster.cancel([("t", 1)])
+            cluster.reassign({("t", 1): (5, 2, 1)})
+            del cluster.states["t", 2], cluster.ongoing["t", 2]
+            cluster.states["t", 3] = replace(cluster.states["t", 3], replicas=(2, 3, 1))
+
+    assert run.run(interfere) is None
+    assert outcomes(run) == ["failed", "failed", "stale", "stale"]
+    assert "somebody else has cancelled or replaced the move" in (run.results["t", 0].message or "")
+    assert run.results["t", 1].error == "REASSIGNMENT_IN_PROGRESS" and "[5, 2, 1]" in (run.results["t", 1].message or "")
+
+
+def test_cancelling_puts_the_order_back_where_it_is_known(clock: Clock) -> None:
+    cluster = Moved(clock, 3)
+    made(cluster, (4, 3, 2))[0].submit_only()
+    verdicts = judge_cancelling([("t", 0), ("t", 1)], cluster.states, cluster.ongoing)
+    known = replace(verdicts[0], move=Move("t", 0, (1, 2, 3), (4, 3, 2)))
+    run = Moving(cluster, [known, verdicts[1]], cluster.states, Pace())
+    run.cancel()
+    assert outcomes(run) == ["cancelled", "cancelled"] and run.changed
+    assert [cluster.states["t", number].replicas for number in range(2)] == [(1, 2, 3), (3, 2, 1)]
+    assert list(cluster.ongoing) == [("t", 2)]
+    nothing = Moving(cluster, judge_cancelling([("t", 0)], cluster.states, cluster.ongoing), cluster.states, Pace())
+    nothing.cancel()
+    assert not nothing.changed and not nothing.results
+
+
+def test_what_arrives_while_it_is_cancelled_has_arrived(clock: Clock) -> None:
+    class Late(Moved):
+        def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Said]:
+            self.clock.sleep(60)
+            self.reassignments()
+            return super().cancel(keys)
+
+    cluster = Late(clock)
+    run, _ = made(cluster, throttle=Throttle(cluster))
+    why = run.run(lambda: "SIGTERM" if cluster.ongoing else None)
+    assert why is not None and "4 of 4 partitions have their new replicas, 0 moves under way were cancelled" in why
+    assert outcomes(run) == ["reassigned"] * 4 and {state.replicas for state in cluster.states.values()} == {(4, 2, 1)}
+
+
+def test_a_cancelling_that_fails_is_said() -> None:
+    class Unheard(Moved):
+        def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Said]:
+            raise ClusterError("no broker answered")
+
+    found = cancelling.cancel(Unheard(Clock()), {("t", 0): Move("t", 0, (1, 2, 3), (4, 2, 3))})
+    assert found.problems["t", 0][1] == "no broker answered; run again to cancel it" and found.warning is None
+
+
+# --- what is reported ----------------------------------------------------------------------------------------------
+
+
+def test_one_that_is_refused_holds_all_and_check_mode_foretells_the_same() -> None:
+    move = Move("t", 0, (1, 2), (1, 3))
+    bad = Verdict("t", 1, REFUSED, None, "UNKNOWN_TOPIC_OR_PARTITION", "topic t has no partition 1; correct the number")
+    results = outlook([Verdict("t", 0, SUBMIT, move), bad], wait=True)
+    found = report(results.values(), False, 20)
+    assert found["failed"] and found["summary"]["held"] == 1 and found["errors"] == {"UNKNOWN_TOPIC_OR_PARTITION": 1}
+    assert found["msg"] == (
+        "1 of 2 partitions failed, first t-1: UNKNOWN_TOPIC_OR_PARTITION: topic t has no partition 1; correct the number; nothing was submitted"
+    )
+    assert found["results"][0]["replicas"] is None and found["results"][1]["message"].startswith("nothing was submitted")
+    good = outlook([Verdict("t", 0, SUBMIT, move)], wait=True)
+    assert good["t", 0] == Result("t", 0, "reassigned", (1, 3), (1, 3)) and "failed" not in report(good.values(), True, 20)
+    assert outlook([Verdict("t", 0, SUBMIT, move)], wait=False)["t", 0].outcome == "moving"
+    assert outlook([Verdict("t", 0, CANCEL, move)], wait=True, may_alter=False)["t", 0].error == "CLUSTER_AUTHORIZATION_FAILED"
+
+
+def test_a_diff_shows_replicas_before_and_after() -> None:
+    moves = [Verdict("t", 0, SUBMIT, Move("t", 0, (1, 2), (1, 3))), Verdict("t", 1, CANCEL, Move("t", 1, (1, 2), (3, 2)))]
+    assert diff(moves, outlook(moves, wait=True)) == {
+        "before": "t-0: replicas [1, 2]\nt-1: replicas [1, 2], moving to [3, 2]\n",
+        "after": "t-0: replicas [1, 3]\nt-1: replicas [1, 2]\n",
+    }

@@ -1,0 +1,253 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A whole task on a made-up cluster: what it leaves on the cluster and in the workdir, however it ends, and what it reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from configurable import Configurable
+from movable import REGISTERED, Clock, Moved
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cancelling, measuring, moving, reassignment_status, throttling
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls import Held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassigning import Reassigning, check_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import ReassignmentError, Wanted
+
+DEFAULTS: dict[str, Any] = {
+    "cluster": "east",
+    "run_id": "1",
+    "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}],
+    "reassignment_file": None,
+    "state": "present",
+    "allow_replication_factor_change": True,
+    "concurrent_moves": 1000,
+    "throttle": None,
+    "wait": True,
+    "duration": None,
+    "stalled_after": 300.0,
+    "preview": 20,
+}
+TARGET = (4, 3, 2)
+ALL: Wanted = {("t", 0): TARGET, ("t", 1): TARGET}
+
+
+class Whole(Moved):
+    """Moves replicas, and has configs and permissions."""
+
+    cluster_id = "id"
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock, 2)
+        self.configs = Configurable()
+        self.broker_configs = self.configs.broker_configs
+        self.topic_configs_of = self.configs.topic_configs_of
+        self.alter_configs = self.configs.alter_configs
+        self.operations = frozenset({"ALTER", "DESCRIBE"})
+
+    def registered(self) -> list[Node]:
+        return [Node(broker, "h", 9092, None, broker in self.dead) for broker in sorted(REGISTERED)]
+
+    def permissions(self, topics: Collection[str] | None) -> Held:
+        return Held(cluster=self.operations)
+
+    def unreachable_rows(self) -> list[dict[str, Any]]:
+        return []
+
+    @property
+    def throttles(self) -> dict[str, Any]:
+        """Every throttle config that is set."""
+        found = {**self.configs.brokers, **self.configs.topics}
+        return {str(name): dict(configs) for name, configs in found.items() if configs}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Whole:
+    clock = Clock()
+    for module in (moving, measuring, cancelling, reassignment_status, throttling):
+        monkeypatch.setattr(module, "time", clock)
+    return Whole(clock)
+
+
+def task(
+    cluster: Any,
+    workdir: Path,
+    wanted: Wanted | None = ALL,
+    check: bool = False,
+    asked_to_stop: Callable[[], str | None] = lambda: None,
+    **params: Any,
+) -> dict[str, Any]:
+    """Do what the module does."""
+    options = {**DEFAULTS, **params}
+    check_options(options)
+    work = Reassigning(cluster, workdir, options, wanted)
+    work.judge()
+    if check:
+        work.predict()
+    elif not work.refused:
+        work.move(asked_to_stop) if options["state"] == "present" else work.cancel()
+    return work.report(with_diff=True)
+
+
+def test_a_task_moves_keeps_the_way_back_and_a_second_one_changes_nothing(cluster: Whole, tmp_path: Path) -> None:
+    foretold = task(cluster, tmp_path, check=True)
+    assert not cluster.asked and not list(tmp_path.iterdir()), "check mode writes nothing"
+    found = task(cluster, tmp_path)
+    for key in ("changed", "summary", "errors", "results", "diff"):
+        assert foretold[key] == found[key]
+    assert found["changed"] and found["summary"]["reassigned"] == 2 and "failed" not in found
+    assert found["diff"]["after"] == "t-0: replicas [4, 3, 2]\nt-1: replicas [4, 3, 2]\n"
+    assert found["progress"]["in_sync"] == 2
+    told = json.loads((tmp_path / "progress/east.json").read_text())
+    assert told["ended"] and told["line"] == "east: all moves have ended"
+
+    again = task(cluster, tmp_path)
+    assert not again["changed"] and again["summary"]["unchanged"] == 2 and again["diff"] == {"before": "", "after": ""}
+    back = json.loads(Path(found["previous_assignment"]).read_text())
+    assert {(row["topic"], row["partition"]): row["replicas"] for row in back["partitions"]} == {key: [1, 2, 3] for key in ALL}
+    assert task(cluster, tmp_path, {("t", 0): (1, 2, 3), ("t", 1): (1, 2, 3)}, run_id="2")["summary"]["reassigned"] == 2
+
+
+def test_a_throttle_is_there_while_it_copies_and_gone_afterwards(cluster: Whole, tmp_path: Path) -> None:
+    cluster.configs.brokers[2] = {"leader.replication.throttled.rate": "777"}
+    seen: list[dict[str, Any]] = []
+
+    def look() -> None:
+        seen.append(cluster.throttles)
+
+    found = task(cluster, tmp_path, asked_to_stop=look, throttle=5000)
+    assert found["summary"]["reassigned"] == 2
+    assert seen[-1]["t"]["follower.replication.throttled.replicas"] == "0:4,1:4"
+    assert {configs["leader.replication.throttled.rate"] for name, configs in seen[-1].items() if name != "t"} == {"5000"}
+    assert cluster.throttles == {"2": {"leader.replication.throttled.rate": "777"}}, "what an operator had set is there again"
+
+
+def test_a_throttle_that_is_too_low_is_foretold(cluster: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_held", lambda key, broker: int(5000 * cluster.clock.now))
+    work = Reassigning(cluster, tmp_path, {**DEFAULTS, "throttle": 4000}, ALL)  # type: ignore[arg-type]
+    work.judge()
+    work.predict()
+    assert [warning.partition(":")[0] for warning in work.warnings] == ["broker 1", "broker 4"]
+    assert "leader.replication.throttled.rate is 4000 bytes/s" in work.warnings[0]
+    assert not cluster.asked and not list(tmp_path.iterdir())
+
+
+def test_whatever_ends_a_throttled_task_early_leaves_no_throttle_no_move_and_the_order_of_before(cluster: Whole, tmp_path: Path) -> None:
+    stops = iter([None, None, "SIGTERM", "SIGTERM", "SIGTERM"])
+    found = task(cluster, tmp_path, asked_to_stop=lambda: next(stops), throttle=5000)
+    assert found["failed"] and found["msg"].startswith(
+        "interrupted by SIGTERM: 0 of 2 partitions have their new replicas, 2 moves under way were cancelled"
+    )
+    assert not cluster.throttles and not cluster.ongoing
+    assert {state.replicas for state in cluster.states.values()} == {(1, 2, 3)}
+    assert "run again to go on" in json.loads((tmp_path / "progress/east.json").read_text())["line"]
+    assert task(cluster, tmp_path, throttle=5000)["summary"]["reassigned"] == 2
+
+
+@pytest.mark.parametrize(("state", "asked"), [("present", ALL), ("cancelled", None), ("cancelled", dict.fromkeys(ALL))])
+def test_a_killed_task_leaves_what_the_next_one_or_a_cancelling_takes_away(
+    state: str, asked: Wanted | None, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def dies(*_: Any) -> Any:
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+
+        def kill() -> None:
+            if cluster.ongoing:
+                for request in ("cancel", "reassignments", "alter_configs", "broker_configs"):
+                    patch.setattr(cluster, request, dies)
+                raise Killed
+
+        task(cluster, tmp_path, asked_to_stop=kill, throttle=5000)
+    assert cluster.throttles and len(cluster.ongoing) == 2
+    found = task(cluster, tmp_path, asked, state=state, throttle=5000 if state == "present" else None)
+    assert not cluster.throttles and not cluster.ongoing and "failed" not in found
+    assert found["summary"]["reassigned" if state == "present" else "cancelled"] == 2
+    # The order of before was kept: Kafka would have left 3, 2, 1.
+    assert {row.replicas for row in cluster.states.values()} == {TARGET if state == "present" else (1, 2, 3)}
+
+
+def test_nothing_is_submitted_where_one_is_refused(cluster: Whole, tmp_path: Path) -> None:
+    wanted: Wanted = {("t", 0): TARGET, ("t", 9): TARGET, ("u", 0): TARGET, ("t", 1): (9,)}
+    for check in (True, False):
+        found = task(cluster, tmp_path, wanted, check=check)
+        assert found["failed"] and not found["changed"] and not cluster.asked
+        assert found["errors"] == {"INVALID_REPLICA_ASSIGNMENT": 1, "UNKNOWN_TOPIC_OR_PARTITION": 2}
+        assert found["summary"]["held"] == 1
+
+
+def test_check_mode_knows_that_this_client_may_not_move_anything(cluster: Whole, tmp_path: Path) -> None:
+    cluster.operations = frozenset({"DESCRIBE"})
+    found = task(cluster, tmp_path, check=True)
+    assert found["errors"] == {"CLUSTER_AUTHORIZATION_FAILED": 2} and not found["changed"] and "grant ALTER" in found["msg"]
+
+
+def test_without_waiting_the_moves_are_under_way_and_an_elsewhere_is_named(cluster: Whole, tmp_path: Path) -> None:
+    found = task(cluster, tmp_path, wait=False)
+    assert found["changed"] and found["summary"]["moving"] == 2 and found["progress"] is None
+    found = task(cluster, tmp_path, {("t", 0): (5, 2, 3)}, wait=False)
+    assert found["errors"] == {"REASSIGNMENT_IN_PROGRESS": 1}
+    assert "already moving from [3, 2, 1] to [4, 3, 2]" in found["msg"]
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"throttle": 1023}, "throttle is 1023: it is bytes per second, at least 1024 (INVALID_THROTTLE)"),
+        ({"throttle": 5000, "wait": False}, "throttle needs wait"),
+        ({"partitions": [{"topic": "t", "partition": 0}]}, "no replicas are named for t-0"),
+        ({"partitions": None, "reassignment_file": "/nowhere.json"}, "/nowhere.json cannot be read"),
+    ],
+)
+def test_options_that_cannot_be_meant(params: dict[str, Any], says: str) -> None:
+    with pytest.raises(ReassignmentError) as caught:
+        check_options({**DEFAULTS, **params})
+    assert says in str(caught.value)
+
+
+# --- how it stands -------------------------------------------------------------------------------------------------
+
+
+def test_the_status_of_moves_under_way_and_of_what_was_asked_for(cluster: Any, tmp_path: Path) -> None:
+    task(cluster, tmp_path, {("t", 0): TARGET}, wait=False)
+    cluster.clock.sleep(1.0)
+    found = reassignment_status.look(cluster, None, window=2.0).report(20)
+    assert found["summary"]["moving"] == 1 and found["progress"]["replicas"]["behind"] == 1
+    assert found["progress"]["bytes_per_second"] == pytest.approx(250, rel=0.1)
+    assert 0 < found["progress"]["estimated_seconds"] < 2
+    assert found["partitions"] == [
+        {
+            "topic": "t",
+            "partition": 0,
+            "state": "moving",
+            "replicas": [4, 3, 2, 1],
+            "target_replicas": [4, 3, 2],
+            "adding_replicas": [4],
+            "removing_replicas": [1],
+        }
+    ]
+    assert found["replicas"][0]["broker_id"] == 4 and found["replicas"][0]["status"] == "behind"
+    asked: Wanted = {("t", 0): (5, 3, 2), ("t", 1): (3, 2, 1), ("t", 2): None, ("u", 0): (1,)}
+    found = reassignment_status.look(cluster, asked).report(20)
+    assert {(row["topic"], row["partition"]): row["state"] for row in found["partitions"]} == {
+        ("t", 0): "moving_elsewhere",
+        ("t", 1): "not_moving",
+        ("t", 2): "unknown",
+        ("u", 0): "unknown",
+    }
+    statuses = {(row["topic"], row["partition"], row["broker_id"]): row["status"] for row in found["replicas"]}
+    assert statuses["u", 0, 1] == "unknown_topic" and statuses["t", 0, 5] == "broker_does_not_host_partition"
+    cluster.clock.sleep(5.0)
+    cluster.reassignments()
+    found = reassignment_status.look(cluster, ALL).report(20)
+    assert found["summary"] == {**dict.fromkeys(reassignment_status.STATES, 0), "in_place": 1, "not_moving": 1}

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action of kafka_partition_reassignment: says what the progress file of its own run does, each line once, and how to go on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.action import kafka_partition_reassignment as action
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import progress
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.progress_file import ProgressFile
+
+
+class Display:
+    """Remembers what is shown."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def display(self, line: str) -> None:
+        self.said.append(line)
+
+    def wait_for(self, count: int) -> None:
+        deadline = time.monotonic() + 10
+        while len(self.said) < count and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert len(self.said) == count
+
+
+@pytest.fixture
+def display(monkeypatch: pytest.MonkeyPatch) -> Display:
+    shown = Display()
+    monkeypatch.setattr(action, "display", shown)
+    monkeypatch.setattr(action, "LOOK_SECONDS", 0.005)
+    monkeypatch.setattr(action, "AT_LEAST_SECONDS", 0.0)
+    return shown
+
+
+@contextmanager
+def reading(workdir: Path) -> Iterator[None]:
+    ended = threading.Event()
+    reader = threading.Thread(target=action._read_aloud, args=(str(workdir), "east", "1", ended))
+    reader.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        reader.join()
+
+
+def test_each_line_is_said_once_and_the_first_says_how_to_go_on(display: Display, tmp_path: Path) -> None:
+    told = ProgressFile(tmp_path, "east", "1")
+    told.write(progress.summary([], 9, 1, None))
+    with reading(tmp_path):
+        time.sleep(0.05)
+        assert not display.said, "what an earlier task has left is no news"
+        told.write(progress.summary([], 9, 2, None, 5000))
+        display.wait_for(1)
+        time.sleep(0.05)
+        told.write(progress.summary([], 9, 3, 1000.0, 5000))
+        display.wait_for(2)
+    assert display.said == [
+        "east: 2 of 9 partitions in sync, 5.0 kB behind, no end in sight; should this be interrupted, run it again to go on",
+        "east: 3 of 9 partitions in sync, 5.0 kB behind, 1.0 kB/s, about 5 s left",
+    ]
+
+
+def test_of_other_runs_nothing_is_said(display: Display, tmp_path: Path) -> None:
+    with reading(tmp_path):
+        ProgressFile(tmp_path, "east", "2").write(progress.summary([], 9, 2, None))
+        ProgressFile(tmp_path, "west", "1").write(progress.summary([], 9, 2, None))
+        time.sleep(0.05)
+    assert not display.said

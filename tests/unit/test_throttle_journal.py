@@ -1,0 +1,220 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The journal of throttles: what a killed run left is found again, and nothing but what is ours."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import (
+    RUN,
+    STANDING,
+    ThrottleJournal,
+    ThrottleJournalError,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    AddedReplicas,
+    SetRate,
+)
+
+RATE = SetRate(1, LEADER_RATE, "50", ("100",))
+LIST = AddedReplicas("t", "id", LEADER_REPLICAS, ("0:1", "0:2", "1:1"))
+KEY = (1, LEADER_RATE)
+
+
+@pytest.fixture
+def workdir(tmp_path: Path) -> Path:
+    tmp_path.chmod(0o700)
+    return tmp_path
+
+
+@pytest.fixture
+def path(workdir: Path) -> Path:
+    return workdir / "throttles" / "east.jsonl"
+
+
+def opened(workdir: Path, cluster_id: str = "abc", patience: float = 0.0) -> ThrottleJournal:
+    return ThrottleJournal(workdir, "east", cluster_id, patience)
+
+
+def test_what_was_set_is_found_by_the_next_run_and_what_is_gone_is_not(workdir: Path) -> None:
+    with opened(workdir) as journal:
+        journal.intend(RUN, [RATE], [LIST])
+    with opened(workdir) as journal:
+        assert journal.rates() == {KEY: [RATE]}
+        assert journal.replicas([RUN]) == {RUN: [LIST]}
+        assert journal.rates([STANDING]) == {} and journal.replicas([STANDING]) == {STANDING: []}
+        journal.gone(RUN, [RATE], [LIST])
+    with opened(workdir) as journal:
+        assert journal.rates() == {} and journal.replicas() == {RUN: [], STANDING: []}
+
+
+def test_a_journal_is_read_again_each_time_that_it_is_opened(workdir: Path) -> None:
+    one, other = opened(workdir), opened(workdir)
+    with one as journal:
+        journal.intend(RUN, [RATE], [])
+    with other as journal:
+        journal.gone(RUN, [RATE], [])
+    with one as journal:
+        assert journal.rates() == {}
+
+
+def test_entries_of_some_partitions_are_told_and_forgotten_by_themselves(workdir: Path) -> None:
+    with opened(workdir) as journal:
+        journal.intend(RUN, [], [LIST])
+        (some,) = journal.replicas([RUN], {("t", 0), ("other", 1)})[RUN]
+        assert some.entries == ("0:1", "0:2")
+        journal.gone(RUN, [], [some])
+    with opened(workdir) as journal:
+        assert [row.entries for row in journal.replicas([RUN])[RUN]] == [("1:1",)]
+
+
+def test_a_rate_that_is_set_again_keeps_what_stood_before_the_first_time(workdir: Path) -> None:
+    with opened(workdir) as journal:
+        journal.intend(RUN, [RATE], [])
+        journal.intend(RUN, [SetRate(1, LEADER_RATE, "100", ("200",))], [])
+        expected = {KEY: [SetRate(1, LEADER_RATE, "50", ("100", "200"))]}
+        assert journal.rates() == expected
+    with opened(workdir) as journal:
+        assert journal.rates() == expected
+        journal.intend(RUN, [SetRate(1, LEADER_RATE, "200", ("100",))], [])
+        assert journal.rates() == {KEY: [SetRate(1, LEADER_RATE, "50", ("200", "100"))]}
+
+
+def test_a_rate_that_somebody_set_in_between_is_what_stood_before(workdir: Path) -> None:
+    with opened(workdir) as journal:
+        journal.intend(RUN, [RATE], [])
+        journal.intend(RUN, [SetRate(1, LEADER_RATE, "70", ("200",))], [])
+        assert journal.rates()[KEY][0].before == "70"
+
+
+def test_a_run_lies_above_what_stands(workdir: Path) -> None:
+    standing, run = SetRate(1, LEADER_RATE, None, ("100",)), SetRate(1, LEADER_RATE, "100", ("200",))
+    with opened(workdir) as journal:
+        journal.intend(STANDING, [standing], [])
+        journal.intend(RUN, [run], [])
+        assert journal.rates() == {KEY: [run, standing]}
+        journal.gone(RUN, [run], [])
+        assert journal.rates() == {KEY: [standing]}
+
+
+def test_a_topic_that_was_created_again_is_another_one(workdir: Path) -> None:
+    again = AddedReplicas("t", "id-2", LEADER_REPLICAS, ("0:1",))
+    with opened(workdir) as journal:
+        journal.intend(RUN, [], [LIST])
+        journal.intend(RUN, [], [again])
+        journal.gone(RUN, [], [LIST])
+        assert journal.replicas([RUN])[RUN] == [again]
+
+
+def test_nothing_to_say_leaves_no_line(workdir: Path, path: Path) -> None:
+    with opened(workdir) as journal:
+        journal.intend(RUN, [], [])
+        journal.gone(RUN, [RATE], [])
+    assert path.read_bytes() == b""
+
+
+def test_a_journal_that_has_nothing_left_is_emptied(workdir: Path, path: Path) -> None:
+    with opened(workdir) as journal:
+        journal.intend(RUN, [RATE], [])
+        journal.intend(STANDING, [], [LIST])
+        journal.gone(RUN, [RATE], [])
+        assert path.read_bytes().count(b"\n") == 3
+        journal.gone(STANDING, [], [LIST])
+        assert path.read_bytes() == b""
+        journal.intend(RUN, [RATE], [])
+    with opened(workdir) as journal:
+        assert journal.rates() == {KEY: [RATE]}
+
+
+def test_a_journal_cut_off_at_any_byte_is_read_up_to_there(workdir: Path, path: Path) -> None:
+    with opened(workdir) as journal:
+        journal.intend(RUN, [RATE], [LIST])
+        journal.gone(RUN, [RATE], [])
+        journal.intend(STANDING, [RATE], [])
+    whole = path.read_bytes()
+    ends = [position + 1 for position, byte in enumerate(whole) if byte == ord("\n")]
+    for length in range(len(whole) + 1):
+        path.write_bytes(whole[:length])
+        with opened(workdir) as journal:
+            lines = sum(1 for end in ends if end <= length)
+            assert (len(journal.rates()), len(journal.replicas()[RUN])) == [(0, 0), (1, 1), (0, 1), (1, 1)][lines]
+            journal.intend(RUN, [], [AddedReplicas("u", "id", FOLLOWER_REPLICAS, ("3:3",))])
+        with opened(workdir) as journal:
+            assert "u" in {row.topic for row in journal.replicas()[RUN]}, "what is written after a line cut off can be read"
+
+
+def test_it_is_private_and_never_a_link(workdir: Path, path: Path) -> None:
+    with opened(workdir):
+        assert path.stat().st_mode & 0o777 == 0o600
+    path.unlink()
+    path.symlink_to(workdir / "elsewhere")
+    with pytest.raises(FileError, match="symbolic link"), opened(workdir):
+        pass
+
+
+def test_it_is_locked_while_it_is_open(workdir: Path) -> None:
+    with (
+        opened(workdir),
+        pytest.raises(ThrottleJournalError, match="another process is changing the throttles"),
+        opened(workdir, patience=0.1),
+    ):
+        pass
+
+
+def test_throttles_of_another_cluster_are_refused_until_they_are_gone(workdir: Path) -> None:
+    with opened(workdir) as journal:
+        journal.intend(RUN, [RATE], [])
+    with pytest.raises(ThrottleJournalError, match="set on cluster abc, but this is xyz"), opened(workdir, "xyz"):
+        pass
+    with opened(workdir) as journal:
+        journal.gone(RUN, [RATE], [])
+    with opened(workdir, "xyz") as journal:
+        assert journal.rates() == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense\n",
+        "{}\n",
+        '{"kind":"intent"}\n',
+        '{"kind":"set","owner":"me","cluster_id":"abc","rates":[],"replicas":[]}\n',
+        '{"kind":"set","owner":"run","cluster_id":"abc","rates":[{"broker":1,"config":"log.dirs","before":null,"value":"1"}],"replicas":[]}\n',
+        '{"kind":"set","owner":"run","cluster_id":"abc","rates":[{"broker":1,"config":"leader.replication.throttled.rate","before":"x","value":"1"}],"replicas":[]}\n',
+        '{"kind":"gone","owner":"run","rates":[],"replicas":[{"topic":"t","topic_id":"i","config":"leader.replication.throttled.replicas","entries":["*"]}]}\n',
+        '{"kind":"gone","owner":"run","rates":[],"replicas":[{"topic":"..","topic_id":"i","config":"leader.replication.throttled.replicas","entries":["0:1"]}]}\n',
+        '{"kind":"gone","owner":"run","rates":[],"replicas":[{"topic":"t","topic_id":"i","config":"retention.ms","entries":["0:1"]}]}\n',
+    ],
+)
+def test_a_foreign_line_is_refused_with_its_number(workdir: Path, path: Path, line: str) -> None:
+    with opened(workdir) as journal:
+        journal.intend(RUN, [RATE], [LIST])
+    path.write_text(path.read_text() + line)
+    with pytest.raises(ThrottleJournalError, match=r"east\.jsonl, line 2: not an entry of a journal of throttles"), opened(workdir):
+        pass
+
+
+def test_one_run_at_a_time_throttles_a_cluster(workdir: Path) -> None:
+    journal = opened(workdir)
+    assert not journal.run_lives()
+    ended = journal.living("run-1")
+    assert journal.run_lives() and opened(workdir).run_lives()
+    with pytest.raises(ThrottleJournalError) as error:
+        opened(workdir).living("run-2")
+    assert re.search(
+        rf"another run throttles this cluster: process {os.getpid()} on {re.escape(socket.gethostname())}, since 20", str(error.value)
+    )
+    ended()
+    assert not journal.run_lives()
+    journal.living("run-2")()

@@ -1,0 +1,297 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Throttling: in the end everything is as it was before, however the run ended, and what others have set is never touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from configurable import Configurable, Killed, Move
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import throttling
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import BROKER, TOPIC, Refusal, Resource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import (
+    RUN,
+    ThrottleJournal,
+    ThrottleJournalError,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_plans import to_change
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    Rates,
+    ThrottleError,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttling import Throttle
+
+ZERO, ONE = ("t", 0), ("t", 1)
+MOVES = {ZERO: Move((1, 2, 3), (1, 2, 4)), ONE: Move((1, 2, 3), (4, 2, 3))}
+RATES = {LEADER_RATE: "5000", FOLLOWER_RATE: "5000"}
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting is not what is tested here."""
+    monkeypatch.setattr(throttling, "SEEN_WITHIN", 0.0)
+    monkeypatch.setattr(throttling, "LOOK_EVERY", 0.0)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> ThrottleJournal:
+    tmp_path.chmod(0o700)
+    return ThrottleJournal(tmp_path, "east", "abc")
+
+
+def by_others() -> Configurable:
+    """A cluster with throttles that somebody else has set."""
+    cluster = Configurable()
+    cluster.brokers[1] = {LEADER_RATE: "900", FOLLOWER_RATE: "5000"}
+    cluster.topics["t"] = {LEADER_REPLICAS: "0:1,7:7", FOLLOWER_REPLICAS: ""}
+    cluster.topics["quiet"] = {LEADER_REPLICAS: "*"}
+    return cluster
+
+
+def test_moves_are_throttled_exactly_while_they_last(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover({ZERO: MOVES[ZERO]})
+        assert cluster.brokers == dict.fromkeys((1, 2, 3, 4), RATES)
+        assert cluster.topics["t"] == {LEADER_REPLICAS: "0:1,0:2,0:3", FOLLOWER_REPLICAS: "0:4"}
+        throttle.cover({ONE: MOVES[ONE]})
+        assert cluster.topics["t"] == {LEADER_REPLICAS: "0:1,0:2,0:3,1:1,1:2,1:3", FOLLOWER_REPLICAS: "0:4,1:4"}
+        throttle.release([ZERO])
+        assert cluster.topics["t"] == {LEADER_REPLICAS: "1:1,1:2,1:3", FOLLOWER_REPLICAS: "1:4"}
+        throttle.release([ONE])
+        assert cluster.topics["t"] == {}
+    assert cluster.configs() == Configurable().configs() and throttle.warnings == []
+
+
+def test_what_others_have_set_is_there_again(journal: ThrottleJournal) -> None:
+    cluster = by_others()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover({**MOVES, ("quiet", 0): Move((1, 2), (1, 4))})
+        assert cluster.brokers[1] == RATES
+        assert cluster.topics["t"][LEADER_REPLICAS] == "0:1,7:7,0:2,0:3,1:1,1:2,1:3"
+        assert cluster.topics["quiet"] == {LEADER_REPLICAS: "*", FOLLOWER_REPLICAS: "0:4"}
+        with journal as opened:
+            throttling.change_rate(cluster, opened, to_change(cluster, opened, RUN, Rates(6000)))
+    (warning,) = throttle.warnings
+    assert warning.startswith("broker 1: somebody has set leader.replication.throttled.rate to 900; it is 5000 for as long as")
+    assert cluster.configs() == by_others().configs()
+
+
+def test_what_others_set_meanwhile_stays(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        cluster.brokers[2][LEADER_RATE] = "777"
+        cluster.topics["t"][LEADER_REPLICAS] += ",9:9"
+    assert cluster.brokers == {1: {}, 2: {LEADER_RATE: "777"}, 3: {}, 4: {}}
+    assert cluster.topics["t"] == {LEADER_REPLICAS: "9:9"}
+
+
+def test_a_move_that_copies_nothing_is_not_throttled(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover({ZERO: Move((1, 2, 3), (3, 1)), ("unknown", 0): Move((1,), (2,))})
+        assert cluster.told == []
+
+
+def test_without_a_rate_nothing_is_throttled(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, None) as throttle:
+        throttle.cover(MOVES)
+        throttle.release(MOVES)
+    assert cluster.told == []
+
+
+@pytest.mark.parametrize("error", [ThrottleError("x"), KeyboardInterrupt(), ClusterError("y")])
+def test_whatever_ends_the_run_it_is_all_taken_out(journal: ThrottleJournal, error: BaseException) -> None:
+    cluster = by_others()
+    with pytest.raises(type(error)), Throttle(cluster, journal, 6000) as throttle:
+        throttle.cover(MOVES)
+        raise error
+    assert cluster.configs() == by_others().configs()
+
+
+def run(cluster: Configurable, journal: ThrottleJournal) -> None:
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover({ZERO: MOVES[ZERO]})
+        throttle.cover({ONE: MOVES[ONE]})
+        throttle.release([ZERO])
+
+
+def steps() -> int:
+    """How many requests an undisturbed run takes."""
+    return 25
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("end_at", range(1, steps() + 1))
+def test_killed_before_or_after_any_request_the_next_run_takes_it_all_out(
+    journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch, end_at: int, after: bool
+) -> None:
+    cluster = by_others()
+    cluster.end_at, cluster.after = end_at, after
+    with monkeypatch.context() as patch:
+        # A killed process puts nothing in order, and its locks are released.
+        leave = Throttle.__exit__
+        patch.setattr(Throttle, "__exit__", lambda self, kind, *rest: self._ended() if kind is Killed else leave(self, kind, *rest))
+        try:
+            run(cluster, journal)
+        except Killed:
+            pass
+        else:
+            assert end_at > cluster.requests, "more steps than are tried: raise steps()"
+    cluster.end_at = None
+    with Throttle(cluster, journal, None):
+        pass
+    assert cluster.configs() == by_others().configs()
+    told = len(cluster.told)
+    with Throttle(cluster, journal, None):
+        pass
+    assert len(cluster.told) == told, "nothing is left to be taken out"
+
+
+def test_the_steps_tried_are_all_there_are(journal: ThrottleJournal) -> None:
+    cluster = by_others()
+    run(cluster, journal)
+    assert 10 < cluster.requests < steps()
+
+
+def test_a_broker_that_dies_in_the_middle_keeps_its_rates_until_it_is_back(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        cluster.live.discard(4)
+    assert cluster.brokers == {1: {}, 2: {}, 3: {}, 4: RATES} and cluster.topics["t"] == {}
+    (warning,) = throttle.warnings
+    assert warning.startswith("broker 4 does not answer, and keeps its replication rates: run again when it is back, or name controller")
+    cluster.live.add(4)
+    with Throttle(cluster, journal, None) as throttle:
+        pass
+    assert cluster.configs() == Configurable().configs() and throttle.warnings == []
+
+
+def test_dead_brokers_get_no_rate_and_one_that_comes_back_is_covered_the_next_time(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    cluster.live.discard(3)
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        assert cluster.brokers[3] == {} and "0:3" not in cluster.topics["t"][LEADER_REPLICAS]
+        cluster.live.add(3)
+        throttle.cover(MOVES)
+        assert cluster.brokers[3] == RATES and "0:3" in cluster.topics["t"][LEADER_REPLICAS]
+    assert cluster.configs() == Configurable().configs()
+
+
+def test_entries_are_taken_out_one_by_one_also_where_brokers_show_none_of_them_yet(
+    journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Configurable()
+    monkeypatch.setattr(cluster, "topic_configs_of", lambda topics, names: {topic: {} for topic in topics})
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        throttle.release([ZERO])
+        assert cluster.topics["t"] == {LEADER_REPLICAS: "1:1,1:2,1:3", FOLLOWER_REPLICAS: "1:4"}
+    assert cluster.configs() == Configurable().configs()
+
+
+def test_what_kafkas_tool_has_removed_is_set_again_the_next_time(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover({ZERO: MOVES[ZERO]})
+        cluster.brokers[1], cluster.topics["t"] = {}, {}
+        throttle.cover(MOVES)
+        assert cluster.brokers[1] == RATES
+        assert cluster.topics["t"] == {LEADER_REPLICAS: "0:1,0:2,0:3,1:1,1:2,1:3", FOLLOWER_REPLICAS: "0:4,1:4"}
+    assert cluster.configs() == Configurable().configs()
+
+
+def test_a_topic_that_is_deleted_meanwhile_is_no_obstacle(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        del cluster.topics["t"]
+    assert throttle.warnings == [] and all(not configs for configs in cluster.brokers.values())
+    with journal as opened:
+        assert opened.replicas([RUN])[RUN] == []
+
+
+def test_a_topic_that_is_created_again_keeps_what_it_has(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        cluster.topics["t"] = {LEADER_REPLICAS: "0:1"}
+        cluster.states[ZERO] = cluster.states[ZERO].__class__("t", 0, "id-new", 1, 0, (1,), (1,), (), (), ())
+    assert cluster.topics["t"] == {LEADER_REPLICAS: "0:1"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "said"),
+    [
+        (
+            Resource(BROKER, "2"),
+            "the throttle of broker 2 cannot be set: CLUSTER_AUTHORIZATION_FAILED: no; grant ALTER_CONFIGS on the cluster",
+        ),
+        (Resource(TOPIC, "t"), "the throttle of topic t cannot be set: CLUSTER_AUTHORIZATION_FAILED: no; grant ALTER_CONFIGS on the topic"),
+    ],
+)
+def test_a_refusal_is_told_with_the_remedy_and_the_rest_is_taken_out(journal: ThrottleJournal, resource: Resource, said: str) -> None:
+    cluster = Configurable()
+    cluster.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", "no")
+    with pytest.raises(ThrottleError, match=said), Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+    assert cluster.configs() == Configurable().configs()
+
+
+def test_what_cannot_be_taken_out_is_told_and_stays_in_the_journal(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        cluster.mute = True
+    assert throttle.warnings == ["no broker answered: 2 throttle configs may still be set"]
+    assert cluster.topics["t"] and not any(cluster.brokers.values())
+    cluster.mute = False
+    with Throttle(cluster, journal, 5000):
+        assert cluster.configs() == Configurable().configs()
+
+
+def test_the_rate_is_changed_while_a_run_lives_and_the_run_keeps_to_it(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    cluster.live.discard(3)
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover({ZERO: MOVES[ZERO]})
+        cluster.brokers[2][LEADER_RATE] = "777"
+        with journal as opened:
+            throttling.change_rate(cluster, opened, to_change(cluster, opened, RUN, Rates(8000)))
+        assert cluster.brokers[1] == {LEADER_RATE: "8000", FOLLOWER_RATE: "8000"}
+        assert cluster.brokers[2] == {LEADER_RATE: "777", FOLLOWER_RATE: "8000"}, "what others have set since stays"
+        cluster.live.add(3)
+        throttle.cover(MOVES)
+        assert cluster.brokers[3] == {LEADER_RATE: "8000", FOLLOWER_RATE: "8000"}
+    assert cluster.brokers == {1: {}, 2: {LEADER_RATE: "777"}, 3: {}, 4: {}}
+
+
+def test_two_runs_at_once_are_refused_and_one_without_a_throttle_leaves_the_other_alone(journal: ThrottleJournal) -> None:
+    cluster = Configurable()
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        before = cluster.configs()
+        with pytest.raises(ThrottleJournalError, match="another run throttles this cluster"), Throttle(cluster, journal, 5000):
+            pass
+        with Throttle(cluster, journal, None):
+            pass
+        assert cluster.configs() == before
+
+
+def test_a_rate_too_low_is_told_once(journal: ThrottleJournal) -> None:
+    with Throttle(Configurable(), journal, 5000) as throttle:
+        throttle.cover(MOVES, {ZERO: 9000.0})
+        throttle.cover(MOVES, {ZERO: 9000.0})
+    assert len(throttle.warnings) == 2 and "broker 1: leader.replication.throttled.rate is 5000 bytes/s" in throttle.warnings[0]
