@@ -1,0 +1,203 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decide on Spark, for all clusters of a run at once, which brokers take over the replicas that lost brokers had."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_redundancy_plan
+short_description: Decide which brokers take over the replicas of lost ones
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Reads the layout files of a run, in which M(streamops.kafka_recovery.kafka_partition_reassignment_info) says where the replicas of each cluster lie,
+    and writes one reassignment file per cluster, C(<workdir>/reassignments/<run_id>/<cluster>.json). It is a file of C(kafka-reassign-partitions),
+    version 1, and it is what M(streamops.kafka_recovery.kafka_partition_reassignment) takes.
+  - Replaces the replicas on lost brokers and moves no other, so that no more bytes are copied than are missing. A replica that is not on a lost broker
+    is given up only where O(replication_factor) asks for fewer.
+  - A new replica goes to the rack that has fewest of its partition, there to the broker whose disk is then least full. Racks count where every
+    unfenced broker has one. Where the first replica was lost, whoever is first in the fewest lists becomes the first; the order is otherwise as before.
+  - A partition is held, with the reason, where it has no live leader to copy from, is being reassigned already, is to have more replicas than there are
+    brokers, would have fewer than its C(min.insync.replicas), or where no broker has room for it.
+  - A layout file that is missing, truncated, changed or of another cluster is quarantined with its reason and the other clusters are
+    planned. The task fails where no file at all can be used.
+  - Talks to no Kafka cluster. The same layout files give the same lists, whatever the order of their lines.
+options:
+  workdir:
+    description: Directory of all files of the recovery. Where Spark runs on other hosts, they must see it under the same path.
+    type: path
+    required: true
+  run_id:
+    description: The run whose layout files are planned.
+    type: str
+    required: true
+  clusters:
+    description:
+      - Names of the clusters whose files are expected. One that has no file is reported in RV(quarantine), as is a file of any other cluster.
+      - By default every file of the run is planned.
+    type: list
+    elements: str
+  lost_brokers:
+    description:
+      - Ids of the brokers that are given up, in each cluster that has them. By default every fenced broker that is not coming back.
+      - A broker that is coming back is given up only where it is named. A cluster in which one of them is unfenced is quarantined.
+      - An empty list gives nobody up, which is of use with O(replication_factor) alone.
+    type: list
+    elements: int
+  replication_factor:
+    description:
+      - How many replicas each partition is to have, those that have lost none among them; name the O(topics) that are meant.
+      - By default as many as it has, the lost ones counted.
+    type: int
+  topics:
+    description: The only topics that are planned. By default all, internal ones too.
+    type: list
+    elements: str
+  max_disk_percent:
+    description: No broker gets a replica that would fill its log dirs, taken together, by more than this. A broker that does not tell their size gets any.
+    type: int
+    default: 90
+extends_documentation_fragment:
+  - streamops.kafka_recovery.spark
+  - streamops.kafka_recovery.attributes
+attributes:
+  check_mode:
+    support: full
+    details: Writes the reassignment files in check mode too, because a dry run needs them. No cluster is touched in either mode.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Plan how all clusters of the run get back what they lost
+  streamops.kafka_recovery.kafka_redundancy_plan:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+  register: plan
+
+- name: Two brokers will not come back, and with the others three replicas cannot be had
+  streamops.kafka_recovery.kafka_redundancy_plan:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    clusters: [east]
+    lost_brokers: [3, 7]
+    replication_factor: 2
+    topics: [orders, payments]
+
+- name: Plan on a running Spark Connect server, and leave a fifth of every disk free
+  streamops.kafka_recovery.kafka_redundancy_plan:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    max_disk_percent: 80
+    spark_remote: "{{ kafka_recovery_spark_remote }}"
+"""
+
+RETURN = r"""
+plans:
+  description:
+    - The reassignment files, sorted by cluster, each with what it amounts to.
+    - RV(plans[].bytes) are those that will be copied, V(0) for each of the RV(plans[].unknown_sizes) partitions whose size no broker told.
+    - RV(plans[].rack_violations) are the planned partitions with two replicas in one rack although another rack has none; survivors are not moved for it.
+    - The skews say how much the broker with most has above the mean of the unfenced brokers when all is done, in percent; V(null) where there is nothing.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - cluster: east
+      path: /var/lib/kafka-recovery/reassignments/2026-11-21/east.json
+      planned: 620
+      held: 2
+      held_by_reason: {no_leader: 2}
+      adding_replicas: 620
+      bytes: 214748364800
+      unknown_sizes: 0
+      rack_violations: 0
+      leader_skew_percent: 1
+      replica_skew_percent: 2
+      byte_skew_percent: 1
+quarantine:
+  description: Layout files that were not used, with the reason.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - path: /var/lib/kafka-recovery/layout/2026-11-21/west.jsonl
+      reason: "no seal at its end: the file was cut off while it was written or copied"
+summary:
+  description: Counts over all clusters.
+  returned: success
+  type: dict
+  sample:
+    clusters: 1
+    quarantined: 1
+    planned: 620
+    held: 2
+    held_by_reason: {no_leader: 2}
+    adding_replicas: 620
+    bytes: 214748364800
+"""
+
+import traceback
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, spark_options
+
+PYSPARK_IMPORT_ERROR = None
+try:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans, redundancy_plans
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+except ImportError:
+    PYSPARK_IMPORT_ERROR = traceback.format_exc()
+
+
+def redundancy_plan(module: AnsibleModule) -> None:
+    """Exit with what RETURN documents."""
+    params, where = module.params, spark_options.place(module)
+    options = redundancy_plans.Options(
+        **{name: params[name] for name in ("lost_brokers", "replication_factor", "topics", "max_disk_percent")}
+    )
+    options.check()
+    workdir = Path(params["workdir"]).expanduser().absolute()
+    found = redundancy_plans.landing(workdir, params["run_id"], params["clusters"])
+    if not found.files:
+        reasons = "; ".join(f"{row['path']}: {row['reason']}" for row in found.quarantine[:5])
+        module.fail_json(
+            msg=f"no layout file of run {params['run_id']} can be used: {reasons or 'there is none'}", quarantine=found.quarantine
+        )
+    where["conf"] = {**plans.SETTINGS, **where["conf"]}
+    with session(**where, input_bytes=found.bytes) as spark:
+        result = redundancy_plans.write(spark, found, workdir, options)
+    interruption.only_note()
+    for warning in (*(f"not planned: {row['path']}: {row['reason']}" for row in result["quarantine"]), *result.pop("warnings")):
+        module.warn(warning)
+    module.exit_json(changed=False, **result)
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "workdir": {"type": "path", "required": True},
+            "run_id": {"type": "str", "required": True},
+            "clusters": {"type": "list", "elements": "str"},
+            "lost_brokers": {"type": "list", "elements": "int"},
+            "replication_factor": {"type": "int"},
+            "topics": {"type": "list", "elements": "str"},
+            "max_disk_percent": {"type": "int", "default": 90},
+            **spark_options.SPARK_ARGUMENTS,
+        },
+        supports_check_mode=True,
+    )
+    if PYSPARK_IMPORT_ERROR is not None:
+        module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=PYSPARK_IMPORT_ERROR)
+    spark_options.run(module, redundancy_plan, "files that were not finished stand as before")
+
+
+if __name__ == "__main__":
+    main()

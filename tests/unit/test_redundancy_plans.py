@@ -1,0 +1,191 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From layout files to reassignment files: what is read, what is quarantined, and that the same input gives the same file."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from layouts import RUN, broker, land, partition, plan_all
+from pyspark.sql import SparkSession
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reassignments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans, redundancy_plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.plans import NoSnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy_plans import Options, skew_percent
+
+ROWS = [
+    broker(1, "fenced"),
+    broker(2),
+    broker(3),
+    partition("orders", 0, [1, 2], [2], 700),
+    partition("orders", 1, [1, 3], [3], 300),
+    partition("offline", 0, [1], []),
+    partition("whole", 0, [2, 3]),
+]
+
+
+def written(spark: SparkSession, workdir: Path, clusters: list[str] | None = None, **options: Any) -> dict[str, Any]:
+    return redundancy_plans.write(spark, redundancy_plans.landing(workdir, RUN, clusters), workdir, Options(**options))
+
+
+def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", ROWS)
+    land(tmp_path, "nothing", [])
+    land(tmp_path, "stranger", ROWS)
+    land(tmp_path, "evidence", ROWS, content="landing")
+    folder = tmp_path / "layout" / RUN
+    shutil.copy(folder / "east.jsonl", folder / "copied.jsonl")
+    (folder / "cut.jsonl").write_bytes((folder / "east.jsonl").read_bytes()[:-200])
+    (folder / "no file of ours").write_text("not looked at")
+    result = written(spark, tmp_path, ["east", "nothing", "evidence", "copied", "cut", "unreached"])
+    assert [(plan["cluster"], plan["planned"], plan["held"], plan["bytes"]) for plan in result["plans"]] == [
+        ("east", 2, 1, 1000),
+        ("nothing", 0, 0, 0),
+    ]
+    reasons = {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]}
+    expected = {
+        "copied": "it is of cluster east and run run-1",
+        "cut": "no seal at its end",
+        "evidence": "something else than the layout",
+        "stranger": "not among the expected",
+        "unreached": "there is no layout file",
+    }
+    assert reasons.keys() == expected.keys()
+    assert all(text in reasons[name] for name, text in expected.items())
+    assert result["summary"] == {
+        "clusters": 2,
+        "quarantined": 5,
+        "planned": 2,
+        "held": 1,
+        "held_by_reason": {"no_leader": 1},
+        "adding_replicas": 2,
+        "bytes": 1000,
+    }
+    assert result["warnings"] == []
+    files = sorted((tmp_path / "reassignments" / RUN).iterdir())
+    assert [file.name for file in files] == ["east.json", "nothing.json"]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+BROKEN: dict[str, tuple[list[Any], str]] = {
+    "broker-twice": ([broker(1), broker(1, "fenced")], "a broker stands in it twice"),
+    "partition-twice": ([broker(1), partition("orders", 0, [1]), partition("orders", 0, [1])], "a partition stands in it twice"),
+    "replica-twice": ([partition("orders", 0, [1, 1])], "a partition row that breaks the schema"),
+    "no-replicas": ([partition("orders", 0, [])], "a partition row that breaks the schema"),
+    "negative-size": ([partition("orders", 0, [1], size=-1)], "a partition row that breaks the schema"),
+    "size-of-nobody": ([partition("orders", 0, [1], sizes=[[1]])], "a partition row that breaks the schema"),
+    "text-for-a-number": ([partition("orders", 0, [1], leader="one")], "a partition row that breaks the schema"),
+    "no-topic": ([partition("no topic", 0, [1])], "a partition row that breaks the schema"),
+    "lost-field": (
+        [{key: value for key, value in partition("a", 0, [1]).items() if key != "isr"}],
+        "a partition row that breaks the schema",
+    ),
+    "state-of-nothing": ([broker(1, "asleep")], "a broker row that breaks the schema"),
+    "other-kind": ([{"kind": "replica"}], "a row of no known kind"),
+}
+
+
+def test_a_file_with_a_row_that_breaks_the_schema_is_not_used(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever its seal says: nobody knows what is missing. The other clusters are planned."""
+    land(tmp_path, "east", ROWS)
+    for name, (rows, _) in BROKEN.items():
+        land(tmp_path, name, rows)
+    result = written(spark, tmp_path)
+    assert [plan["cluster"] for plan in result["plans"]] == ["east"]
+    assert {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]} == {name: reason for name, (_, reason) in BROKEN.items()}
+    assert [file.name for file in (tmp_path / "reassignments" / RUN).iterdir()] == ["east.json"]
+
+
+def test_a_cluster_in_which_a_lost_broker_lives_is_not_planned(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", ROWS)
+    land(tmp_path, "west", [broker(1), broker(2, "fenced"), partition("orders", 0, [1, 2], [1])])
+    result = written(spark, tmp_path, lost_brokers=[1, 8])
+    assert [plan["cluster"] for plan in result["plans"]] == ["east"]
+    assert "broker 1 is named in lost_brokers, but it is unfenced" in result["quarantine"][0]["reason"]
+    assert len(result["warnings"]) == 1 and "lost_brokers names 8" in result["warnings"][0]
+
+
+def test_a_size_that_nobody_told_is_warned_of(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", [broker(1, "fenced"), broker(2), broker(3), partition("orders", 0, [1, 2], [2], None)])
+    (warning,) = written(spark, tmp_path)["warnings"]
+    assert warning.startswith("east: no broker told the size of 1 of the partitions")
+
+
+def test_the_file_is_one_of_kafka_reassign_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    """Version 1 and the three keys that Kafka's tool reads, of their types; it does not look at others."""
+    plan = plan_all(spark, tmp_path, {"east": ROWS})["east"]
+    assert plan["version"] == 1
+    assert [(row["topic"], row["partition"], row["replicas"]) for row in plan["partitions"]] == [
+        ("orders", 0, [2, 3]),
+        ("orders", 1, [3, 2]),
+    ]
+    assert all("log_dirs" not in row for row in plan["partitions"])
+    assert (plan["cluster"], plan["cluster_id"], plan["run_id"]) == ("east", "id-of-east", RUN)
+    read = reassignments.wanted(None, str(tmp_path / "reassignments" / RUN / "east.json"))
+    assert read == {("orders", 0): (2, 3), ("orders", 1): (3, 2)}, "and kafka_partition_reassignment takes it"
+
+
+def test_the_same_layout_gives_the_same_bytes_but_for_id_and_time(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many clusters are planned together."""
+    land(tmp_path, "east", ROWS)
+    land(tmp_path, "west", ROWS)
+    volatile = re.compile(rb'^"(plan_id|created_at)": .*$', re.MULTILINE)
+    paths = [Path(plan["path"]) for plan in written(spark, tmp_path)["plans"]]
+    first = [path.read_bytes() for path in paths]
+    monkeypatch.setattr(plans, "BATCH_BYTES", 1)
+    assert [plan["cluster"] for plan in written(spark, tmp_path)["plans"]] == ["east", "west"]
+    for path, before in zip(paths, first, strict=True):
+        assert json.loads(path.read_bytes())
+        assert volatile.sub(b"", path.read_bytes()) == volatile.sub(b"", before)
+
+
+def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoSnapshotError, match="gather the layout of run run-9 first"):
+        redundancy_plans.landing(tmp_path, "run-9", None)
+
+
+@pytest.mark.parametrize(("run_id", "clusters"), [("../etc", None), (RUN, ["../east"]), (RUN, [".."]), (RUN, [""])])
+def test_names_that_leave_the_directory_are_refused(tmp_path: Path, run_id: str, clusters: list[str] | None) -> None:
+    land(tmp_path, "east", ROWS)
+    with pytest.raises(FileError, match="cannot be a file name"):
+        redundancy_plans.landing(tmp_path, run_id, clusters)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lost_brokers": [1, -1]}, "lost_brokers: -1 cannot be the id of a broker"),
+        ({"replication_factor": 0}, "replication_factor 0 is not between 1 and"),
+        ({"topics": []}, "option topics is empty"),
+        ({"topics": ["no topic"]}, "topics: 'no topic' cannot be a topic of Kafka"),
+        ({"max_disk_percent": 0}, "max_disk_percent 0 is not between 1 and 100"),
+        ({"max_disk_percent": 101}, "max_disk_percent 101 is not between 1 and 100"),
+    ],
+)
+def test_options_that_no_cluster_can_fulfil_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpokenError, match=re.escape(message)):
+        Options(**options).check()
+
+
+def test_options_that_can_be_fulfilled() -> None:
+    Options().check()
+    Options(lost_brokers=[], replication_factor=1, topics=["__consumer_offsets"], max_disk_percent=100).check()
+
+
+@pytest.mark.parametrize(
+    ("loads", "skew"), [([], None), ([0, 0], None), ([5, 5, None], 0), ([1, 3], 50), ([2, 1, 1, 1], 60), ([10**15, 1], 99)]
+)
+def test_skew_is_what_the_first_has_above_the_mean(loads: list[int | None], skew: int | None) -> None:
+    assert skew_percent(loads) == skew
