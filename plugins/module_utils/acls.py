@@ -104,12 +104,13 @@ def unknown(held: Held, stages: Collection[str]) -> list[Need]:
     return [need for need in NEEDS if need.stage in stages and silent[need.resource_type]]
 
 
-def remedy(row: Missing, principal: str | None, server: str, secured: bool) -> str:
+def remedy(row: Missing, principal: str | None, servers: str, secured: bool) -> str:
     """Return the command that grants it. `principal`: as the brokers know this client (None: the operator has to say).
 
-    `secured`: the administrator who runs it needs a client configuration of his own.
+    `servers`: all bootstrap servers, because some may be among those that were lost. `secured`: the administrator who runs it needs a client
+    configuration of his own.
     """
-    words = ["kafka-acls.sh", "--bootstrap-server", server, *(["--command-config", "ADMIN.properties"] if secured else [])]
+    words = ["kafka-acls.sh", "--bootstrap-server", servers, *(["--command-config", "ADMIN.properties"] if secured else [])]
     words += ["--add", "--allow-principal", f"User:{principal or 'PRINCIPAL'}", "--operation", _camel(row.need.operation)]
     resource = ["--cluster"] if row.need.resource_type == CLUSTER else [f"--{row.need.resource_type.lower()}", row.name]
     return shlex.join([*words, *resource])

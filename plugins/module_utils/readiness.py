@@ -58,7 +58,7 @@ def _row(row: acls.Missing, params: Mapping[str, Any]) -> dict[str, Any]:
     secured = params["security_protocol"] != "PLAINTEXT"
     # Whom a certificate or a token stands for is decided by the brokers' own rules.
     principal = params["sasl_username"] if params["sasl_mechanism"] in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512") else None
-    return {**row.need._asdict(), "name": row.name, "remedy": acls.remedy(row, principal, params["bootstrap_servers"][0], secured)}
+    return {**row.need._asdict(), "name": row.name, "remedy": acls.remedy(row, principal, ",".join(params["bootstrap_servers"]), secured)}
 
 
 def watched(cluster: Cluster, connection: Connection, window: float) -> dict[str, Any]:

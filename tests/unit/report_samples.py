@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import recorded, tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import GIVEN_A_LEADER, SHOWN_FIRST, WITHOUT_LEADER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, document
 
 RUN = "2026-11-21T02-47-10Z"
+LOOKED_AT = "2026-11-21T02:51:30Z"
 WORKDIR = Path("/var/lib/kafka-recovery")
 FORKED = (
     "broker 2 holds the best log: it ends at offset 48211, last written in leader epoch 7; broker 3's log parts from it at offset 48102, so electing it "
@@ -62,8 +65,60 @@ def _bounds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**sums, "lower_bound_where_upper": sum(bounded) if bounded else None, "with_gaps": gaps, "beyond_consumers": 0}
 
 
-def sample(rows: Sequence[dict[str, Any]], risk: bool = True, refused: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """The document of these partitions (rows of `partition`)."""
+def found(kind: str, cluster: str = "east", known: int = 1, **values: Any) -> dict[str, Any]:
+    """A row of `report.impact`."""
+    columns = [column for column in tables.columns("impact") if column != "date"]
+    told = {"run_id": RUN, "observed_at": LOOKED_AT, "kind": kind, "cluster": cluster, "known": known}
+    assert values.keys() <= {*recorded.FOUND[section_of(kind)][1].split()} if kind != "warning" else {"explanation"}
+    return {**dict.fromkeys(columns), **told, **values}
+
+
+def section_of(kind: str) -> str:
+    """The section of the file that has the rows of a kind."""
+    return next(section for section, (own, _) in recorded.FOUND.items() if own == kind)
+
+
+def look(cluster: str, counts: Mapping[str, int] | None = None, impact_at: str = LOOKED_AT) -> dict[str, Any]:
+    """A row of `report.looks`."""
+    finished = "2026-11-21T02:47:58Z"
+    summary = {**dict.fromkeys(COUNTS, 0), **(counts or {})}
+    return {"run_id": RUN, "cluster": cluster, "finished_at": finished, "impact_at": impact_at, "impact": summary}
+
+
+def downstream() -> list[dict[str, Any]]:
+    """One row of each kind that a look can find."""
+    tool = "kafka-consumer-groups.sh --bootstrap-server broker1:9092 --group billing --reset-offsets"
+    abort = "kafka-transactions.sh --bootstrap-server broker1:9092 abort --topic orders --partition 0 --start-offset 97"
+    hangs = "no coordinator knows it, so nobody will end it here: consumers with read_committed do not get past it; abort it"
+    return [
+        found("canary", topic="canary", partition=0, offset=12, read_back=True),
+        found(
+            "group",
+            group_id="billing",
+            group_state="Stable",
+            group_type="classic",
+            partitions=3,
+            in_doubt=1,
+            offsets_read_and_lost=29,
+            must_stop=True,
+            command=f"{tool} --from-file /var/lib/kafka-recovery/impact/{RUN}/east.reset-1.csv --execute",
+        ),
+        found("partition", topic="orders", partition=1, leader=2, readable=True, writable=False, explanation="acks=all is refused"),
+        found(
+            "transaction", topic="orders", partition=0, state="hanging", producer_id=4000, start_offset=97, explanation=hangs, command=abort
+        ),
+        found("warning", explanation="groups and their offsets may be missing: broker 1 does not answer"),
+    ]
+
+
+def sample(
+    rows: Sequence[dict[str, Any]],
+    risk: bool = True,
+    refused: Sequence[dict[str, Any]] = (),
+    looks: Sequence[dict[str, Any]] = (),
+    impact: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """The document of these partitions (rows of `partition`), and of what looks have found (rows of `look` and `found`)."""
     groups, topics = [], []
     for key in sorted({(row["cluster"], row["outcome"], row["word"]) for row in rows}):
         own = [row for row in rows if (row["cluster"], row["outcome"], row["word"]) == key]
@@ -96,6 +151,7 @@ def sample(rows: Sequence[dict[str, Any]], risk: bool = True, refused: Sequence[
         "totals": document.totals(groups, since),
         "loss": document.losses(groups),
         "held": document.held(groups, shown, WORKDIR),
+        "impact": consumers.impact(consumers.looks(_given(rows), looks, WORKDIR), impact),
         "topics": topics,
         "partitions": [document.with_next(row, WORKDIR) for row in shown],
         "risk": _risk() if risk else document.risk_of([], [], [], [], [], []),
@@ -107,6 +163,11 @@ def sample(rows: Sequence[dict[str, Any]], risk: bool = True, refused: Sequence[
         "what_if": None,
     }
     return document.finished(doc)
+
+
+def _given(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    clusters = [row["cluster"] for row in rows if row["outcome"] in GIVEN_A_LEADER]
+    return [{"run_id": RUN, "cluster": cluster, "partitions": clusters.count(cluster)} for cluster in sorted({*clusters})]
 
 
 def _run(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -169,7 +230,7 @@ def _trend() -> list[dict[str, Any]]:
 
 
 def incident() -> dict[str, Any]:
-    """Two clusters after one run: some partitions elected, some held for different reasons."""
+    """Two clusters after one run: some partitions elected, some held for different reasons. In one somebody has looked who is hit."""
     rows = [partition("east", "orders", number, "elected", lower_bound=141, upper_bound=260, estimate=180) for number in range(7)]
     rows += [partition("east", "payments", number, "elected", lower_bound=0, upper_bound=40) for number in range(2)]
     rows += [partition("east", "clicks", number, "already_online", detail="broker 3 leads it") for number in range(3)]
@@ -193,4 +254,5 @@ def incident() -> dict[str, Any]:
         partition("west", "ledger", number, "clean_leader", detail="broker 2 came back, the controller elected it from the ELR")
         for number in range(4)
     ]
-    return sample(rows)
+    hit = {"partitions": 9, "groups": 1, "offsets_to_reset": 3, "offsets_in_doubt": 1, "transactions_hanging": 1, "not_writable": 1}
+    return sample(rows, looks=[look("east", hit)], impact=downstream())

@@ -12,9 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import healthy_files
+import pytest
 from situations import broker_rows, land
+from test_impact_file import impact, write
+from test_tables import FORMER
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.arrivals import DIGESTS, Batch, Changes, recent, thinned
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.arrivals import (
+    DIGESTS,
+    Batch,
+    Changes,
+    known,
+    recent,
+    thinned,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import Catalog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import find
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
@@ -101,3 +112,84 @@ def test_results_of_another_cluster_are_refused_also_when_the_evidence_is_broken
     # The right results are taken.
     results.write_text(json.dumps({**told, "cluster_id": "id-of-east"}))
     assert taken({run: audit}).refused[run].keys() == {"landing"}
+
+
+def test_a_look_comes_after_its_run_and_again_and_is_nothing_odd(tmp_path: Path) -> None:
+    land(tmp_path, "east", broker_rows(3))
+    run, path = Run(RECOVERY, "east", "run-1"), tmp_path / "impact" / "run-1" / "east.json"
+    results = tmp_path / "results" / "run-1" / "east.json"
+    told: dict[str, Any] = {
+        "cluster": "east", "cluster_id": "id-of-east", "run_id": "run-1", "plan_id": None, "backend": "compat",
+        "finished_at": "2026-11-21T04:05:00Z", "partitions": [],
+    }  # fmt: skip
+    write(results, told)
+
+    def taken(audit: dict[Run, dict[str, Any]]) -> Batch:
+        batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
+        batch.take(run)
+        return batch
+
+    row = taken({}).rows(NOW)[0]
+    assert (row["impact"], row["impact_at"], row["impact_sha256"], row["remarks"]) == (None, None, None, [])
+    audit = {**row, "table_rows": {}, "outcomes": {}}
+    assert run not in Changes(find(tmp_path)).of({run: audit})
+
+    write(path, impact())
+    write(results, {**told, "impact": {"path": str(path)}})
+    assert Changes(find(tmp_path)).of({run: audit}) == [run]
+    seen = taken({run: audit}).rows(NOW)[0]
+    assert (seen["impact"], seen["impact_at"]) == (impact()["summary"], datetime(2026, 11, 21, 4, 30, tzinfo=UTC))
+    assert (seen["backend"], seen["date"], seen["remarks"]) == (row["backend"], row["date"], [])
+
+    audit = {**seen, "table_rows": {"impact": 5}, "outcomes": {}}
+    write(path, impact(groups=[]))
+    write(results, {**told, "impact": {"path": "of the second look"}})
+    again = taken({run: audit})
+    assert "impact" in again.replaced()[run] and again.rows(NOW)[0]["remarks"] == []
+    write(results, {**told, "finished_at": "2026-11-21T05:05:00Z"})
+    write(path, impact())
+    assert taken({run: audit}).rows(NOW)[0]["remarks"] == ["its result file has changed since it was brought in: its rows were replaced"]
+
+
+def test_a_look_that_is_broken_gone_or_of_another_cluster_leaves_the_rows_of_the_former_one(tmp_path: Path) -> None:
+    run, path = Run(RECOVERY, "east", "run-1"), tmp_path / "impact" / "run-1" / "east.json"
+    land(tmp_path, "east", broker_rows(3))
+    write(path, impact())
+    first = Batch(find(tmp_path), {}, Changes(find(tmp_path)))
+    first.take(run)
+    audit = {run: {**first.rows(NOW)[0], "table_rows": {"impact": 5, "replica_log": 3}, "outcomes": {}}}
+    for content, said in (
+        ("{", "is no JSON"),
+        ('{"cluster": "east"}', "cluster_id is missing: the file was cut off"),
+        (json.dumps(impact(cluster_id="another")), "its cluster id is another, and that of the run id-of-east"),
+        (json.dumps(impact(run_id="run-2")), "its run_id is run-2, and not the one of its path"),
+        (json.dumps(impact(observed_at="yesterday")), "its observed_at yesterday is no time"),
+    ):
+        path.write_text(content)
+        batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
+        batch.take(run)
+        assert said in batch.refused[run]["impact"], content
+        assert [(row["kind"], row["path"]) for row in batch.quarantine(NOW)] == [("impact", str(path))]
+        row = batch.rows(NOW)[0]
+        assert "impact" not in batch.replaced()[run] and row["kept_rows"] == {"impact": 5}
+        assert (row["impact"], row["impact_at"]) == (audit[run]["impact"], audit[run]["impact_at"])
+        assert "the rows are those of the former one" in " ".join(row["remarks"])
+        assert run not in Changes(find(tmp_path)).of({run: row}), "it is refused once"
+    path.unlink()
+    gone = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
+    gone.take(run)
+    assert gone.rows(NOW)[0]["impact"] == audit[run]["impact"] and not gone.refused[run]
+
+
+@pytest.mark.parametrize("former", FORMER, ids=lambda path: path.name)
+def test_runs_that_former_versions_brought_in_are_known_and_get_their_look(tmp_path: Path, former: Path) -> None:
+    audit = known(former, Catalog(former).files())
+    run = Run(RECOVERY, "east", "run-0")
+    assert audit[run]["impact"] is audit[run]["impact_sha256"] is None and audit[run]["finished_at"] is not None
+    write(tmp_path / "impact" / "run-0" / "east.json", impact(run_id="run-0", cluster_id=audit[run]["cluster_id"]))
+    assert Changes(find(tmp_path)).of(audit) == [run]
+    batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
+    batch.take(run)
+    row = batch.rows(NOW)[0]
+    assert row["impact"]["groups"] == 1 and row["remarks"] == [] and row["date"] == audit[run]["date"]
+    assert batch.replaced()[run].isdisjoint({"result"}) and row["kept_outcomes"] == audit[run]["outcomes"]

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from situations import FENCED, RUN, Log, Situation, broker_rows, land, plan_all
+from test_impact_file import impact, write
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import CatalogError
@@ -137,6 +138,46 @@ def test_a_recovery_and_a_snapshot_whole(spark: SparkSession, tmp_path: Path) ->
         table: rows_ for table, rows_ in before.items() if table != "recovery_audit"
     }
     assert history.rows("recovery_audit", cluster="east", origin="recovery")[0]["table_rows"] == audit["recovery", "east"]["table_rows"]
+
+
+def test_what_a_look_has_found_follows_its_run(spark: SparkSession, tmp_path: Path) -> None:
+    results(tmp_path)
+    results(tmp_path, "west")
+    history = Tables(spark, tmp_path)
+    history.ingest()
+    before = history.all()
+    path = write(tmp_path / "impact" / RUN / "east.json", impact(run_id=RUN))
+    (path.parent / "east.reset-1.csv").write_text("orders,0,97\n")
+    done = history.ingest()
+    assert (done.ingested, done.replaced, done.unchanged, done.remarks) == (1, 1, 1, [])
+    rows_ = {(row["kind"], row["partition"]): row for row in history.rows("impact")}
+    assert rows_.keys() == {("group", None), ("transaction", 0), ("partition", 1), ("canary", 0), ("warning", None)}
+    assert all(row["observed_at"] == datetime(2026, 11, 21, 4, 30, tzinfo=UTC) for row in rows_.values())
+    found = impact()
+    group, hanging = rows_["group", None], next(row for row in history.rows("impact") if row["state"] == "hanging")
+    assert group["group_id"] == "billing" and {name: group[name] for name in found["groups"][0] if name != "group"} == {
+        name: value for name, value in found["groups"][0].items() if name != "group"
+    }
+    assert {name: hanging[name] for name in found["transactions"][0]} == found["transactions"][0]
+    assert {row["state"]: row["ends_in_seconds"] for row in history.rows("impact", kind="transaction")} == {"hanging": None, "open": 9.5}
+    unusable = rows_["partition", 1]
+    assert (unusable["leader"], unusable["readable"], unusable["writable"], unusable["explanation"]) == (None, False, False, "no leader")
+    assert (rows_["canary", 0]["offset"], rows_["warning", None]["explanation"]) == (7, "broker 1 does not answer")
+    (audit,) = history.rows("recovery_audit", cluster="east")
+    assert audit["impact"] == found["summary"] and audit["table_rows"] == {"result": 2, "impact": 6}
+    assert history.all()["result"] == before["result"] and history.ingest().ingested == 0
+
+    # A second look takes the place of the first one, and one that nobody can read does not.
+    write(path, impact(run_id=RUN, groups=[], canaries=[], warnings=[], partitions=[], transactions=found["transactions"][:1]))
+    assert history.ingest().replaced == 1 and [row["kind"] for row in history.rows("impact")] == ["transaction"]
+    path.write_text("{")
+    done = history.ingest()
+    assert [row["path"] for row in done.quarantine] == [str(path)] and "is no JSON" in done.quarantine[0]["reason"]
+    assert len(history.rows("impact")) == 1 and history.rows("quarantine")[0]["kind"] == "impact"
+    assert history.rows("recovery_audit", cluster="east")[0]["impact"] == found["summary"]
+    write(path, impact(run_id=RUN, groups=[], canaries=[], warnings=[], partitions=[], transactions=[]))
+    history.ingest()
+    assert history.rows("impact") == [] == history.rows("quarantine")
 
 
 def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from report_samples import incident
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import tables
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import report, tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document
 
@@ -47,7 +47,9 @@ def recovery(rows: Rows, run_id: str, day: int, partitions: list[dict[str, Any]]
         outcome, word = row.get("outcome"), row.get("word")
         section = row.get("section") or ("held" if word else "partitions")
         plan = {"planned_at": at(2, 47, day), "strategy": "balanced", "section": section, "evidence": "prefix", "reason": word}
-        rows.setdefault("plan", []).append({**own, **plan, "explanation": f"{row['topic']} explained", "designated_leader": 3})
+        rows.setdefault("plan", []).append(
+            {**own, **plan, "explanation": f"{row['topic']} explained", "designated_leader": 3 if section != "online" else None}
+        )
         if outcome:
             told = {"outcome": outcome, "leader": 3 if outcome == "elected" else None, "reason": f"{word}: told" if word else None}
             rows.setdefault("result", []).append({**own, **told, "finished_at": at(2, 48, day), "evidence": "prefix"})
@@ -124,11 +126,34 @@ def history() -> Rows:
     healthy(rows, "h2", at(1, day=20), {("orders", 5): ["no_eligible_leader", "last_in_sync"], ("orders", 6): ["far_behind"]})
     healthy(rows, "h3", at(2, day=21), {("orders", 5): ["offline"]})
     healthy(rows, "h4", at(3, day=21), {("orders", 5): ["no_eligible_leader"], ("orders", 7): ["no_eligible_leader", "last_in_sync"]})
+    looked(rows)
     refused = {"cluster": "east", "run_id": "newer", "origin": RECOVERY, "date": TODAY, "kind": "landing"}
     rows["quarantine"] = [
         {**refused, "refused_at": at(2, minute), "path": f"/landing/{minute}.jsonl", "reason": "no seal"} for minute in (1, 2)
     ]
     return rows
+
+
+def looked(rows: Rows) -> None:
+    """Somebody has looked at the consumers and producers of both runs, in east."""
+    for audit in rows["recovery_audit"]:
+        if audit["cluster"] == "east" and audit["origin"] == RECOVERY:
+            audit |= {"impact_at": audit["finished_at"] + timedelta(minutes=5), "impact": {"groups": 3, "transactions_hanging": 1}}
+            where = {"cluster": "east", "run_id": audit["run_id"], "date": audit["date"], "observed_at": audit["impact_at"]}
+            groups = [("few", 1), ("most", 9), ("in doubt", 0)]
+            states = ["open", "records_lost", "hanging", "in_doubt"]
+            of_topic = {**where, "topic": "orders"}
+            rows.setdefault("impact", []).extend(
+                [
+                    *({**where, "kind": "group", "group_id": name, "partitions": count, "must_stop": True} for name, count in groups),
+                    *({**of_topic, "kind": "transaction", "partition": place, "state": state} for place, state in enumerate(states)),
+                    {**of_topic, "kind": "partition", "partition": 0, "readable": True, "writable": False},
+                    {**of_topic, "kind": "partition", "partition": 2, "readable": False, "writable": False},
+                    {**of_topic, "kind": "canary", "partition": 0, "offset": 7, "read_back": True},
+                    {**of_topic, "kind": "canary", "partition": 1, "error": "NOT_ENOUGH_REPLICAS", "read_back": False},
+                    {**where, "kind": "warning", "explanation": "broker 1 does not answer"},
+                ]
+            )
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +180,7 @@ def test_the_newest_recovery_is_reported_and_the_documents_of_other_tests_look_l
         for row in document_shape["partitions"]:
             row["gaps"] = None
         document_shape["risk"]["partitions"][0] |= {"replicas": None, "isr": None, "risks": None, "depends_on": None}
+        document_shape["impact"]["looks"][0]["summary"] = None
         document_shape["run_ids"] = document_shape["runs"][0]["clusters"] = document_shape["groups"][0]["evidence"] = None
     assert mine == samples
 
@@ -184,6 +210,33 @@ def test_what_waits_for_a_decision_comes_with_its_words_and_its_command(found: d
     assert {(row["cluster"], row["outcome"], row["word"], row["partitions"]) for row in found["held"]} == {
         ("east", "held", "forked", 1), ("west", "held", "no_survivor", 1), ("west", "planned", "", 1),
     }  # fmt: skip
+
+
+def test_what_looks_have_found_is_that_of_the_reported_runs_the_most_urgent_first(found: dict[str, Any]) -> None:
+    impact = found["impact"]
+    assert [(row["cluster"], row["run_id"], row["partitions"], row["state"], row["observed_at"]) for row in impact["looks"]] == [
+        ("west", "newer", 1, "not_looked", None), ("east", "newer", 2, "looked", "2026-11-21T02:53:00Z"),
+    ]  # fmt: skip
+    assert "--limit west" in impact["looks"][0]["command"] and impact["looks"][1]["path"] == "/w/impact/newer/east.json"
+    assert [row["group_id"] for row in impact["groups"]] == ["most", "few", "in doubt"]
+    assert [row["state"] for row in impact["transactions"]] == ["hanging", "records_lost", "in_doubt", "open"]
+    assert [row["readable"] for row in impact["partitions"]] == [False, True]
+    assert [row["error"] for row in impact["canaries"]] == ["NOT_ENOUGH_REPLICAS", None]
+    assert [row["explanation"] for row in impact["warnings"]] == ["broker 1 does not answer"]
+    assert impact["known"] == {"groups": 3, "transactions": 4, "partitions": 2, "canaries": 2, "warnings": 1}
+    assert (impact["totals"]["groups"], impact["totals"]["due"]) == (3, 1)
+
+
+def test_a_list_of_hits_is_cut_and_what_a_repeated_run_found_online_was_given_a_leader_too(spark: SparkSession) -> None:
+    rows = history()
+    for row in rows["result"]:
+        if row["run_id"] == "newer" and row["outcome"] == "elected":
+            row |= {"outcome": "already_online", "designated_leader": 3}
+    read = reader(spark, rows)
+    counts = {row.kind: row.known for row in report.impact(read, ["newer", "older"], [TODAY, YESTERDAY], None, 1).collect()}
+    assert counts == {"group": 6, "transaction": 8, "partition": 4, "canary": 4, "warning": 2}
+    given = report.given_leaders(report.partitions(read, ["newer"], [TODAY], None)).collect()
+    assert {(row.run_id, row.cluster): row.partitions for row in given} == {("newer", "east"): 2, ("newer", "west"): 1}
 
 
 def test_sums_of_bounds_never_count_what_is_unknown(found: dict[str, Any]) -> None:

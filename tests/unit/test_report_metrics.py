@@ -49,6 +49,10 @@ def test_they_say_what_the_report_says(tmp_path: Path) -> None:
     assert found["kafka_recovery_loss_at_least_offsets"]["east", "given_up"] == 987
     assert found["kafka_recovery_loss_at_most_offsets"] == {("east", "given_up"): 1900}, "no sum of what is unknown"
     assert found["kafka_recovery_loss_at_most_unknown_partitions"]["west", "given_up"] == 4
+    impact = found["kafka_recovery_impact"]
+    assert (impact["east", "groups"], impact["east", "transactions_hanging"], impact["east", "not_readable"]) == (1, 1, 0)
+    assert {cluster for cluster, _ in impact} == {"east"}, "in west nobody has looked"
+    assert ("east", "partitions") not in impact, "these are not hit"
 
 
 def test_an_alert_can_end_because_a_calm_cluster_says_zero() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from browser import Browser, opened, running
 from playwright.sync_api import expect
-from report_samples import incident, partition, sample
+from report_samples import downstream, found, incident, look, partition, sample
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import page as page_module
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import sentences
@@ -114,6 +114,38 @@ def test_light_and_dark_differ_and_neither_complains_or_fetches_anything(browser
     assert all(light != dark for light, dark in zip(*colours, strict=True)), colours
 
 
+def test_consumers_and_producers_come_with_the_commands_that_mend_them(browser: Browser, tmp_path: Path) -> None:
+    document = incident()
+    with opened(browser, written(tmp_path, document)) as seen:
+        section = seen.page.locator("#consumers")
+        assert "1 consumer group has to be reset, 1 transaction hangs" in section.inner_text()
+        for table, row in (("hit_groups", document["impact"]["groups"][0]), ("transactions", document["impact"]["transactions"][0])):
+            assert seen.page.locator(f"table[data-table={table}] code.command").inner_text() == row["command"]
+        (group,) = seen.rows("hit_groups")
+        assert all(text in group for text in ("billing", "Stable", "29", "yes"))
+        west, east = seen.rows("looks")
+        assert "nobody has looked" in west and document["impact"]["looks"][0]["command"] in west
+        assert "2026-11-21 02:51:30 UTC" in east and "ansible-playbook" not in east
+        assert "no" in seen.rows("unusable")[0] and "acks=all is refused" in seen.rows("unusable")[0]
+        assert "written at offset 12, fetched back" in seen.rows("canaries")[0]
+        assert "broker 1 does not answer" in seen.rows("unknown")[0]
+        assert seen.complaints == []
+
+
+def test_many_groups_are_searched_and_where_nobody_has_looked_the_page_says_so(browser: Browser, tmp_path: Path) -> None:
+    rows = [partition("east", "orders", 0, "elected")]
+    assert "No committed offset of a consumer group that was read lies beyond" in page(sample(rows))
+    assert "Look whom the recovery has hit, in 1 cluster." in page(sample(rows))
+    groups = [found("group", group_id=f"group-{number}", partitions=1, must_stop=False, known=40) for number in range(30)]
+    with opened(browser, written(tmp_path, sample(rows, looks=[look("east", {"groups": 40})], impact=groups))) as seen:
+        section = seen.page.locator("#consumers")
+        assert "No committed offset" not in section.inner_text(), "a look knows more"
+        assert "Shown are the first 30 of 40 groups." in section.inner_text()
+        section.locator("input[type=search]").fill("group-29")
+        assert [row for row in seen.rows("hit_groups") if "group-29" in row] == seen.rows("hit_groups")
+        assert "Reset 40 consumer groups." in seen.page.locator("#todo").inner_text()
+
+
 def test_a_row_opens_with_the_keyboard_and_shows_evidence_and_command(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(tmp_path, incident())) as seen:
         button = seen.page.locator("table[data-table=partitions] button.more").first
@@ -167,9 +199,19 @@ def test_hostile_names_are_text_wherever_they_stand(browser: Browser, tmp_path: 
         {"cluster": text, "run_id": text, "refused_at": "2026-11-21T02:00:00Z", "kind": text, "path": text, "reason": text}
         for text in HOSTILE
     ]
-    document = sample(rows, refused=refused)
+    document = sample(rows, refused=refused, looks=[look(HOSTILE[0])], impact=downstream())
     for number, text in enumerate(HOSTILE[: len(document["risk"]["partitions"])]):
         document["risk"]["partitions"][number] |= {"cluster": text, "topic": text, "risks": [text]}
+    for text in HOSTILE:
+        for name, template in (
+            ("groups", {"group_id": text, "group_state": text, "command": text}),
+            ("transactions", {"topic": text, "state": text, "transactional_id": text, "explanation": text, "command": text}),
+            ("partitions", {"topic": text, "explanation": text}),
+            ("canaries", {"topic": text, "error": text}),
+            ("warnings", {"explanation": text, "run_id": text}),
+        ):
+            document["impact"][name].append({**document["impact"][name][0], "cluster": text, **template})
+    document["impact"]["looks"] = [{**document["impact"]["looks"][0], "cluster": text, "command": text} for text in HOSTILE]
     document["risk"]["kinds"][0]["risk"] = document["runs"][0]["run_id"] = document["run_ids"][0] = HOSTILE[1]
     path = written(tmp_path, document)
     assert References(path.read_text()).scripts == ["application/json", "module"]

@@ -17,27 +17,31 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.compaction import compact
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Store
 
-# Written by version 1 of the schemas: recovery_audit had no remarks.
-FORMER = Path(__file__).parent / "tables_v1"
+# Written by the collection as it was. Version 1 of recovery_audit had no remarks, version 2 no impact; nor was there a table of that name.
+FORMER = [Path(__file__).parent / name for name in ("tables_v1", "tables_v2")]
 DAY = date(2026, 11, 19)
 
 
-def private_copy(tmp_path: Path) -> Path:
+def private_copy(tmp_path: Path, former: Path = FORMER[-1]) -> Path:
     """A checkout has the modes that Git gives its files."""
     root = tmp_path / "history"
-    shutil.copytree(FORMER, root)
+    shutil.copytree(former, root)
     for path in (root, *root.rglob("*")):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return root
 
 
-def test_rows_of_the_previous_version_are_read_with_todays(spark: SparkSession, tmp_path: Path) -> None:
-    store = Store(spark, private_copy(tmp_path))
-    assert {file.version for file in store.catalog.files()} == {1} and tables.version("recovery_audit") == 2
+@pytest.mark.parametrize("former", FORMER, ids=lambda path: path.name)
+def test_rows_of_former_versions_are_read_with_todays(spark: SparkSession, tmp_path: Path, former: Path) -> None:
+    store = Store(spark, private_copy(tmp_path, former))
+    number = int(former.name.removeprefix("tables_v"))
+    assert {file.version for file in store.catalog.files() if file.table == "recovery_audit"} == {number}
+    assert number < tables.version("recovery_audit") == 3
     old = {row.run_id: row for row in store.read("recovery_audit").collect()}
     assert old["run-0"].remarks == [] and old["run-0"].outcomes == {"elected": 1, "held": 1} and old["run-0"].date == DAY
+    assert old["run-0"].impact is old["run-0"].impact_at is old["run-0"].impact_sha256 is None and store.read("impact").count() == 0
     assert old["run-0"].collected_at.replace(tzinfo=UTC) == datetime(2026, 11, 19, 4, tzinfo=UTC)
-    told = {**old["run-0"].asDict(), "run_id": "run-1", "remarks": ["a clock went backwards"]}
+    told = {**old["run-0"].asDict(), "run_id": "run-1", "remarks": ["a clock went backwards"], "impact": {"groups": 3}}
     schema = f"{tables.SCHEMAS['recovery_audit']}, {tables.PARTITIONED_BY}"
     with store.publishing() as publication:
         publication.write("recovery_audit", local.frame(spark, [told], schema))
@@ -55,9 +59,9 @@ def test_a_newer_version_is_refused_in_one_line(spark: SparkSession, tmp_path: P
     with store.catalog.writing() as change:
         staged = change.folder / "newer"
         shutil.copy(store.catalog.root / change.current[0].path, staged)
-        change.added[DataFile.new("recovery_audit", "east", DAY, 3)] = staged
+        change.added[DataFile.new("recovery_audit", "east", DAY, 4)] = staged
     with pytest.raises(
-        CatalogError, match=r"recovery_audit has files of version 3, and 2 is the newest known here: .*newer version of the collection"
+        CatalogError, match=r"recovery_audit has files of version 4, and 3 is the newest known here: .*newer version of the collection"
     ):
         store.read("recovery_audit")
     assert store.read("result").count() == 2

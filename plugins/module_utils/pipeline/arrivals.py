@@ -14,10 +14,18 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import DataFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.compaction import day_before
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.gold import RANKINGS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import LANDING, PLAN, RESULT, Source, SourceError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import (
+    IMPACT,
+    LANDING,
+    PLAN,
+    RESULT,
+    Source,
+    SourceError,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, WRITTEN_BY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.watermarks import time_of
@@ -26,18 +34,33 @@ Row = dict[str, Any]
 Files = Mapping[Run, Mapping[str, Source]]
 
 # The column of recovery_audit with the digest of a file of each kind, and the tables that have rows from it.
-DIGEST = {LANDING: "landing_sha256", HEALTHY: "landing_sha256", PLAN: "plan_sha256", RESULT: "result_sha256"}
-TABLES = {LANDING: ("replica_log", "candidates"), PLAN: ("plan", "loss"), RESULT: ("result",), HEALTHY: ("replica_log", "risk")}
+DIGEST = {
+    LANDING: "landing_sha256",
+    HEALTHY: "landing_sha256",
+    PLAN: "plan_sha256",
+    RESULT: "result_sha256",
+    IMPACT: "impact_sha256",
+}
+TABLES = {
+    LANDING: ("replica_log", "candidates"),
+    PLAN: ("plan", "loss"),
+    RESULT: ("result",),
+    IMPACT: ("impact",),
+    HEALTHY: ("replica_log", "risk"),
+}
 # When each kind of file was written, by its header, and the column that keeps it.
 TIMES = {
     LANDING: ("collected_at", "collected_at"),
     HEALTHY: ("collected_at", "collected_at"),
     PLAN: ("created_at", "planned_at"),
     RESULT: ("finished_at", "finished_at"),
+    IMPACT: ("observed_at", "impact_at"),
 }
-DIGESTS = ("landing_sha256", "plan_sha256", "result_sha256")
-# What an audit row tells of a run beside that, and what of it comes from a plan alone.
+DIGESTS = ("landing_sha256", "plan_sha256", "result_sha256", "impact_sha256")
+# What an audit row tells of a run beside that, and what of it comes from a plan alone, or from a look at consumers and producers.
 DECIDED = ("plan_id", "strategy", "ranking")
+FOUND = ("impact",)
+TOLD_BY = {PLAN: DECIDED, IMPACT: FOUND}
 KNOWN = (
     "run_id",
     "origin",
@@ -48,6 +71,8 @@ KNOWN = (
     "strategy",
     "ranking",
     "backend",
+    "impact_at",
+    *FOUND,
     *DIGESTS,
     "outcomes",
     "table_rows",
@@ -63,7 +88,8 @@ def known(root: Path, files: Iterable[DataFile]) -> dict[Run, Row]:
         if file.table == AUDIT:
             with pq.ParquetFile(root / file.path) as stream:
                 for row in stream.read(columns=list(KNOWN)).to_pylist(maps_as_pydicts="strict"):
-                    found[Run(row["origin"], file.cluster, row["run_id"])] = {**row, "date": file.date}
+                    # Files of former versions lack columns.
+                    found[Run(row["origin"], file.cluster, row["run_id"])] = {**dict.fromkeys(KNOWN), **row, "date": file.date}
     return found
 
 
@@ -183,17 +209,18 @@ class Batch:
 
     def _row(self, run: Run, last: dict[tuple[str, str], Row], now: datetime) -> Row:
         headers, before, kept = self.headers[run], self.audit.get(run, {}), self._kept(run)
-        row: Row = dict.fromkeys(("cluster_id", "backend", "collected_at", "planned_at", "finished_at", *DECIDED, *DIGESTS))
+        times_told = tuple(dict.fromkeys(name for _, name in TIMES.values()))
+        row: Row = dict.fromkeys(("cluster_id", "backend", *times_told, *DECIDED, *FOUND, *DIGESTS))
         for kind in kept:
-            told = ("cluster_id", "backend", TIMES[kind][1], DIGEST[kind], *(DECIDED if kind == PLAN else ()))
+            told = ("cluster_id", "backend", TIMES[kind][1], DIGEST[kind], *TOLD_BY.get(kind, ()))
             row |= {name: before[name] for name in told if before.get(name) is not None}
         for kind, header in headers.items():
             written, name = TIMES[kind]
-            row |= {"cluster_id": header["cluster_id"], "backend": header["backend"], name: header[written]}
-            row |= {name: header[name] for name in DECIDED} if kind == PLAN else {}
+            row |= {"cluster_id": header["cluster_id"], "backend": header["backend"] or row["backend"], name: header[written]}
+            row |= {name: header[name] for name in TOLD_BY.get(kind, ())}
         for kind, source in self.files[run].items():
             row[DIGEST[kind]] = source.content_digest() if kind in self.refused[run] else self.changes.digest(source)
-        times = [row[name] for name in ("collected_at", "planned_at", "finished_at") if row[name]]
+        times = [row[name] for name in times_told if row[name]]
         tables_kept = self._kept_tables(run)
         row |= {
             "key": "/".join(run[1:] if run.origin == HEALTHY else (run.run_id, run.cluster)),
@@ -214,8 +241,9 @@ class Batch:
     def _remarks(self, run: Run, row: Row, last: Row | None) -> list[str]:
         found = [f"its {kind} file was refused: {reason}" for kind, reason in sorted(self.refused[run].items())]
         if run in self.audit:
-            for kind in self.changes.kinds(run, self.audit[run]):
-                if self.audit[run][DIGEST[kind]]:
+            changed = self.changes.kinds(run, self.audit[run])
+            for kind in changed:
+                if self.audit[run][DIGEST[kind]] and not (kind in self.headers[run] and _by_a_look(kind, changed)):
                     rows = "the rows are those of the former one" if kind in self.refused[run] else "its rows were replaced"
                     found.append(f"its {kind} file has changed since it was brought in: {rows}")
         elif last and row["collected_at"] and row["collected_at"] < last["collected_at"]:
@@ -238,13 +266,18 @@ def _last(audit: Mapping[Run, Row]) -> dict[tuple[str, str], Row]:
     return {(run.origin, run.cluster): audit[run] for _, run in timed}
 
 
+def _by_a_look(kind: str, changed: Collection[str]) -> bool:
+    """Whether a file has changed because somebody looked at consumers and producers, which is noted in the results and may be done again."""
+    return kind == IMPACT or (kind == RESULT and IMPACT in changed)
+
+
 def _header(source: Source, other: Row | None) -> Row:
     """What a sound file tells, its time as such. SpokenError for one that is not, or is of another cluster than `other`, what is known of its run.
 
     Evidence is never of another cluster: with it the run begins anew.
     """
     header = source.check()
-    if other and other["cluster_id"] not in (None, header["cluster_id"]) and source.kind in (PLAN, RESULT):
+    if other and other["cluster_id"] not in (None, header["cluster_id"]) and source.kind in (PLAN, RESULT, IMPACT):
         raise SourceError(f"its cluster id is {header['cluster_id']}, and that of the run {other['cluster_id']}")
     if source.kind == PLAN and header["ranking"] not in RANKINGS:
         raise SourceError(f"its ranking {header['ranking']} is none of {', '.join(RANKINGS)}")
@@ -253,4 +286,5 @@ def _header(source: Source, other: Row | None) -> Row:
         time = datetime.strptime(header[name], TIME).replace(tzinfo=UTC)
     except ValueError as error:
         raise SourceError(f"its {name} {header[name]} is no time as in 2026-01-31T03:00:00Z") from error
-    return {**{key: header.get(key) for key in ("cluster_id", "backend", *DECIDED)}, name: time}
+    impact = {count: header["summary"][count] for count in COUNTS} if source.kind == IMPACT else None
+    return {**{key: header.get(key) for key in ("cluster_id", "backend", *DECIDED)}, "impact": impact, name: time}

@@ -33,7 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     recent,
     thinned,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import LANDING, PLAN, RESULT, Source, find
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import IMPACT, LANDING, PLAN, RESULT, Source, find
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Publication, Run, Store
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
 
@@ -125,7 +125,7 @@ def _refuse_broken(spark: SparkSession, batch: Batch) -> None:
 def _frames(spark: SparkSession, batch: Batch, runs: DataFrame, rows: list[dict[str, Any]]) -> dict[str, DataFrame]:
     """The rows of each table that has new ones."""
     frames: dict[str, list[DataFrame]] = {}
-    landing, snapshots, plans, results = (batch.usable(kind) for kind in (LANDING, HEALTHY, PLAN, RESULT))
+    landing, snapshots, plans, results, looks = (batch.usable(kind) for kind in (LANDING, HEALTHY, PLAN, RESULT, IMPACT))
     recoveries, watched = (runs.where(runs["origin"] == origin) for origin in (RECOVERY, HEALTHY))
     if landing:
         frames["replica_log"] = [observations.replica_log(observations.records(spark, _paths(landing)), recoveries)]
@@ -143,6 +143,8 @@ def _frames(spark: SparkSession, batch: Batch, runs: DataFrame, rows: list[dict[
         frames |= {"plan": [recorded.plan(entries, recoveries)], "loss": [recorded.loss(entries, recoveries)]}
     if results:
         frames["result"] = [recorded.result(recorded.documents(spark, _paths(results), recorded.RESULTS), recoveries)]
+    if looks:
+        frames["impact"] = [recorded.impact(recorded.documents(spark, _paths(looks), recorded.IMPACT), recoveries)]
     return {table: reduce(DataFrame.unionByName, parts) for table, parts in frames.items()}
 
 

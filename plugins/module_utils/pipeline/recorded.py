@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""History of what was decided and done: rows of `plan`, `loss` and `result` from plan and results files, and of `recovery_audit`.
+"""History of what was decided and done: rows of `plan`, `loss`, `result` and `impact` from the files of these, and of `recovery_audit`.
 
 The files were checked before (see `sources`); here they are read once more, side by side, by Spark.
 """
@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import literal_path
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import present
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.observations import of_runs, run_key
 
 # Numbers as text: older plans say "unknown" where newer ones have null.
@@ -29,6 +30,23 @@ PLAN = (
     "online array<struct<topic: string, partition: int, leader: int>>"
 )
 RESULTS = "partitions array<struct<topic: string, partition: int, outcome: string, leader: int, designated_leader: int, evidence: string, reason: string>>"
+# The columns of the table that rows of each kind have, by the section of the file that they are from.
+FOUND = {
+    "groups": ("group", "group_id group_state group_type partitions in_doubt offsets_read_and_lost must_stop command"),
+    "transactions": (
+        "transaction",
+        "topic partition transactional_id state coordinator_state producer_id producer_epoch start_offset ends_in_seconds explanation command",
+    ),
+    "partitions": ("partition", "topic partition leader readable writable explanation"),
+    "canaries": ("canary", "topic partition offset error read_back"),
+}
+_TYPES = dict(field.split() for field in tables.SCHEMAS["impact"].split(", "))
+# What the file calls `group` would be a word of SQL.
+_NAMES = {"group_id": "group"}
+_FIELDS = {
+    section: ", ".join(f"{_NAMES.get(name, name)}: {_TYPES[name]}" for name in columns.split()) for section, (_, columns) in FOUND.items()
+}
+IMPACT = ", ".join([*(f"{section} array<struct<{fields}>>" for section, fields in _FIELDS.items()), "warnings array<string>"])
 TOLD_BY_PLAN = {"plan_id": "plan_id", "planned_at": "planned_at", "strategy": "strategy", "ranking": "ranking", "backend": "backend"}
 
 
@@ -90,6 +108,25 @@ def result(results: DataFrame, runs: DataFrame) -> DataFrame:
     """One row per partition of a results file."""
     rows = results.select("cluster", F.explode("partitions").alias("result")).select("cluster", "result.*")
     return of_runs(rows, runs, {"finished_at": "finished_at"}).select(*tables.columns("result"))
+
+
+def impact(looks: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per group, transaction, canary and warning that looks at consumers and producers have found, and per partition that is not usable."""
+    names = [name for name in _TYPES if name not in ("run_id", "observed_at")]
+
+    def row_of(kind: str, told: Mapping[str, Column]) -> Column:
+        values = {"kind": F.lit(kind), **told}
+        return F.struct(*(values.get(name, F.lit(None)).cast(_TYPES[name]).alias(name) for name in names))
+
+    def section(name: str) -> Column:
+        kind, columns = FOUND[name]
+        rows = F.filter(name, lambda row: ~row["readable"] | present(~row["writable"])) if kind == "partition" else F.col(name)
+        return F.transform(rows, lambda row: row_of(kind, {column: row[_NAMES.get(column, column)] for column in columns.split()}))
+
+    warnings = F.transform("warnings", lambda text: row_of("warning", {"explanation": text}))
+    # All in one pass over the files.
+    rows = looks.select("cluster", F.explode(F.concat(*map(section, FOUND), warnings)).alias("row")).select("cluster", "row.*")
+    return of_runs(rows, runs, {"impact_at": "observed_at"}).select(*tables.columns("impact"))
 
 
 def risk(risks: DataFrame, runs: DataFrame) -> DataFrame:

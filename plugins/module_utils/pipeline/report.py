@@ -35,6 +35,8 @@ SHOWN_FIRST = (FAILED, STALE, HELD, PLANNED, CLEAN_LEADER, ELECTED, ALREADY_ONLI
 WITHOUT_LEADER = (FAILED, STALE, HELD, PLANNED)
 # Whose leader this recovery, or the controller meanwhile, has chosen.
 GIVEN_A_LEADER = (ELECTED, CLEAN_LEADER)
+# What is found of consumers and producers, the most urgent first.
+TRANSACTIONS_FIRST = ("hanging", "records_lost", "in_doubt", "open")
 # loss.lower_bound_from of a bound that a consumer group's committed offset gives.
 CONSUMER_GROUP = "consumer_group"
 KEY = ["cluster", "topic", "partition"]
@@ -49,7 +51,7 @@ def of_clusters(table: DataFrame, clusters: Sequence[str] | None) -> DataFrame:
 def recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
     """The audit rows of recoveries, one per run and cluster, with `last_at`, when the last of it happened."""
     rows = of_clusters(read("recovery_audit"), clusters).where(F.col("origin") == RECOVERY)
-    return rows.withColumn("last_at", F.coalesce("finished_at", "planned_at", "collected_at"))
+    return rows.withColumn("last_at", F.coalesce("finished_at", "planned_at", "collected_at", "impact_at"))
 
 
 def runs(audit: DataFrame, limit: int) -> DataFrame:
@@ -196,6 +198,42 @@ def unclean_recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
         .groupBy("cluster", F.coalesce("strategy", F.lit("")).alias("strategy"), F.coalesce("evidence", F.lit("")).alias("evidence"))
         .agg(F.sum("elected").alias("elected"))
         .orderBy("cluster", "strategy", "evidence")
+    )
+
+
+def given_leaders(rows: DataFrame) -> DataFrame:
+    """Of `partitions`, per run and cluster how many the run gave a leader: their consumers and producers may be hit.
+
+    What a run was to elect and found online, it had elected when it was run before.
+    """
+    before = (F.col("outcome") == ALREADY_ONLINE) & F.col("designated_leader").isNotNull()
+    given = rows.where(F.col("outcome").isin(*GIVEN_A_LEADER) | before)
+    return given.groupBy("run_id", "cluster").agg(F.count("*").alias("partitions")).orderBy("run_id", "cluster")
+
+
+def looks(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
+    """One row per run and cluster, of these runs: its date, and when somebody looked at consumers and producers, and counted what (null: nobody has)."""
+    columns = ("run_id", "cluster", "date", "finished_at", "impact_at", "impact")
+    return audit.where(F.col("run_id").isin(*run_ids)).select(*columns).orderBy("run_id", "cluster")
+
+
+def impact(read: Read, run_ids: Sequence[str], dates: Sequence[object], clusters: Sequence[str] | None, limit: int) -> DataFrame:
+    """What looks have found: of each `kind` the most urgent `limit` rows, each with `known`, the number of all of its kind."""
+    urgency = (
+        F.when(F.col("kind") == "group", -F.col("partitions"))
+        .when(F.col("kind") == "transaction", F.array_position(F.array(*map(F.lit, TRANSACTIONS_FIRST)), F.col("state")).cast("int"))
+        .when(F.col("kind") == "partition", F.col("readable").cast("int"))
+        .when(F.col("kind") == "canary", F.col("read_back").cast("int"))
+    )
+    order = ["urgency", "cluster", "topic", "partition", "group_id", "run_id", "start_offset", "transactional_id", "explanation"]
+    kind = Window.partitionBy("kind")
+    return (
+        of_runs(read("impact"), run_ids, dates, clusters)
+        .withColumn("urgency", urgency)
+        .withColumns({"place": F.row_number().over(kind.orderBy(*order)), "known": F.count("*").over(kind)})
+        .where(F.col("place") <= limit)
+        .orderBy("kind", "place")
+        .drop("urgency", "place", "date")
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import impact_file, planfile, snapshot, strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import SAFE_NAME, check_inside, opened_regular, read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import OUTCOMES
@@ -21,8 +21,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER, ContentError, Name, Optional
 
-LANDING, PLAN, RESULT = "landing", "plan", "result"
-FOLDERS = {LANDING: ("landing", ".jsonl"), PLAN: ("plans", ".json"), RESULT: ("results", ".json"), HEALTHY: ("healthy", ".jsonl")}
+LANDING, PLAN, RESULT, IMPACT = "landing", "plan", "result", "impact"
+FOLDERS = {
+    LANDING: ("landing", ".jsonl"),
+    PLAN: ("plans", ".json"),
+    RESULT: ("results", ".json"),
+    IMPACT: (impact_file.FOLDER, ".json"),
+    HEALTHY: ("healthy", ".jsonl"),
+}
+# Files of these kinds end with a seal.
+SEALED = (LANDING, PLAN, HEALTHY)
 # Where a file's name cannot be that of a cluster or a run.
 NAMELESS = "_nameless"
 _SEAL = re.compile(rb'"sha256": ?"([0-9a-f]{64})"\s*\}\n\Z')
@@ -67,7 +75,7 @@ class Source:
         try:
             with opened_regular(self.path, follow=False) as stream:
                 stream.seek(max(0, self.bytes - _END))
-                sealed = None if self.kind == RESULT else _SEAL.search(stream.read(_END + 1))
+                sealed = _SEAL.search(stream.read(_END + 1)) if self.kind in SEALED else None
             return sealed.group(1).decode() if sealed else self.content_digest()
         except OSError:
             return self.content_digest()
@@ -134,23 +142,33 @@ def _plan(path: Path) -> Mapping[str, Any]:
 
 
 def _results(path: Path) -> Mapping[str, Any]:
-    try:
-        content = strictjson.parse(read_regular(path, follow=False))
-        strictjson.check(content, _RESULTS)
-        unknown = {row["outcome"] for row in content["partitions"]} - set(OUTCOMES)
-        if unknown:
-            raise ContentError(f"outcome {strictjson.shortened(min(unknown))} is none of {', '.join(OUTCOMES)}")
-    except ContentError as error:
-        raise SourceError(f"{error}: the file was cut off, edited, or written by another version of the collection") from error
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}") from error
+    content = strictjson.parse(read_regular(path, follow=False))
+    strictjson.check(content, _RESULTS)
+    unknown = {row["outcome"] for row in content["partitions"]} - set(OUTCOMES)
+    if unknown:
+        raise ContentError(f"outcome {strictjson.shortened(min(unknown))} is none of {', '.join(OUTCOMES)}")
     found: Mapping[str, Any] = content
     return found
+
+
+def _plain(read: Callable[[Path], Mapping[str, Any]]) -> Callable[[Path], Mapping[str, Any]]:
+    """`read` for files that have no seal: their form is all that tells whether they are whole."""
+
+    def told(path: Path) -> Mapping[str, Any]:
+        try:
+            return read(path)
+        except ContentError as error:
+            raise SourceError(f"{error}: the file was cut off, edited, or written by another version of the collection") from error
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}") from error
+
+    return told
 
 
 _CHECKS: Mapping[str, Callable[[Path], Mapping[str, Any]]] = {
     LANDING: snapshot.check,
     HEALTHY: snapshot.check,
     PLAN: _plan,
-    RESULT: _results,
+    RESULT: _plain(_results),
+    IMPACT: _plain(impact_file.read),
 }

@@ -21,6 +21,7 @@ PARTITIONED_BY = "cluster string, date date"
 RECOVERY, HEALTHY = "recovery", "healthy"
 
 _PARTITION = "run_id string, topic string, partition int"
+IMPACT_OF_RUN = "impact_sha256 string, impact_at timestamp, impact map<string,bigint>"
 
 SCHEMAS = {
     # Bronze: every observation of a replica.
@@ -29,7 +30,7 @@ SCHEMAS = {
         "rack string, in_isr boolean, in_elr boolean, in_last_known_elr boolean, min_insync_replicas int, cleanup_policy string, "
         "log_start_offset bigint, log_end_offset bigint, high_watermark bigint, partition_leader_epoch int, last_written_epoch int, error string"
     ),
-    # Bronze: files that were refused. `kind`: landing, healthy, plan, result.
+    # Bronze: files that were refused. `kind`: landing, healthy, plan, result, impact.
     "quarantine": "run_id string, origin string, refused_at timestamp, kind string, path string, reason string",
     # Silver: the survivors of each offline partition, best first (`place` 1 is the winner).
     "candidates": (
@@ -48,30 +49,42 @@ SCHEMAS = {
         f"{_PARTITION}, leader int, lower_bound bigint, lower_bound_from string, upper_bound bigint, upper_bound_from string, "
         "estimate bigint, estimate_from string, gaps array<string>"
     ),
+    # What a look at consumers and producers has found, after a run: rows of each `kind` have the columns that it names, and the others are null.
+    # group: those of a consumer group whose offsets have to be reset, or may have to be. transaction: one that is not ended.
+    # partition: one that cannot be read, or not written with acks=all. canary: a record that was written to see. warning: what is not known.
+    "impact": (
+        f"{_PARTITION}, observed_at timestamp, kind string, group_id string, group_state string, group_type string, partitions int, in_doubt int, "
+        "offsets_read_and_lost bigint, must_stop boolean, transactional_id string, state string, coordinator_state string, producer_id bigint, "
+        "producer_epoch int, start_offset bigint, ends_in_seconds double, leader int, readable boolean, writable boolean, offset bigint, "
+        "error string, read_back boolean, explanation string, command string"
+    ),
     # Partitions of a healthy snapshot that are one failure from offline, or offline: `risks` are the words of `risk.RISKS`, worst first; `score` ranks.
     "risk": (
         f"{_PARTITION}, observed_at timestamp, leader int, replicas array<int>, isr array<int>, eligible_leader_replicas array<int>, "
         "risks array<string>, score int, depends_on array<int>"
     ),
     # One row per run and cluster: with it the run is in the tables, whole. The digests are those of the files that were read, or refused.
-    # `remarks`: what is odd about the run, such as a clock that went backwards.
+    # `remarks`: what is odd about the run, such as a clock that went backwards. `impact`: what a look at consumers and producers has counted, at
+    # `impact_at`; both null where nobody has looked.
     "recovery_audit": (
         "run_id string, origin string, cluster_id string, collected_at timestamp, planned_at timestamp, finished_at timestamp, strategy string, "
         "ranking string, backend string, landing_sha256 string, plan_sha256 string, result_sha256 string, partitions bigint, "
-        "outcomes map<string,bigint>, table_rows map<string,bigint>, remarks array<string>"
+        f"outcomes map<string,bigint>, table_rows map<string,bigint>, remarks array<string>, {IMPACT_OF_RUN}"
     ),
 }
 
 # Which tables a run of each origin has rows in.
 WRITTEN_BY = {
-    RECOVERY: ("replica_log", "quarantine", "candidates", "plan", "result", "loss", "recovery_audit"),
+    RECOVERY: ("replica_log", "quarantine", "candidates", "plan", "result", "loss", "impact", "recovery_audit"),
     HEALTHY: ("replica_log", "quarantine", "risk", "recovery_audit"),
 }
 
 # Tables that are not named have version 1.
-VERSIONS = {"recovery_audit": 2}
+VERSIONS = {"recovery_audit": 3}
+_WITHOUT_IMPACT = SCHEMAS["recovery_audit"].removesuffix(f", {IMPACT_OF_RUN}")
 FORMER = {
-    ("recovery_audit", 1): SCHEMAS["recovery_audit"].removesuffix(", remarks array<string>"),
+    ("recovery_audit", 1): _WITHOUT_IMPACT.removesuffix(", remarks array<string>"),
+    ("recovery_audit", 2): _WITHOUT_IMPACT,
 }
 
 
@@ -80,7 +93,16 @@ def without_remarks(recovery_audit: DataFrame) -> DataFrame:
     return recovery_audit.withColumn("remarks", F.array().cast("array<string>"))
 
 
-UPGRADES: dict[tuple[str, int], Callable[[DataFrame], DataFrame]] = {("recovery_audit", 1): without_remarks}
+def without_impact(recovery_audit: DataFrame) -> DataFrame:
+    """Version 2 of recovery_audit knew of no look at consumers and producers."""
+    told = (field.split() for field in IMPACT_OF_RUN.split(", "))
+    return recovery_audit.withColumns({name: F.lit(None).cast(kind) for name, kind in told})
+
+
+UPGRADES: dict[tuple[str, int], Callable[[DataFrame], DataFrame]] = {
+    ("recovery_audit", 1): without_remarks,
+    ("recovery_audit", 2): without_impact,
+}
 
 
 def version(table: str) -> int:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stands where in the report page: its tables, tiles and sentences. Pure: no I/O."""
+"""What stands where in the report page: its sections, tiles and sentences. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import SHOWN_FIRST
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import (
-    OUTCOME_WORDS,
     count,
     lasting,
     number,
 )
 
 Document = Mapping[str, Any]
-# (key, title, kind); kinds are those of the page's script.
-Columns = Sequence[tuple[str, str, str]]
 
 # What each risk means, as `pipeline.risk` tells them apart.
 RISK_WORDS = {
@@ -41,89 +38,6 @@ STATES = {
     "unknown": "Nothing is known yet",
 }
 
-PARTITIONS: Columns = (
-    ("cluster", "Cluster", "text"),
-    ("topic", "Topic", "text"),
-    ("partition", "Partition", "number"),
-    ("outcome", "Outcome", "outcome"),
-    ("why", "Evidence", "text"),
-    ("leader", "Leader", "number"),
-    ("lower_bound", "Lost at least", "bound"),
-    ("upper_bound", "at most", "bound"),
-    ("estimate", "Estimate", "number"),
-    ("detail", "", "hidden"),
-    ("next_step", "", "hidden"),
-    ("command", "", "hidden"),
-)
-CLUSTERS: Columns = (
-    ("cluster", "Cluster", "text"),
-    ("partitions", "Partitions", "number"),
-    ("without_leader", "Without a leader", "number"),
-    ("offline_since", "No leader since", "time"),
-    ("given_up_range", "Records given up", "text"),
-    ("at_stake_range", "At stake", "text"),
-    ("snapshot_at", "Newest snapshot", "time"),
-    ("one_failure", "One failure from offline", "number"),
-)
-TOPICS: Columns = (
-    ("cluster", "Cluster", "text"),
-    ("topic", "Topic", "text"),
-    ("partitions", "Partitions", "number"),
-    ("without_leader", "Without a leader", "number"),
-    *((outcome, OUTCOME_WORDS[outcome].split(",")[0].capitalize(), "number") for outcome in ("elected", "already_online", "held")),
-    ("lower_bound", "Lost at least", "bound"),
-    ("upper_bound_all", "at most", "bound"),
-)
-RUNS: Columns = (
-    ("run_id", "Run", "text"),
-    ("last_at", "Ended", "time"),
-    ("strategy", "Strategy", "text"),
-    ("cluster_names", "Clusters", "text"),
-    *((outcome, OUTCOME_WORDS[outcome].split(",")[0].capitalize(), "number") for outcome in SHOWN_FIRST if outcome != "planned"),
-)
-RISK_PARTITIONS: Columns = (
-    ("cluster", "Cluster", "text"),
-    ("topic", "Topic", "text"),
-    ("partition", "Partition", "number"),
-    ("risk_words", "Risks", "text"),
-    ("change", "Change", "text"),
-    ("leader", "Leader", "number"),
-    ("isr_words", "ISR of replicas", "text"),
-    ("depends", "Depends on broker", "text"),
-    ("score", "Score", "number"),
-)
-RISK_CLUSTERS: Columns = (
-    ("cluster", "Cluster", "text"),
-    ("offline", "Offline", "number"),
-    ("one_failure", "One failure from it", "number"),
-    ("at_risk", "At any risk", "number"),
-    ("new", "New", "number"),
-    ("score", "Score", "number"),
-)
-RISK_TOPICS: Columns = (("cluster", "Cluster", "text"), ("topic", "Topic", "text"), *RISK_CLUSTERS[1:4], RISK_CLUSTERS[5])
-RISK_BROKERS: Columns = (("cluster", "Cluster", "text"), ("broker_id", "Broker", "number"), ("partitions", "Partitions", "number"))
-REFUSED: Columns = (
-    ("refused_at", "When", "time"),
-    ("cluster", "Cluster", "text"),
-    ("kind", "Kind", "text"),
-    ("path", "File", "text"),
-    ("reason", "Why", "text"),
-)
-WHAT_IF: Columns = (
-    ("cluster", "Cluster", "text"),
-    ("topic", "Topic", "text"),
-    ("partition", "Partition", "number"),
-    ("effect", "What happens", "text"),
-    ("next_leader", "Next leader", "number"),
-    ("lost_offsets", "Lost at most", "bound"),
-    ("reason", "Note", "text"),
-)
-
-
-def spaced(word: str) -> str:
-    """A word of the files as people write it."""
-    return word.replace("_", " ")
-
 
 def signed(value: int) -> str:
     """A change."""
@@ -133,71 +47,6 @@ def signed(value: int) -> str:
 def cut(shown: Sequence[Any], known: int, what: str) -> str:
     """Says that a list is not whole; empty where it is."""
     return f"Shown are the first {number(len(shown))} of {number(known)} {what}." if len(shown) < known else ""
-
-
-def _table(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        "columns": [{"key": key, "title": title, "kind": kind} for key, title, kind in columns],
-        "rows": [[row.get(key) for key, _, _ in columns] for row in rows],
-    }
-
-
-def _brokers(ids: Sequence[int] | None) -> str:
-    return ", ".join(map(str, ids or ()))
-
-
-def tables(doc: Document) -> dict[str, Any]:
-    """The tables of the page by name: `columns` and `rows` (arrays in the order of the columns)."""
-    risk = doc["risk"]
-    change = {True: "new", False: "known", None: ""}
-    at_risk = [
-        {
-            **row,
-            "risk_words": ", ".join(spaced(word) for word in row["risks"] or ()),
-            "change": change[row["is_new"]],
-            "isr_words": f"[{_brokers(row['isr'])}] of [{_brokers(row['replicas'])}]",
-            "depends": _brokers(row["depends_on"]),
-        }
-        for row in risk["partitions"]
-    ]
-    clusters = [
-        {
-            **row,
-            "given_up_range": _range(row["given_up"]),
-            "at_stake_range": _range(row["at_stake"]),
-        }
-        for row in doc["clusters"]
-    ]
-    # An upper bound of some of a topic's partitions is none of the topic.
-    topics = [
-        {**row, "upper_bound_all": row["upper_bound"] if row["upper_bound_known"] == row["partitions"] else None} for row in doc["topics"]
-    ]
-    runs = [{**row, "cluster_names": ", ".join(row["clusters"][:8]) + (" …" if len(row["clusters"]) > 8 else "")} for row in doc["runs"]]
-    found = {
-        "partitions": _table(PARTITIONS, [{**row, "why": spaced(row["word"] or row["evidence"] or "")} for row in doc["partitions"]]),
-        "clusters": _table(CLUSTERS, clusters),
-        "topics": _table(TOPICS, topics),
-        "runs": _table(RUNS, runs),
-        "risk_clusters": _table(RISK_CLUSTERS, risk["clusters"]),
-        "risk_partitions": _table(RISK_PARTITIONS, at_risk),
-        "risk_topics": _table(RISK_TOPICS, risk["topics"]),
-        "risk_brokers": _table(RISK_BROKERS, risk["brokers"]),
-        "refused": _table(REFUSED, doc["quarantine"]["files"]),
-    }
-    if doc["what_if"]:
-        found["what_if"] = _table(WHAT_IF, [{**row, "effect": _effect(row)} for row in doc["what_if"]["partitions"]])
-    return found
-
-
-def _effect(row: Mapping[str, Any]) -> str:
-    words = {
-        "offline": "goes offline",
-        "already_offline": "is offline already",
-        "new_leader": "another leader",
-        "same_leader": "keeps its leader",
-    }
-    text = words[row["outcome"]]
-    return f"{text}, not writable" if row["writable"] is False and row["next_leader"] is not None else text
 
 
 def kinds(doc: Document) -> list[dict[str, Any]]:
@@ -216,15 +65,19 @@ def words(doc: Document) -> dict[str, Any]:
     """Everything of the page that is a sentence, by the names that the template has for it."""
     risk = doc["risk"]
     sections = {"todo": "What to do", "partitions": "Partitions", "clusters": "Clusters and topics", "loss": "Records lost"}
+    sections |= {"consumers": "Consumers and producers"}
     sections |= {"risk": "At risk", "what-if": "What if", "history": "Timeline", "quarantine": "Refused files", "words": "Words"}
     absent = set() if doc["totals"]["partitions"] else {"partitions", "clusters", "loss"}
+    absent |= set() if doc["totals"]["partitions"] or doc["impact"]["looks"] else {"consumers"}
     absent |= set() if doc["what_if"] else {"what-if"}
     return {
         "state": STATES[doc["headline"]["state"]],
         "sections": {anchor: title for anchor, title in sections.items() if anchor not in absent},
         "tiles": _tiles(doc),
         "nothing_to_do": _nothing_to_do(doc),
-        "beyond": sum(doc["loss"][part]["beyond_consumers"] for part in ("given_up", "at_stake")),
+        "beyond": consumers.beyond(doc),
+        "downstream": consumers.words(doc),
+        "downstream_next": consumers.next_step(doc["impact"]["totals"]),
         "kinds": kinds(doc),
         "risk_words": _risk_words(doc),
         "at_risk_total": risk["totals"]["at_risk"],
@@ -237,7 +90,8 @@ def _nothing_to_do(doc: Document) -> str:
     if doc["risk"]["totals"]["offline"]:
         return "Recover what the newest snapshots show as offline, with the playbook recover."
     if doc["totals"]["partitions"]:
-        return "Nothing. Give leadership back to the preferred replicas when it is calm: the playbook preferred, nothing is lost by it."
+        nothing = "" if consumers.next_step(doc["impact"]["totals"]) else "Nothing. "
+        return f"{nothing}Give leadership back to the preferred replicas when it is calm: the playbook preferred, nothing is lost by it."
     return "Nothing."
 
 
@@ -245,7 +99,7 @@ def _seconds(earlier: str, later: str) -> float:
     return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
 
 
-def _range(bounds: Mapping[str, Any]) -> str:
+def range_of(bounds: Mapping[str, Any]) -> str:
     """The bounds in a few characters; `unknown` wherever the sum would hide that some are."""
     if not bounds["partitions"]:
         return "none"
@@ -277,7 +131,7 @@ def _tiles(doc: Document) -> list[dict[str, str]]:
         )
         for part, title in (("given_up", "Records given up"), ("at_stake", "Records at stake")):
             if loss[part]["partitions"]:
-                tiles.append({"title": title, "value": _range(loss[part]), "note": _known(loss[part])})
+                tiles.append({"title": title, "value": range_of(loss[part]), "note": _known(loss[part])})
     if risk["snapshots"]:
         newest = max(row["collected_at"] for row in risk["snapshots"])
         oldest = min(row["collected_at"] for row in risk["snapshots"])

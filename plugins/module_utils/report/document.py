@@ -20,13 +20,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import healthy, report, report_risk, risk
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import sentences
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, sentences
 
 VERSION = 1
 LIMITS = {
     "runs": 20,
     "topics": 2_000,
     "partitions": 10_000,
+    "impact": 2_000,
     "at_risk": 2_000,
     "risk_topics": 200,
     "risk_brokers": 200,
@@ -72,7 +73,7 @@ def finished(document: dict[str, Any]) -> dict[str, Any]:
     snapshots = [row["collected_at"] for row in document["risk"]["snapshots"]]
     document["risk_is_newer"] = bool(snapshots and document["runs"] and max(snapshots) > (document["runs"][0]["last_at"] or ""))
     document["clusters"] = _clusters(document)
-    document["headline"] = sentences.headline(document)
+    document["headline"] = sentences.headline(document, consumers.next_step(document["impact"]["totals"]))
     return document
 
 
@@ -98,18 +99,21 @@ def _recovery(read: report.Read, wanted: Wanted) -> dict[str, Any]:
     audit = report.recoveries(read, wanted.clusters)
     known = _rows(report.runs(audit, LIMITS["runs"]))
     chosen = list(wanted.run_ids) if wanted.run_ids is not None else [run["run_id"] for run in known[:1]]
-    places = audit.where(audit.run_id.isin(*chosen)).select("run_id", "date").distinct().collect() if chosen else []
-    if missing := sorted(set(chosen) - {row.run_id for row in places}):
+    audited = report.looks(audit, chosen).collect() if chosen else []
+    if missing := sorted(set(chosen) - {row.run_id for row in audited}):
         raise ReportError(f"run_ids: no run {', '.join(missing)} of these clusters is in the history of {wanted.workdir}")
-    dates = sorted({row.date for row in places})
+    dates = sorted({row.date for row in audited})
+    seen = [plain(row) for row in audited if row.impact_at]
     rows = report.partitions(read, chosen or [""], dates or [date(1970, 1, 1)], wanted.clusters).persist()
     try:
         groups = _rows(report.by_outcome(rows))
         topics = _rows(report.by_topic(rows, LIMITS["topics"]))
         shown = _rows(report.worst_first(rows, LIMITS["partitions"]))
         since = {row.cluster: sentences.instant(row.since) for row in report.offline_since(read, rows, wanted.clusters).collect()}
+        given = _rows(report.given_leaders(rows))
     finally:
         rows.unpersist()
+    found = _rows(report.impact(read, chosen, dates, wanted.clusters, LIMITS["impact"])) if seen else []
     return {
         "run_ids": chosen,
         "runs": known,
@@ -118,6 +122,7 @@ def _recovery(read: report.Read, wanted: Wanted) -> dict[str, Any]:
         "groups": groups,
         "offline_since": since,
         "held": held(groups, shown, wanted.workdir),
+        "impact": consumers.impact(consumers.looks(given, seen, wanted.workdir), found),
         "topics": topics,
         "partitions": [with_next(row, wanted.workdir) for row in shown],
     }

@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
 
 PREFIX = "kafka_recovery"
 # Readable for the collector, which is another user.
@@ -68,6 +69,17 @@ class Metrics(Collector):
         )
         yield from self._risk()
         yield from self._loss()
+        yield _gauge(
+            "impact",
+            "What the reported recoveries mean for consumers and producers, as somebody has seen it who looked; absent where nobody has.",
+            ("cluster", "kind"),
+            (
+                ((cluster, kind), value)
+                for cluster, counts in consumers.by_cluster(doc).items()
+                for kind, value in counts.items()
+                if kind != "partitions"
+            ),
+        )
         yield _gauge(
             "quarantined_files",
             "Files that were refused, by kind.",

@@ -21,10 +21,10 @@ from markupsafe import Markup
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import MOST_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import SHOWN_FIRST, WITHOUT_LEADER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import charts, contents
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import charts, contents, listings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.document import LIMITS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.script import SCRIPT
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import OUTCOME_WORDS, capital, number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import OUTCOME_WORDS, capital, number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.style import STYLE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.template import TEMPLATE
 
@@ -75,9 +75,9 @@ def page(document: Mapping[str, Any]) -> str:
     script = datatables() + SCRIPT
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters.update(grouped=number, spaced=contents.spaced, capitalised=capital, signed=contents.signed)
+    environment.filters.update(grouped=number, spaced=spaced, capitalised=capital, signed=contents.signed)
     environment.globals.update(cut=contents.cut, risk_words_of=contents.RISK_WORDS)
-    data = {"tables": contents.tables(doc), "outcomes": OUTCOME_WORDS, "order": SHOWN_FIRST, "without_leader": WITHOUT_LEADER}
+    data = {"tables": listings.tables(doc), "outcomes": OUTCOME_WORDS, "order": SHOWN_FIRST, "without_leader": WITHOUT_LEADER}
     return environment.from_string(TEMPLATE).render(
         doc=doc,
         policy=f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",

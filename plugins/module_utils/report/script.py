@@ -30,6 +30,7 @@ const renderers = {
     type === "sort"
       ? data.order.indexOf(value)
       : type === "display" ? `<span class="tag ${escaped(value)}">${escaped(data.outcomes[value] ?? value)}</span>` : escaped(value),
+  command: (value, type) => (type === "display" && value !== null ? `<code class="command">${escaped(value)}</code>` : escaped(value ?? "")),
   hidden: (value, type) => (type === "sort" || type === "type" ? "" : escaped(value ?? "")),
 };
 renderers.time = (value, type) => (value === null || type === "sort" || type === "type" ? value ?? "" : escaped(value.replace("T", " ").replace("Z", " UTC")));

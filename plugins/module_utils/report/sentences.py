@@ -29,6 +29,11 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
+def spaced(word: str) -> str:
+    """A word of the files as people write it."""
+    return word.replace("_", " ")
+
+
 def count(value: int, one: str, many: str | None = None) -> str:
     """ "1 partition", "2 partitions"."""
     return f"{number(value)} {one if value == 1 else many or one + 's'}"
@@ -92,8 +97,11 @@ def _all(partitions: int) -> str:
     return "the one partition" if partitions == 1 else f"all {number(partitions)} partitions"
 
 
-def headline(document: Mapping[str, Any]) -> dict[str, str]:
-    """`state` (offline, planned, recovered, at_risk, calm, unknown), what happened in one sentence, and what to do next in another."""
+def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
+    """`state` (offline, planned, recovered, at_risk, calm, unknown), what happened in one sentence, and what to do next in another.
+
+    `downstream`: what is to be done for consumers and producers (`consumers.next_step`), which comes after partitions have leaders.
+    """
     totals, risk = document["totals"], document["risk"]
     offline, at_risk = risk["totals"]["offline"], risk["totals"]["one_failure"]
     outlook = _outlook(offline, at_risk, risk["totals"]["partitions"])
@@ -105,7 +113,7 @@ def headline(document: Mapping[str, Any]) -> dict[str, str]:
         if elected:
             said += f"; {number(elected)} {'was' if elected == 1 else 'were'} elected"
         following = f"{outlook}." if outlook and document["risk_is_newer"] else "Nothing is left to elect."
-        return {"state": "recovered", "text": f"{said}.", "next": following}
+        return {"state": "recovered", "text": f"{said}.", "next": " ".join(filter(None, (following, downstream)))}
     if document["runs"]:
         return {"state": "calm", "text": "The last run found no partition without a leader.", "next": f"{outlook}." if outlook else ""}
     if risk["snapshots"]:

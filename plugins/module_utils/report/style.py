@@ -62,6 +62,7 @@ dd, li, h1, p { overflow-wrap: anywhere; }
 td { overflow-wrap: break-word; }
 td bdi.long { overflow-wrap: anywhere; display: inline-block; min-width: min(14rem, 100%); max-width: 32rem; }
 td.time { white-space: nowrap; }
+code.command { display: block; min-width: min(22rem, 100%); white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { text-align: left; padding: .45rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }

@@ -60,6 +60,7 @@ TEMPLATE = """\
 {% if doc.held | length > steps_shown %}<p>{{ (doc.held | length - steps_shown) | grouped }} more groups like these are in the table below.</p>{% endif %}
 <p class="quiet">INVENTORY is your inventory file. Every command may be run again: what has a leader is left alone.</p>
 {% else %}<p>{{ nothing_to_do }}</p>{% endif %}
+{% if downstream_next %}<p>{{ downstream_next }} See <a href="#consumers">Consumers and producers</a>.</p>{% endif %}
 </section>
 
 {% if doc.totals.partitions %}
@@ -95,13 +96,37 @@ the first {{ listed_on_paper | grouped }} of {{ doc.totals.without_leader | grou
 <dt>Given up, in partitions that got a leader</dt><dd>{{ doc.loss.given_up.words | capitalised }}.</dd>
 <dt>At stake, in partitions without a leader, should the best survivor be elected</dt><dd>{{ doc.loss.at_stake.words | capitalised }}.</dd>
 </dl>
-<h3>Consumers</h3>
-<p>{% if beyond %}
-In {{ beyond | grouped }} {{ 'partition' if beyond == 1 else 'partitions' }} a consumer group had committed an offset that lies beyond the log of the leader.
-These groups have read records that are gone, and start again where <code>auto.offset.reset</code> says. Look for a lower bound that rests on a consumer group.
-{% else %}No committed offset of a consumer group that was read lies beyond the log of a leader.{% endif %}</p>
 </section>
 {% endif %}
+
+{% if 'consumers' in sections %}<section id="consumers">
+<h2>Consumers and producers</h2>
+{% if downstream %}<p>{{ downstream }}</p>{% endif %}
+{% if beyond is not none %}<p>{% if downstream %}Where nobody has looked, offsets from before the election are all that is known. {% endif %}{% if beyond %}
+In {{ beyond | grouped }} {{ 'partition' if beyond == 1 else 'partitions' }} a consumer group had committed an offset that lies beyond the log of the leader.
+These groups have read records that are gone, and start again where <code>auto.offset.reset</code> says. Look for a lower bound that rests on a consumer group.
+{% else %}No committed offset of a consumer group that was read lies beyond the log of a leader.{% endif %}</p>{% endif %}
+{% if doc.impact.looks %}{{ table('looks', 'Looks at consumers and producers') }}
+{% if doc.impact.totals.due %}<p class="quiet">INVENTORY is your inventory file. To look changes nothing. Look before clients move on:
+once a group commits in the new log, nobody can see any more what it skipped.</p>{% endif %}
+{% else %}<p>No partition was given a leader, so nobody is hit yet.</p>{% endif %}
+{% if doc.impact.groups %}<h3>Consumer groups</h3>
+<p class="quiet">Kafka sets offsets only of a group without members: stop the consumers of a group that is to be stopped first, run the command, start them.
+What is in doubt is in no command of a whole group; each offset has its own in the file impact/RUN/CLUSTER.json of the workdir.
+{{ cut(doc.impact.groups, doc.impact.known.groups, 'groups') }}</p>
+{{ table('hit_groups', 'Consumer groups') }}{% endif %}
+{% if doc.impact.transactions %}<h3>Transactions</h3>
+<p class="quiet">{{ cut(doc.impact.transactions, doc.impact.known.transactions, 'transactions') }}</p>
+{{ table('transactions', 'Transactions that are not ended') }}{% endif %}
+{% if doc.impact.partitions %}<h3>Not readable, or not writable</h3>
+<p class="quiet">{{ cut(doc.impact.partitions, doc.impact.known.partitions, 'partitions') }}</p>
+{{ table('unusable', 'Partitions that cannot be read or written') }}{% endif %}
+{% if doc.impact.canaries %}<h3>Canaries</h3>
+<p class="quiet">Records that were written with acks=all, and fetched back. {{ cut(doc.impact.canaries, doc.impact.known.canaries, 'canaries') }}</p>
+{{ table('canaries', 'Canaries') }}{% endif %}
+{% if doc.impact.warnings %}<h3>What could not be found out</h3>
+{{ table('unknown', 'What is not known') }}{% endif %}
+</section>{% endif %}
 
 <section id="risk">
 <h2>At risk: one failure from offline</h2>

@@ -1,0 +1,282 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Downstream: a cluster as its consumers and transactional producers see it. Partitions whose leader does not answer are data, never an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import FETCH_ROUNDS, REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import NO_ANSWER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import UNENDED, EpochEnd, Group, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, chunks
+
+if CLIENT_IMPORT_ERROR is None:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
+        consumer_protocol,
+        group_offsets,
+        protocol,
+        transactions,
+    )
+
+GROUP_TOPIC = "__consumer_offsets"
+ACKNOWLEDGED_WITHIN = 0.8  # of the request timeout: so that the broker can still say that it was not
+
+Keys = Collection[TopicPartition]
+Ends = dict[TopicPartition, Any]
+Leaders = Mapping[TopicPartition, int]
+
+
+class Committing(NamedTuple):
+    """Committed offsets, sorted; all groups that one may describe, by id; `blind`: why there may be more of both."""
+
+    offsets: list[group_offsets.Committed]
+    groups: dict[str, Group]
+    blind: list[str]
+
+
+class Transacting(NamedTuple):
+    """Producers by partition, where the leader answered; transactions that are not ended, or whose producer has one open there.
+
+    `blind`: why some coordinators do not tell of theirs. `unanswered`: errors by partition.
+    """
+
+    producers: dict[TopicPartition, list[Producer]]
+    transactions: list[Transaction]
+    blind: list[str]
+    unanswered: dict[TopicPartition, str]
+
+
+class Downstream(Cluster):
+    """One Kafka cluster. `leaders`, in all methods, are the live leaders of the partitions in question."""
+
+    # --- logs ----------------------------------------------------------------------------------------------------------
+
+    def logs(self, leaders: Leaders, epochs: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, Log]:
+        """The leaders' logs, fetched back at both ends of what is committed. `epochs`: those whose ends are asked for, by partition."""
+        work = _by_leader(leaders)
+        ends = _all(self.log_ends(work))
+        starts = self._consumer_offsets(work, consumer_protocol.EARLIEST)
+        marks = self._consumer_offsets(work, consumer_protocol.LATEST)
+        stable = self._consumer_offsets(work, consumer_protocol.LATEST, consumer_protocol.READ_COMMITTED)
+        found: dict[TopicPartition, list[Ends]] = {key: [ends, starts, marks, stable] for key in leaders}
+        errors = {key: _first_error(key, parts) for key, parts in found.items()}
+        sound = {key: leader for key, leader in leaders.items() if errors[key] is None}
+        read: dict[TopicPartition, list[int]] = {key: [] for key in leaders}
+        for offset_of in (lambda key: starts[key].log_end_offset, lambda key: marks[key].log_end_offset - 1):
+            wanted = {
+                key: offset_of(key)
+                for key in sound
+                if marks[key].log_end_offset > starts[key].log_end_offset and offset_of(key) not in read[key]
+            }
+            for key, row in self._fetched_back(wanted, leaders).items():
+                errors[key] = errors[key] or row.error
+                if row.error is None and row.batch is not None:
+                    read[key].append(wanted[key])
+        told = self._epoch_ends(sound, epochs)
+        return {
+            key: Log(
+                errors[key],
+                log_start_offset=starts[key].log_end_offset,
+                log_end_offset=ends[key].log_end_offset,
+                high_watermark=marks[key].log_end_offset,
+                last_stable_offset=stable[key].log_end_offset,
+                read_back=tuple(read[key]),
+                epoch_ends=told.get(key, {}),
+            )
+            if key in sound
+            else Log(errors[key])
+            for key in leaders
+        }
+
+    def _consumer_offsets(self, work: Mapping[int, Keys], timestamp: int, isolation_level: int = 0) -> Ends:
+        asked = {
+            node: [consumer_protocol.list_offsets(chunk, timestamp, isolation_level) for chunk in chunks(keys, REQUEST_LIMIT)]
+            for node, keys in work.items()
+        }
+        answers = self._ask_each(asked)
+        return {key: end for rows in answers.values() for answer in rows for key, end in protocol.read_log_ends(answer).items()}
+
+    def _fetched_back(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, protocol.FetchedBatch]:
+        """What consumers get at these offsets. An empty answer is asked for again with more room, as in `Cluster.batches`."""
+        found: dict[TopicPartition, protocol.FetchedBatch] = {}
+        left = dict(offsets)
+        for size, per_request in FETCH_ROUNDS:
+            asked = {
+                node: [consumer_protocol.fetch_back({key: left[key] for key in chunk}, size) for chunk in chunks(keys, per_request)]
+                for node, keys in _by_leader({key: leaders[key] for key in left}).items()
+            }
+            for answers in self._ask_each(asked).values():
+                for answer in answers:
+                    found |= protocol.read_batches(answer)
+            left = {key: offset for key, offset in left.items() if key in found and found[key].error is None and found[key].batch is None}
+        return found
+
+    def _epoch_ends(self, leaders: Leaders, epochs: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, dict[int, EpochEnd]]:
+        """Ends by partition and epoch. An answer does not repeat which epoch it is about, so a request has one for each partition."""
+        found: dict[TopicPartition, dict[int, EpochEnd]] = {}
+        left = {key: sorted(epochs[key], reverse=True) for key in leaders if epochs.get(key)}
+        while left:
+            layer = {key: rest.pop() for key, rest in left.items()}
+            asked = {
+                node: [consumer_protocol.epoch_ends({key: layer[key] for key in chunk}) for chunk in chunks(keys, REQUEST_LIMIT)]
+                for node, keys in _by_leader({key: leaders[key] for key in layer}).items()
+            }
+            for answers in self._ask_each(asked).values():
+                for answer in answers:
+                    for key, end in consumer_protocol.read_epoch_ends(answer):
+                        found.setdefault(key, {})[layer[key]] = end
+            left = {key: rest for key, rest in left.items() if rest}
+        return found
+
+    def partitions_of(self, topic: str) -> dict[TopicPartition, PartitionState]:
+        """State of a topic's first partitions, at most PARTITIONS_PER_PAGE; none where there is no such topic."""
+        # A range, of which those that there are come back in one page.
+        states = self.partitions({(topic, 0), (topic, protocol.PARTITIONS_PER_PAGE - 1)})
+        return {key: state for key, state in states.items() if key[0] == topic}
+
+    # --- groups --------------------------------------------------------------------------------------------------------
+
+    def committing(self, keys: Keys) -> Committing:
+        """As `committed_offsets`, which takes what it gets: with the groups themselves, and with all that was not told."""
+        blind = self._leaderless(GROUP_TOPIC)
+        found: dict[str, Group] = {}
+        asked: dict[int, list[Any]] = {}
+        for node, answers in self._ask_all(group_offsets.list_groups, blind).items():
+            error, groups = consumer_protocol.read_listed_groups(answers[0])
+            found |= groups
+            asked[node] = [group_offsets.fetch_offsets(chunk) for chunk in chunks(sorted(groups), group_offsets.GROUPS_PER_REQUEST)]
+            if error:
+                blind.append(f"broker {node} does not list its groups: {error}")
+        rows: list[group_offsets.Committed] = []
+        refused: dict[str, str] = {}
+        for node, answers in self._ask_each({node: requests for node, requests in asked.items() if requests}).items():
+            if len(answers) < len(asked[node]):
+                blind.append(f"broker {node} does not answer")
+            for answer in answers:
+                rows += group_offsets.read_offsets(answer, keys)
+                refused |= consumer_protocol.read_refused_groups(answer)
+        if refused:
+            group = min(refused)
+            blind.append(f"offsets of {len(refused)} groups cannot be read (first {group}: {refused[group]})")
+        return Committing(sorted(rows), found, list(dict.fromkeys(blind)))
+
+    def _ask_all(self, make: Callable[[], Any], blind: list[str]) -> dict[int, list[Any]]:
+        """Ask every live broker one question; add to `blind` who does not answer."""
+        nodes = self._unfenced()
+        answers = {node: rows for node, rows in self._ask_each({node: [make()] for node in nodes}).items() if rows}
+        blind += [f"broker {node} does not answer" for node in sorted(nodes - answers.keys())]
+        return answers
+
+    def _leaderless(self, topic: str) -> list[str]:
+        """Says so where partitions of a coordinator's topic have no leader: nobody knows then what they have in them."""
+        without = sum(1 for state in self.partitions_of(topic).values() if state.leader < 0)
+        return [f"{without} partitions of {topic} have no leader"] if without else []
+
+    # --- transactions --------------------------------------------------------------------------------------------------
+
+    def transacting(self, leaders: Leaders) -> Transacting:
+        """Producers and transactions of these partitions (KIP-664).
+
+        Leaders are asked before and after coordinators: what is open at both times was open in between. A transaction that began
+        meanwhile, of which no coordinator could tell yet, is left out.
+        """
+        first, unanswered = self._producers(leaders)
+        blind = self._leaderless(transactions.STATE_TOPIC)
+        known = self._transactions((), blind)
+        owed = {(key, one.producer_id) for one in known if one.state in UNENDED for key in one.partitions}
+        unknown = {
+            one.producer_id for key, rows in first.items() for one in rows if one.start_offset >= 0 and (key, one.producer_id) not in owed
+        }
+        if unknown:
+            told = {one.transactional_id for one in known}
+            known += [one for one in self._transactions(sorted(unknown), blind) if one.transactional_id not in told]
+        again = {key for key, rows in first.items() if any(one.start_offset >= 0 for one in rows)} | {key for key, _ in owed}
+        second, refused = self._producers({key: leader for key, leader in leaders.items() if key in again})
+        open_before = {(key, one.producer_id, one.start_offset) for key, rows in first.items() for one in rows}
+        lasting = {
+            key: [one for one in rows if (key, one.producer_id) in owed or (key, one.producer_id, one.start_offset) in open_before]
+            for key, rows in second.items()
+        }
+        quiet: dict[TopicPartition, list[Producer]] = {key: [] for key in first.keys() - again}
+        return Transacting({**quiet, **lasting}, known, list(dict.fromkeys(blind)), unanswered | refused)
+
+    def _producers(self, leaders: Leaders) -> tuple[dict[TopicPartition, list[Producer]], dict[TopicPartition, str]]:
+        asked = {node: map(transactions.describe_producers, chunks(keys, REQUEST_LIMIT)) for node, keys in _by_leader(leaders).items()}
+        found: dict[TopicPartition, list[Producer]] = {}
+        refused = dict.fromkeys(leaders, NO_ANSWER)
+        for answers in self._ask_each(asked).values():
+            for key, error, producers in (row for answer in answers for row in transactions.read_producers(answer)):
+                refused.pop(key, None)
+                if error:
+                    refused[key] = error
+                else:
+                    found[key] = producers
+        return found, refused
+
+    def _transactions(self, producer_ids: Sequence[int], blind: list[str]) -> list[Transaction]:
+        """Transactions, described by the coordinators that list them."""
+        listed: dict[int, list[str]] = {}
+        for node, answers in self._ask_all(partial(transactions.list_transactions, producer_ids), blind).items():
+            error, names = transactions.read_listed(answers[0])
+            listed[node] = sorted(names)
+            if error:
+                blind.append(f"broker {node} does not list its transactions: {error}")
+        asked = {
+            node: [transactions.describe_transactions(chunk) for chunk in chunks(names, transactions.TRANSACTIONS_PER_REQUEST)]
+            for node, names in listed.items()
+            if names
+        }
+        found: list[Transaction] = []
+        for node, answers in self._ask_each(asked).items():
+            if len(answers) < len(asked[node]):
+                blind.append(f"broker {node} does not answer")
+            for described, refused in map(transactions.read_described, answers):
+                found += described
+                blind += [f"transaction {name} cannot be described: {error}" for name, error in sorted(refused.items())[:1]]
+        return sorted(found)
+
+    # --- canaries ------------------------------------------------------------------------------------------------------
+
+    def write_canaries(self, leaders: Leaders, value: str) -> dict[TopicPartition, dict[str, Any]]:
+        """Write one record to each of these partitions with acks=all, and fetch it back: `offset`, `error` (Kafka's name), `read_back`."""
+        timeout_ms = int(self._timeout_ms * ACKNOWLEDGED_WITHIN)
+        asked = {
+            node: [consumer_protocol.canaries(chunk, value, timeout_ms) for chunk in chunks(keys, REQUEST_LIMIT)]
+            for node, keys in _by_leader(leaders).items()
+        }
+        written: dict[TopicPartition, consumer_protocol.Written] = {}
+        for answers in self._ask_each(asked).values():
+            for answer in answers:
+                written |= consumer_protocol.read_canaries(answer)
+        offsets = {key: row.offset for key, row in written.items() if row.error is None}
+        back = self._fetched_back(offsets, leaders)
+        rows = {}
+        for key in leaders:
+            row, read = written.get(key), back.get(key)
+            rows[key] = {
+                "offset": offsets.get(key),
+                "error": NO_ANSWER if row is None else row.error or (read.error if read else None),
+                "read_back": read is not None and read.batch is not None and read.batch.holds(offsets[key]),
+            }
+        return rows
+
+
+def _by_leader(leaders: Leaders) -> dict[int, list[TopicPartition]]:
+    work: dict[int, list[TopicPartition]] = {}
+    for key, leader in leaders.items():
+        work.setdefault(leader, []).append(key)
+    return work
+
+
+def _all(answers: Mapping[int, Mapping[TopicPartition, Any]]) -> Ends:
+    return {key: end for rows in answers.values() for key, end in rows.items()}
+
+
+def _first_error(key: TopicPartition, parts: Iterable[Ends]) -> str | None:
+    ends: Iterator[Any] = (part.get(key) for part in parts)
+    return next((NO_ANSWER if end is None else end.error for end in ends if end is None or end.error), None)

@@ -1,0 +1,217 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run has recovered, and what was known of it before: read from its results, its plan and its landing file. No Kafka client."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside, read_regular, safe_name, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, CLEAN_LEADER, ELECTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import one_a_line
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, can_be_partition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER, EPOCH, OFFSET, ContentError, Name, Optional
+
+# A clean leader from the ELR lacks nothing; the last known leader, after an unclean shutdown, may lack the end of its log. Both are looked at.
+RECOVERED = (ELECTED, CLEAN_LEADER)
+# The key of the results under which a look at consumers and producers is noted.
+IMPACT = "impact"
+_RESULTS = {
+    "cluster_id": Name(),
+    "run_id": Name(),
+    "plan_id": Optional(Name()),
+    "partitions": [{"topic": str, "partition": BROKER, "outcome": Name(), "leader": Optional(BROKER)}],
+}
+_PROOF = {"topic": str, "partition": BROKER, "source": Name(), "name": str, "offset": OFFSET, "leader_epoch": EPOCH}
+_REPLICA = {"topic": str, "partition": BROKER, "broker_id": BROKER, "high_watermark": Optional(OFFSET)}
+
+
+class RecoveredError(SpokenError):
+    """The files of a run cannot be used; the text names the file and the remedy."""
+
+
+class Fork(NamedTuple):
+    """The log of a survivor parts from the new leader's at `offset`; its own branch was written up to `last_written_epoch` (None: not known)."""
+
+    broker_id: int
+    offset: int
+    last_written_epoch: int | None
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """One partition that a run gave a leader.
+
+    `topic_id` and `leader_epoch` are those from before the election, None where no plan tells. `forks` are empty where another than the
+    designated broker was elected: then they are not known. `committed_below`: every record below was committed when the evidence was
+    gathered, so whoever led later had it too; None where that is not known.
+    """
+
+    topic: str
+    partition: int
+    outcome: str
+    topic_id: str | None = None
+    leader_epoch: int | None = None
+    forks: tuple[Fork, ...] = ()
+    committed_below: int | None = None
+
+    @property
+    def key(self) -> TopicPartition:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+
+@dataclass(frozen=True)
+class Run:
+    """`committed_before`: what groups had committed while the partitions were offline, by group and partition, as far as the landing file tells.
+
+    `warnings`: which files were not used, and what cannot be said without them. `digest`: of the results, without what they say of an impact.
+    """
+
+    partitions: Mapping[TopicPartition, Recovered]
+    committed_before: Mapping[tuple[str, TopicPartition], int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    digest: str = field(default="", compare=False)
+
+
+def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path | None = None) -> Run:
+    """Read the files of a run. `plan`: another plan file than the run's own.
+
+    Raises RecoveredError where the results are missing, damaged, or of another cluster than `cluster_id`, and where the plan that they
+    were made with is not the one that is found. Without a landing file, and after elections by hand, less can be said.
+    """
+    safe_name("cluster", cluster)
+    safe_name("run_id", run_id)
+    results = _results(workdir, _results_path(workdir, cluster, run_id))
+    if results["cluster_id"] != cluster_id:
+        raise RecoveredError(
+            f"the results of run {run_id} are of the cluster {results['cluster_id']}, but bootstrap_servers leads to {cluster_id}; "
+            "give each cluster its own name"
+        )
+    warnings: list[str] = []
+    entries = _entries(workdir, plan or workdir / "plans" / run_id / f"{cluster}.json", results["plan_id"], warnings)
+    marks: dict[tuple[TopicPartition, int], int] = {}
+    before: dict[tuple[str, TopicPartition], int] = {}
+    try:
+        _evidence(workdir, workdir / "landing" / run_id / f"{cluster}.jsonl", cluster_id, marks, before)
+    except SpokenError as error:
+        marks, before = {}, {}
+        warnings.append(f"the evidence of run {run_id} is not used ({error}), so for some groups it cannot be said what they have read")
+    found = [row for row in results["partitions"] if _gives_a_leader(row, entries)]
+    partitions = [_recovered(row, entries.get((row["topic"], row["partition"])), marks) for row in found]
+    return Run({part.key: part for part in partitions}, before, tuple(warnings), _digest(results))
+
+
+def note_impact(workdir: Path, cluster: str, run_id: str, run: Run, impact: Mapping[str, Any]) -> None:
+    """Put `impact` into the results that `run` was read from, in the place of what an earlier look has left there; all else in them stays.
+
+    Raises RecoveredError where they are others by now: an election was repeated under this run id, and another look has to follow.
+    """
+    path = _results_path(workdir, cluster, run_id)
+    results = _results(workdir, path)
+    if _digest(results) != run.digest:
+        raise RecoveredError(f"{path} was written anew meanwhile, by an election with the same run_id; look again when it has ended")
+    rows = results.pop("partitions")
+    write_private(path, one_a_line({**results, IMPACT: impact}, {"partitions": rows}))
+
+
+def _digest(results: Mapping[str, Any]) -> str:
+    told = {key: value for key, value in results.items() if key != IMPACT}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _results_path(workdir: Path, cluster: str, run_id: str) -> Path:
+    return workdir / "results" / run_id / f"{cluster}.json"
+
+
+def _results(workdir: Path, path: Path) -> dict[str, Any]:
+    check_inside(workdir, path)
+    try:
+        results = strictjson.parse(read_regular(path))
+        strictjson.check(results, _RESULTS)
+        for row in results["partitions"]:
+            if not can_be_partition(row["topic"], row["partition"]):
+                raise ContentError(f"{strictjson.shortened(row['topic'])} partition {row['partition']} cannot be a partition of Kafka")
+    except OSError as error:
+        raise RecoveredError(
+            f"{path} cannot be read: {error.strerror}; elect first (kafka_designated_election), under this run_id"
+        ) from error
+    except ContentError as error:
+        raise RecoveredError(f"{path}: {error}; it was not written by kafka_designated_election") from error
+    return dict(results)
+
+
+def _entries(workdir: Path, path: Path, plan_id: str | None, warnings: list[str]) -> dict[TopicPartition, dict[str, Any]]:
+    """The entries of the plan that the results were made with."""
+    if plan_id is None:
+        warnings.append("the leaders were named by hand, without a plan: fork offsets and epochs from before are not known")
+        return {}
+    check_inside(workdir, path)
+    try:
+        plan = planfile.load(path)
+    except planfile.PlanError as error:
+        raise RecoveredError(f"{error}; name the plan that these results were made with in option plan") from error
+    if plan.get("plan_id") != plan_id:
+        raise RecoveredError(f"{path} is not the plan that these results were made with ({plan_id}); name that one in option plan")
+    return {(row["topic"], row["partition"]): row for row in plan["partitions"]}
+
+
+def _gives_a_leader(row: Mapping[str, Any], entries: Mapping[TopicPartition, Any]) -> bool:
+    """Whether the run gave the partition a leader. What it was to elect and found online, it had elected when it was run before."""
+    return row["outcome"] in RECOVERED or (row["outcome"] == ALREADY_ONLINE and (row["topic"], row["partition"]) in entries)
+
+
+def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None, marks: Mapping[tuple[TopicPartition, int], int]) -> Recovered:
+    key, leader = (row["topic"], row["partition"]), row["leader"]
+    below = marks.get((key, leader)) if leader is not None else None
+    if entry is None:
+        return Recovered(*key, row["outcome"], committed_below=below)
+    epochs = {survivor["broker_id"]: survivor["last_written_epoch"] for survivor in entry["guards"]["survivors"]}
+    cuts = entry["truncated"] if leader == entry["designatedLeader"] else ()
+    forks = tuple(Fork(cut["broker_id"], cut["offset"], epochs.get(cut["broker_id"])) for cut in cuts if cut["offset"] is not None)
+    return Recovered(*key, row["outcome"], entry["guards"]["topic_id"], entry["guards"]["leader_epoch"], forks, below)
+
+
+def _evidence(
+    workdir: Path,
+    path: Path,
+    cluster_id: str,
+    marks: dict[tuple[TopicPartition, int], int],
+    before: dict[tuple[str, TopicPartition], int],
+) -> None:
+    """Take from a landing file the replicas' high watermarks, and what groups had committed."""
+    check_inside(workdir, path)
+    header = snapshot.check(path)
+    if header["cluster_id"] != cluster_id:
+        raise RecoveredError(f"it was gathered from the cluster {header['cluster_id']}")
+    try:
+        for row in _rows(path):
+            if row["kind"] == "replica":
+                strictjson.check(row, _REPLICA)
+                if row["high_watermark"] is not None:
+                    marks[(row["topic"], row["partition"]), row["broker_id"]] = row["high_watermark"]
+            elif row["kind"] == "proof":
+                strictjson.check(row, _PROOF)
+                if row["source"] == "consumer_group":
+                    before[row["name"], (row["topic"], row["partition"])] = row["offset"]
+    except ContentError as error:
+        raise RecoveredError(f"a row of it, {error}") from error
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        for line in read_regular(path, follow=False).splitlines():
+            row = json.loads(line)
+            if not isinstance(row, dict) or "kind" not in row:
+                raise ContentError("is nothing that was gathered")
+            yield row
+    except (OSError, ValueError, RecursionError) as error:
+        raise ContentError(f"cannot be read: {error}") from error

@@ -1,0 +1,175 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Consumers and producers in the report: where somebody has looked whom a recovery has hit, what was found, and what is to be done. Pure: no I/O."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS, FOLDER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import GIVEN_A_LEADER, WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import capital, count, number
+
+Row = dict[str, Any]
+Rows = list[Row]
+
+PLAYBOOK = "streamops.kafka_recovery.impact"
+LOOKED, OUTDATED, NOT_LOOKED = "looked", "outdated", "not_looked"
+_OF_LOOK = ("cluster", "run_id", "observed_at")
+_KEY = ("topic", "partition")
+# The lists of the document: the kind of their rows in the table `impact`, and the columns that they have.
+LISTS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "groups": (
+        "group",
+        ("group_id", "group_state", "group_type", "partitions", "in_doubt", "offsets_read_and_lost", "must_stop", "command"),
+    ),
+    "transactions": (
+        "transaction",
+        (
+            *_KEY,
+            "state",
+            "transactional_id",
+            "coordinator_state",
+            "producer_id",
+            "producer_epoch",
+            "start_offset",
+            "ends_in_seconds",
+            "explanation",
+            "command",
+        ),
+    ),
+    "partitions": ("partition", (*_KEY, "leader", "readable", "writable", "explanation")),
+    "canaries": ("canary", (*_KEY, "offset", "error", "read_back")),
+    "warnings": ("warning", ("explanation",)),
+}
+
+
+def looks(given: Sequence[Mapping[str, Any]], seen: Sequence[Mapping[str, Any]], workdir: Path) -> Rows:
+    """One row per run and cluster that gave partitions a leader, or that was looked at: those first where a look is due.
+
+    `given`, `seen`: rows of `report.given_leaders` and `report.looks`. `state` is NOT_LOOKED, OUTDATED (the results are newer than the look) or
+    LOOKED; `command` is the one that looks, null where that was done.
+    """
+    partitions = {(row["run_id"], row["cluster"]): row["partitions"] for row in given}
+    last = {(row["run_id"], row["cluster"]): row for row in seen}
+    found = []
+    for run_id, cluster in sorted({*partitions, *last}):
+        look = last.get((run_id, cluster))
+        state = NOT_LOOKED if look is None else OUTDATED if (look["finished_at"] or "") > look["impact_at"] else LOOKED
+        summary = None if look is None else {name: (look["impact"] or {}).get(name, 0) for name in COUNTS}
+        found.append(
+            {
+                "cluster": cluster,
+                "run_id": run_id,
+                "partitions": partitions.get((run_id, cluster), 0),
+                "state": state,
+                "observed_at": None if look is None else look["impact_at"],
+                "summary": summary,
+                "path": None if look is None else str(workdir / FOLDER / run_id / f"{cluster}.json"),
+                "command": None if state == LOOKED else command(run_id, cluster),
+            }
+        )
+    order = (NOT_LOOKED, OUTDATED, LOOKED)
+    return sorted(found, key=lambda row: (order.index(row["state"]), row["cluster"], row["run_id"]))
+
+
+def command(run_id: str, cluster: str) -> str:
+    """The command line that looks at the consumers and producers of a run; INVENTORY is left to the operator."""
+    return shlex.join(["ansible-playbook", PLAYBOOK, "-i", "INVENTORY", "--limit", cluster, "-e", f"kafka_recovery_run_id={run_id}"])
+
+
+def impact(looked: Rows, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The part of the document: `looks`, and what they have found (rows of `report.impact`) as lists by kind, most urgent first.
+
+    `totals` adds up the looks, and says how many clusters wait for one (`due`); `known` has the length of each list before it was cut.
+    """
+    document: dict[str, Any] = {"looks": looked, "totals": {"due": len(_clusters(looked, (NOT_LOOKED, OUTDATED)))}, "known": {}}
+    for name in COUNTS:
+        document["totals"][name] = sum(look["summary"][name] for look in looked if look["summary"])
+    for name, (kind, columns) in LISTS.items():
+        own = [row for row in rows if row["kind"] == kind]
+        document[name] = [{column: row[column] for column in (*_OF_LOOK, *columns)} for row in own]
+        document["known"][name] = own[0]["known"] if own else 0
+    return document
+
+
+def by_cluster(document: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """The summaries of the clusters that were looked at, those of several runs added up."""
+    found: dict[str, dict[str, int]] = {}
+    for look in document["impact"]["looks"]:
+        if look["summary"]:
+            own = found.setdefault(look["cluster"], dict.fromkeys(COUNTS, 0))
+            for name in COUNTS:
+                own[name] += look["summary"][name]
+    return found
+
+
+def beyond(document: Mapping[str, Any]) -> int | None:
+    """On how many partitions a committed offset lay beyond the leader's log when the plan was made, of those that no look has covered; None without any.
+
+    A look covers what got a leader, and tells more.
+    """
+    due = _clusters(document["impact"]["looks"], (NOT_LOOKED, OUTDATED))
+    groups = [
+        row
+        for row in document["groups"]
+        if row["outcome"] in WITHOUT_LEADER or (row["outcome"] in GIVEN_A_LEADER and row["cluster"] in due)
+    ]
+    return sum(row["beyond_consumers"] for row in groups) if groups else None
+
+
+def next_step(totals: Mapping[str, int]) -> str:
+    """What is to be done for consumers and producers, in one or two sentences; empty where that is nothing."""
+    todo = [
+        f"{verb} {count(totals[name], one, many)}{rest}"
+        for verb, name, one, many, rest in (
+            ("reset", "groups", "consumer group", None, ""),
+            ("abort", "transactions_hanging", "hanging transaction", None, ""),
+            ("end", "transactions_records_lost", "transaction", None, " that may have lost records"),
+        )
+        if totals[name]
+    ]
+    said = [f"{capital(_listed(todo))}."] if todo else []
+    if totals["due"]:
+        said.append(f"Look whom the recovery has hit, in {count(totals['due'], 'cluster')}.")
+    return " ".join(said)
+
+
+def words(document: Mapping[str, Any]) -> str:
+    """What looks have found, in one sentence; empty where nobody has looked."""
+    looked = document["impact"]["looks"]
+    seen, known = _clusters(looked, (LOOKED, OUTDATED)), _clusters(looked)
+    if not seen:
+        return ""
+    totals = document["impact"]["totals"]
+    told = [
+        f"{count(totals['groups'], 'consumer group has', 'consumer groups have')} to be reset",
+        f"{count(totals['transactions_hanging'], 'transaction hangs', 'transactions hang')}",
+        f"{count(totals['not_readable'], 'partition')} cannot be read",
+        f"{count(totals['not_writable'], 'takes', 'take')} no writes with acks=all",
+    ]
+    clusters = "the one cluster" if len(known) == 1 else f"{number(len(seen))} of {count(len(known), 'cluster')}"
+    said = f"Looked at in {clusters} with partitions that got a leader: {_listed(told)}."
+    doubts = [
+        f"{count(totals['offsets_in_doubt'], 'committed offset')} that may lie in another log",
+        f"{count(totals['transactions_in_doubt'], 'transaction')} of which not every coordinator could be asked",
+        f"{count(totals['transactions_records_lost'], 'open transaction')} that may have lost records",
+    ]
+    told = [
+        text
+        for text, name in zip(doubts, ("offsets_in_doubt", "transactions_in_doubt", "transactions_records_lost"), strict=True)
+        if totals[name]
+    ]
+    return f"{said} In doubt: {_listed(told)}." if told else said
+
+
+def _clusters(looked: Rows, states: Sequence[str] = (NOT_LOOKED, OUTDATED, LOOKED)) -> set[str]:
+    return {look["cluster"] for look in looked if look["state"] in states}
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

@@ -1,0 +1,236 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a recovery means for consumers and transactional producers, and the command that mends each of it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_consumer_impact_info
+short_description: Find the consumer groups and transactions that a recovery has hit
+version_added: 0.1.0
+author: StreamOps (@streamops)
+description:
+  - Looks at the partitions that a run of M(streamops.kafka_recovery.kafka_designated_election) gave a leader, as consumers and producers see them.
+  - Finds consumer groups whose committed offset lies beyond the end of the new log, or after the offset at which that log parts from the one that they have
+    read. Says for each partition to which offset it has to be reset, and gives the ready command of C(kafka-consumer-groups.sh).
+  - Finds transactions that hang on these partitions, because the marker that ended them was lost, with the ready command of C(kafka-transactions.sh).
+    Finds those that are still open, and those whose records may be lost in part.
+  - Says whether each of these partitions is readable (what is committed is fetched back) and writable (live replicas and ISR against C(min.insync.replicas)).
+  - Reads the results, the plan and the landing file of the run. Resets and aborts nothing by itself.
+  - Writes all that it finds to C(<workdir>/impact/<run_id>/<cluster>.json), and for each group a file of offsets that Kafka's tool takes.
+  - Notes in the results of the run, under C(impact), when it has looked, where that file is, and its summary. To look again replaces all of it.
+    The report (M(streamops.kafka_recovery.kafka_recovery_report)) shows it.
+  - Takes DESCRIBE on topics, groups and transactional ids, READ on the topics, DESCRIBE_CONFIGS on the topics for C(min.insync.replicas).
+options:
+  plan:
+    description: Plan file that the results were made with. Default is the plan of the run.
+    type: path
+  canary_topic:
+    description:
+      - Topic to which records are written, one to each partition that has a leader, with C(acks=all). Each is fetched back.
+      - Nothing is ever written without it. Consumers of the topic see these records, so name one that was made for it, with a partition on each broker.
+      - The key of the records is C(streamops.kafka_recovery.canary).
+    type: str
+  preview:
+    description: Number of rows to return of each kind, one of each kind of trouble first. All are in the file RV(path).
+    type: int
+    default: 20
+extends_documentation_fragment:
+  - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.partitions.workdir
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+    details: Writes no canary, and leaves the results of the run alone. Its own files in the workdir are written.
+  diff_mode:
+    support: none
+  idempotent:
+    support: partial
+    details: Changes nothing, unless O(canary_topic) is given, which writes new records each time.
+seealso:
+  - module: streamops.kafka_recovery.kafka_designated_election
+  - module: streamops.kafka_recovery.kafka_recovery_report
+"""
+
+EXAMPLES = r"""
+- name: Find out whom the recovery has hit
+  streamops.kafka_recovery.kafka_consumer_impact_info:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+  register: impact
+
+- name: Show the commands that reset groups
+  ansible.builtin.debug:
+    msg: "{{ impact.groups | map(attribute='command') | select | list }}"
+"""
+
+RETURN = r"""
+path:
+  description: File with everything that was found.
+  returned: success
+  type: str
+  sample: /var/lib/kafka-recovery/impact/2026-11-21/east.json
+summary:
+  description:
+    - How many partitions the run gave a leader, how many of them cannot be read or written, how many groups need a reset, and on how many partitions.
+    - How many transactions hang on one of these partitions, are open, have lost records, or cannot be told from hanging ones.
+  returned: success
+  type: dict
+  sample:
+    partitions: 118
+    not_readable: 0
+    not_writable: 2
+    groups: 1
+    offsets_to_reset: 3
+    offsets_in_doubt: 0
+    transactions_hanging: 1
+    transactions_open: 0
+    transactions_records_lost: 0
+    transactions_in_doubt: 0
+partitions:
+  description:
+    - Some of the partitions of which there is something to say.
+    - RV(partitions[].writable) is about C(acks=all), and V(null) where C(min.insync.replicas) is not known. RV(partitions[].end_at_election) is where the
+      log ended when the new leader took over, V(null) where nothing tells.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - topic: orders
+      partition: 0
+      outcome: elected
+      leader: 2
+      log_start_offset: 0
+      high_watermark: 121
+      last_stable_offset: 121
+      log_end_offset: 121
+      end_at_election: 121
+      readable: true
+      writable: false
+      explanation: >-
+        acks=all is refused: the ISR [2] is smaller than min.insync.replicas 2; brokers [2, 3] are alive, so it is over as soon as they have caught up
+groups:
+  description:
+    - The groups that are hit, most partitions first. RV(groups[].command) sets all offsets of the group that are proven to need it.
+    - Offsets can only be set while a group has no members, see RV(groups[].must_stop). RV(groups[].in_doubt) is not in the command.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - group: billing
+      group_state: Stable
+      group_type: classic
+      partitions: 1
+      in_doubt: 0
+      offsets_read_and_lost: 29
+      must_stop: true
+      command: >-
+        kafka-consumer-groups.sh --bootstrap-server broker1:9092 --group billing --reset-offsets
+        --from-file /var/lib/kafka-recovery/impact/2026-11-21/east.reset-1.csv --execute
+offsets:
+  description:
+    - Some of the committed offsets that the new logs do not bear out. RV(offsets[].reason) is V(beyond_log_end), V(after_fork) or V(in_doubt).
+    - RV(offsets[].offsets_skipped) is how many offsets of the new log the group would never see if it went on without a reset.
+      RV(offsets[].offsets_read_and_lost) is how many it has read that are gone.
+    - RV(offsets[].reset_to) of one in doubt skips nothing and may repeat records. It is V(null) where nothing tells.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - group: billing
+      group_state: Stable
+      topic: orders
+      partition: 0
+      committed_offset: 150
+      committed_leader_epoch: 3
+      log_end_offset: 140
+      reason: beyond_log_end
+      certain: true
+      reset_to: 121
+      offsets_read_and_lost: 29
+      offsets_skipped: 19
+      explanation: >-
+        it has read up to offset 150 and the log ends at 140: its consumers go where auto.offset.reset sends them, with latest past everything that is
+        written until then
+      command: kafka-consumer-groups.sh --bootstrap-server broker1:9092 --group billing --reset-offsets --topic orders:0 --to-offset 121 --execute
+transactions:
+  description:
+    - Some of the transactions that are not ended on recovered partitions. RV(transactions[].state) is V(hanging), V(open), V(records_lost) or V(in_doubt).
+    - The command for one that is open ends it on all of its partitions. Its producer, or its timeout, would do so too.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - topic: orders
+      partition: 0
+      state: hanging
+      transactional_id: payments-1
+      coordinator_state: CompleteCommit
+      producer_id: 4000
+      producer_epoch: 2
+      start_offset: 97
+      ends_in_seconds: null
+      explanation: >-
+        the coordinator has payments-1 as CompleteCommit, so nobody will end it here: consumers with read_committed do not get past it; abort it
+      command: kafka-transactions.sh --bootstrap-server broker1:9092 abort --topic orders --partition 0 --start-offset 97
+canaries:
+  description: Some of the records that were written for O(canary_topic), those with errors too. RV(canaries[].error) is Kafka's name, or V(null).
+  returned: success
+  type: list
+  elements: dict
+  sample: [{topic: canary, partition: 0, offset: 12, error: null, read_back: true}]
+unreachable_brokers:
+  description: Brokers that were asked and did not answer, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.consumer_impact import ConsumerImpact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import Downstream
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
+
+
+def consumer_impact_info(module: KafkaModule, cluster: Downstream) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params = module.params
+    plan = Path(params["plan"]) if params["plan"] else None
+    run = recovered.read(module.workdir, params["cluster"], params["run_id"], cluster.cluster_id, plan)
+    impact = ConsumerImpact(cluster, params["cluster"], run, params["run_id"], module.workdir, module.connection)
+    impact.look()
+    if params["canary_topic"]:
+        impact.write_canaries(params["canary_topic"], module.check_mode)
+    path = impact.write()
+    if not module.check_mode:
+        recovered.note_impact(module.workdir, params["cluster"], params["run_id"], run, impact.noted())
+    for warning in impact.warnings:
+        module.ansible.warn(warning)
+    return {**impact.report(params["preview"]), "path": path}
+
+
+def main() -> None:
+    """Run the module."""
+    module = KafkaModule(
+        {
+            **workdir_arguments(),
+            "plan": {"type": "path"},
+            "canary_topic": {"type": "str"},
+            "preview": {"type": "int", "default": 20},
+        }
+    )
+    module.run(consumer_impact_info, opening=Downstream)
+
+
+if __name__ == "__main__":
+    main()

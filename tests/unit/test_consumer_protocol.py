@@ -1,0 +1,102 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What consumers send: as a consumer, and a canary that brokers take."""
+
+from __future__ import annotations
+
+from kafka.protocol.admin import ListGroupsResponse
+from kafka.protocol.consumer import OffsetFetchResponse
+from kafka.protocol.consumer.fetch import FetchRequest
+from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
+from kafka.record.memory_records import MemoryRecords
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import consumer_protocol, protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import read_batch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.consumer_protocol import Written
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Group
+
+
+def test_offsets_are_those_that_consumers_see() -> None:
+    request = consumer_protocol.list_offsets([("t", 3)], consumer_protocol.EARLIEST, consumer_protocol.READ_COMMITTED)
+    again = ListOffsetsRequest.decode(bytes(request.encode(version=7)), version=7)
+    row = again.topics[0].partitions[0]
+    assert (again.replica_id, again.isolation_level, row.partition_index, row.timestamp) == (-1, 1, 3, -2)
+
+
+def test_a_partition_is_fetched_back_as_a_consumer_would() -> None:
+    again = FetchRequest.decode(bytes(consumer_protocol.fetch_back({("t", 3): 120}, 2048).encode(version=12)), version=12)
+    assert (again.replica_id, again.isolation_level, again.topics[0].partitions[0].fetch_offset) == (-1, 0, 120)
+
+
+def test_ends_of_epochs_are_asked_and_read_by_partition() -> None:
+    request = consumer_protocol.epoch_ends({("t", 3): 2, ("t", 1): 5, ("u", 0): 0})
+    again = OffsetForLeaderEpochRequest.decode(bytes(request.encode(version=4)), version=4)
+    asked = {
+        (topic.topic, row.partition): (row.leader_epoch, row.current_leader_epoch) for topic in again.topics for row in topic.partitions
+    }
+    assert (again.replica_id, asked) == (-1, {("t", 3): (2, -1), ("t", 1): (5, -1), ("u", 0): (0, -1)})
+
+    topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+    told = [
+        topic.EpochEndOffset(error_code=0, partition=3, leader_epoch=1, end_offset=100),
+        topic.EpochEndOffset(error_code=0, partition=1, leader_epoch=-1, end_offset=-1),
+        topic.EpochEndOffset(error_code=6, partition=2, leader_epoch=1, end_offset=7),
+    ]
+    answer = OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[topic(topic="t", partitions=told)])
+    again = OffsetForLeaderEpochResponse.decode(bytes(answer.encode(version=4)), version=4)
+    assert list(consumer_protocol.read_epoch_ends(again)) == [(("t", 3), EpochEnd(1, 100))]
+
+
+def test_groups_are_told_with_what_the_broker_knows() -> None:
+    kind = ListGroupsResponse.ListedGroup
+    for version, known in ((5, Group("Stable", "classic")), (4, Group("Stable", "")), (3, Group())):
+        listed = [kind(group_id="billing", protocol_type="consumer", group_state="Stable", group_type="classic")]
+        answer = ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=listed)
+        again = ListGroupsResponse.decode(bytes(answer.encode(version=version)), version=version)
+        assert consumer_protocol.read_listed_groups(again) == (None, {"billing": known})
+
+
+def test_groups_whose_offsets_are_not_told_are_named() -> None:
+    group = OffsetFetchResponse.OffsetFetchResponseGroup
+    topic = group.OffsetFetchResponseTopics
+
+    def row(partition: int, error: int) -> object:
+        return topic.OffsetFetchResponsePartitions(
+            partition_index=partition, committed_offset=-1, committed_leader_epoch=-1, metadata="", error_code=error
+        )
+
+    told = [
+        group(group_id="read", topics=[topic(name="t", partitions=[row(0, 0)])], error_code=0),
+        group(group_id="refused", topics=[], error_code=30),
+        group(group_id="in part", topics=[topic(name="t", partitions=[row(0, 0), row(1, 29)])], error_code=0),
+    ]
+    answer = OffsetFetchResponse(throttle_time_ms=0, groups=told)
+    again = OffsetFetchResponse.decode(bytes(answer.encode(version=9)), version=9)
+    assert consumer_protocol.read_refused_groups(again) == {
+        "refused": "GROUP_AUTHORIZATION_FAILED",
+        "in part": "TOPIC_AUTHORIZATION_FAILED",
+    }
+
+
+def test_a_canary_is_one_record_with_a_key_for_the_whole_isr() -> None:
+    request = consumer_protocol.canaries([("t", 0), ("t", 4)], "who and when", 800)
+    for version in (9, 12):
+        again = ProduceRequest.decode(bytes(request.encode(version=version)), version=version)
+        assert (again.acks, again.timeout_ms, again.transactional_id) == (-1, 800, None)
+        (topic,) = again.topic_data
+        assert (topic.name, [row.index for row in topic.partition_data]) == ("t", [0, 4])
+        batch = MemoryRecords(bytes(topic.partition_data[1].records)).next_batch()
+        assert batch.validate_crc() and batch.magic == 2
+        assert [(record.key, record.value) for record in batch] == [(consumer_protocol.CANARY_KEY, b"who and when")]
+    written = read_batch(consumer_protocol._records("x"))
+    assert written is not None and (written.base_offset, written.last_offset, written.transactional) == (0, 0, False)
+
+
+def test_canaries_come_back_with_offsets_or_errors() -> None:
+    topic = ProduceResponse.TopicProduceResponse
+    told = [topic.PartitionProduceResponse(index=number, error_code=error, base_offset=7) for number, error in ((0, 0), (1, 19))]
+    answer = ProduceResponse(responses=[topic(name="t", partition_responses=told)], throttle_time_ms=0)
+    again = ProduceResponse.decode(bytes(answer.encode(version=9)), version=9)
+    assert consumer_protocol.read_canaries(again) == {("t", 0): Written(None, 7), ("t", 1): Written(protocol.error_name(19), 7)}

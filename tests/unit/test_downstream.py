@@ -1,0 +1,294 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Downstream: what leaders and coordinators are asked, and what is made of those that do not answer. Made-up brokers, for moments that no real one keeps."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import (
+    DescribeProducersResponse,
+    DescribeTransactionsResponse,
+    ListGroupsResponse,
+    ListTransactionsResponse,
+)
+from kafka.protocol.consumer import OffsetFetchResponse
+from kafka.protocol.consumer.fetch import FetchResponse
+from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeaderEpochResponse
+from kafka.protocol.producer.produce import ProduceResponse
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, impact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import NO_ANSWER, Downstream
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Group, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+
+START, STABLE, MARK, END = 10, 95, 119, 121
+NOT_LEADER, LOADING, GROUP_AUTHORIZATION_FAILED = 6, 14, 30
+ONE, TWO = ("t", 0), ("t", 1)
+OPEN_NOW = [Producer(4000, 2, 5, 97)]
+ONGOING = Transaction("payments-1", "Ongoing", 4000, 2, 60_000, 5, frozenset({ONE}))
+
+
+def batch(offset: int) -> bytes:
+    return struct.pack(">qiibIhiqq", offset, 49, 1, 2, 7, 0, 0, 1000, 2000)
+
+
+class Brokers(Downstream):
+    """Brokers 1 and 2, partitions that all have the same log, and a list of what the leaders see of producers, one for each time of asking."""
+
+    def __init__(self) -> None:
+        super().__init__(Connection(("127.0.0.1:1",)))
+        self._nodes = [brokers.Node(node, "127.0.0.1", node, None, False) for node in (1, 2)]
+        self.silent: set[int] = set()
+        self.errors: dict[TopicPartition, int] = {}
+        self.producers: list[dict[TopicPartition, list[Producer]]] = []
+        self.transactions: dict[int, list[Transaction]] = {}
+        self.listing_error = self.group_error = 0
+        self.leaderless: set[TopicPartition] = set()
+        self.asked: list[tuple[int, str]] = []
+        self.largest_batch = 100
+
+    def partitions(self, keys: Any = None) -> dict[TopicPartition, PartitionState]:
+        found = [("__transaction_state", 0), ("__consumer_offsets", 0), ONE]
+        return {key: PartitionState(*key, "id", -1 if key in self.leaderless else 1, 3, (1,), (1,), (), (), ()) for key in found}
+
+    def _ask_each(self, work: Any) -> dict[Any, list[Any]]:
+        answers = {}
+        for node, requests in work.items():
+            made = list(requests)
+            self.asked += [(node, request.name) for request in made]
+            answers[node] = [] if node in self.silent else [getattr(self, "_" + request.name)(node, request) for request in made]
+        return answers
+
+    def _ListOffsetsRequest(self, _node: int, request: Any) -> Any:
+        topic = ListOffsetsResponse.ListOffsetsTopicResponse
+
+        def offset(row: Any) -> int:
+            if row.timestamp == -2:
+                return START
+            if request.isolation_level:
+                return STABLE
+            return END if request.replica_id == -2 else MARK
+
+        return ListOffsetsResponse(throttle_time_ms=0, topics=[
+            topic(name=asked.name, partitions=[
+                topic.ListOffsetsPartitionResponse(
+                    partition_index=row.partition_index, error_code=self.errors.get((asked.name, row.partition_index), 0),
+                    timestamp=-1, offset=offset(row), leader_epoch=4,
+                )
+                for row in asked.partitions
+            ])
+            for asked in request.topics
+        ])  # fmt: skip
+
+    def _FetchRequest(self, _node: int, request: Any) -> Any:
+        assert request.replica_id == -1
+        topic = FetchResponse.FetchableTopicResponse
+
+        def records(row: Any, first: bool) -> bytes:
+            return batch(row.fetch_offset) if first or row.partition_max_bytes >= self.largest_batch else b""
+
+        return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[
+            topic(topic=asked.topic, partitions=[
+                topic.PartitionData(
+                    partition_index=row.partition, error_code=0, high_watermark=MARK, last_stable_offset=STABLE, log_start_offset=START,
+                    aborted_transactions=None, preferred_read_replica=-1, records=records(row, number == 0),
+                )
+                for number, row in enumerate(asked.partitions)
+            ])
+            for asked in request.topics
+        ])  # fmt: skip
+
+    def _OffsetForLeaderEpochRequest(self, _node: int, request: Any) -> Any:
+        topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+        return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[
+            topic(topic=asked.topic, partitions=[
+                topic.EpochEndOffset(error_code=0, partition=row.partition, leader_epoch=row.leader_epoch, end_offset=10 * row.leader_epoch)
+                for row in asked.partitions
+            ])
+            for asked in request.topics
+        ])  # fmt: skip
+
+    def _ListGroupsRequest(self, node: int, _request: Any) -> Any:
+        kind = ListGroupsResponse.ListedGroup
+        listed = [kind(group_id=f"of {node}", protocol_type="consumer", group_state="Stable", group_type="classic")]
+        answer = ListGroupsResponse(throttle_time_ms=0, error_code=self.listing_error, groups=listed)
+        return ListGroupsResponse.decode(bytes(answer.encode(version=5)), version=5)
+
+    def _OffsetFetchRequest(self, _node: int, request: Any) -> Any:
+        kind = OffsetFetchResponse.OffsetFetchResponseGroup
+        topic = kind.OffsetFetchResponseTopics
+        row = topic.OffsetFetchResponsePartitions(
+            partition_index=0, committed_offset=20, committed_leader_epoch=4, metadata="", error_code=0
+        )
+        groups = [
+            kind(group_id=group.group_id, topics=[topic(name="t", partitions=[row])], error_code=self.group_error)
+            for group in request.groups
+        ]
+        return OffsetFetchResponse(throttle_time_ms=0, groups=groups)
+
+    def _DescribeProducersRequest(self, _node: int, request: Any) -> Any:
+        topic = DescribeProducersResponse.TopicResponse
+        row = topic.PartitionResponse
+        seen = self.producers[0] if len(self.producers) == 1 else self.producers.pop(0)
+
+        def told(key: TopicPartition) -> Any:
+            active = [
+                row.ProducerState(producer_id=p, producer_epoch=e, last_timestamp=t, current_txn_start_offset=s)
+                for p, e, t, s in seen.get(key, [])
+            ]
+            return row(partition_index=key[1], error_code=self.errors.get(key, 0), active_producers=active)
+
+        return DescribeProducersResponse(
+            topics=[
+                topic(name=asked.name, partitions=[told((asked.name, number)) for number in asked.partition_indexes])
+                for asked in request.topics
+            ]
+        )
+
+    def _ListTransactionsRequest(self, node: int, request: Any) -> Any:
+        kind = ListTransactionsResponse.TransactionState
+        listed = [
+            kind(transactional_id=one.transactional_id, producer_id=one.producer_id, transaction_state=one.state)
+            for one in self.transactions.get(node, [])
+            if (not request.state_filters or one.state in request.state_filters)
+            and (not request.producer_id_filters or one.producer_id in request.producer_id_filters)
+        ]
+        return ListTransactionsResponse(error_code=self.listing_error, transaction_states=listed)
+
+    def _DescribeTransactionsRequest(self, node: int, request: Any) -> Any:
+        kind = DescribeTransactionsResponse.TransactionState
+        by_id = {one.transactional_id: one for one in self.transactions[node]}
+        told = [
+            kind(
+                error_code=0, transactional_id=name, transaction_state=(one := by_id[name]).state, producer_id=one.producer_id,
+                producer_epoch=one.producer_epoch, transaction_timeout_ms=one.timeout, transaction_start_time_ms=one.started_at,
+                topics=[kind.TopicData(topic=topic, partitions=[number]) for topic, number in sorted(one.partitions)],
+            )
+            for name in request.transactional_ids
+        ]  # fmt: skip
+        return DescribeTransactionsResponse(transaction_states=told)
+
+    def _ProduceRequest(self, _node: int, request: Any) -> Any:
+        topic = ProduceResponse.TopicProduceResponse
+        return ProduceResponse(responses=[
+            topic(name=asked.name, partition_responses=[
+                topic.PartitionProduceResponse(index=row.index, error_code=self.errors.get((asked.name, row.index), 0), base_offset=7)
+                for row in asked.partition_data
+            ])
+            for asked in request.topic_data
+        ])  # fmt: skip
+
+
+@pytest.fixture
+def cluster() -> Iterator[Brokers]:
+    one = Brokers()
+    one._net.start()
+    yield one
+    one.close()
+
+
+def test_logs_are_read_from_their_leaders_and_fetched_back_at_both_ends(cluster: Brokers) -> None:
+    found = cluster.logs({ONE: 1, TWO: 2}, {ONE: {3, 1, 7}, TWO: {1}})
+    assert found[ONE] == Log(None, START, END, MARK, STABLE, (START, MARK - 1), {epoch: EpochEnd(epoch, 10 * epoch) for epoch in (1, 3, 7)})
+    assert found[TWO].epoch_ends == {1: EpochEnd(1, 10)}
+
+
+def test_a_batch_that_does_not_fit_is_asked_for_again(cluster: Brokers) -> None:
+    cluster.largest_batch = 500_000
+    keys = [("t", number) for number in range(5)]
+    found = cluster.logs(dict.fromkeys(keys, 1), {})
+    assert {log.read_back for log in found.values()} == {(START, MARK - 1)}
+
+
+def test_what_is_not_answered_or_refused_is_said_of_that_partition_alone(cluster: Brokers) -> None:
+    cluster.silent = {2}
+    cluster.errors = {("t", 5): NOT_LEADER}
+    found = cluster.logs({ONE: 1, TWO: 2, ("t", 5): 1}, {})
+    assert (found[ONE].error, found[TWO].error, found["t", 5].error) == (None, NO_ANSWER, "NOT_LEADER_OR_FOLLOWER")
+    assert found[TWO].log_end_offset is None
+
+
+def test_what_groups_of_all_coordinators_committed_is_told(cluster: Brokers) -> None:
+    found = cluster.committing({ONE})
+    assert found.offsets == [("of 1", ONE, 20, 4), ("of 2", ONE, 20, 4)]
+    assert found.groups == {"of 1": Group("Stable", "classic"), "of 2": Group("Stable", "classic")}
+    assert found.blind == []
+
+
+def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers) -> None:
+    cluster.silent = {2}
+    cluster.leaderless = {("__consumer_offsets", 0)}
+    cluster.listing_error, cluster.group_error = LOADING, GROUP_AUTHORIZATION_FAILED
+    found = cluster.committing({ONE})
+    assert (found.offsets, sorted(found.groups)) == ([], ["of 1"])
+    assert [line.partition(":")[0] for line in found.blind] == [
+        "1 partitions of __consumer_offsets have no leader",
+        "broker 2 does not answer",
+        "broker 1 does not list its groups",
+        "offsets of 1 groups cannot be read (first of 1",
+    ]
+
+
+def transacting(cluster: Brokers, *seen: dict[TopicPartition, list[Producer]]) -> list[tuple[TopicPartition, str]]:
+    cluster.producers = list(seen)
+    found = cluster.transacting({ONE: 1, TWO: 2})
+    rows = impact.transaction_rows(found.producers, found.transactions, found.blind, 10_000, impact.Tools("b:1"))
+    return [((row["topic"], row["partition"]), row["state"]) for row in rows]
+
+
+@pytest.mark.parametrize(("known", "expected"), [
+    ([ONGOING], impact.OPEN),
+    ([ONGOING._replace(state="CompleteCommit", partitions=frozenset())], impact.HANGING),
+    ([], impact.HANGING),
+    ([ONGOING._replace(producer_id=77)], impact.HANGING),
+])  # fmt: skip
+def test_a_transaction_that_stays_open_hangs_unless_its_coordinator_owes_it_an_end(
+    cluster: Brokers, known: list[Transaction], expected: str
+) -> None:
+    cluster.transactions = {2: known}
+    found = transacting(cluster, {ONE: OPEN_NOW})
+    assert (ONE, expected) in found
+    assert all(state == impact.RECORDS_LOST for row, state in found if (row, state) != (ONE, expected))
+
+
+def test_one_that_ends_or_begins_while_we_look_does_not_hang(cluster: Brokers) -> None:
+    ended: Sequence[Producer] = [Producer(4000, 2, 5, -1)]
+    assert transacting(cluster, {ONE: OPEN_NOW}, {ONE: list(ended)}) == []
+    assert transacting(cluster, {ONE: OPEN_NOW}, {ONE: [Producer(4000, 2, 9, 110)]}) == [], "the next one of that producer"
+    assert transacting(cluster, {}, {ONE: OPEN_NOW}) == []
+
+
+def test_records_of_an_open_transaction_that_the_log_does_not_have_are_told(cluster: Brokers) -> None:
+    cluster.transactions = {1: [ONGOING]}
+    assert transacting(cluster, {}) == [(ONE, impact.RECORDS_LOST)]
+    assert transacting(cluster, {}, {ONE: OPEN_NOW}) == [(ONE, impact.OPEN)], "its first record came a moment later"
+
+
+def test_coordinators_that_do_not_tell_keep_everything_in_doubt(cluster: Brokers) -> None:
+    cluster.leaderless = {("__transaction_state", 0)}
+    assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, impact.IN_DOUBT)]
+    cluster.leaderless, cluster.listing_error = set(), LOADING
+    assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, impact.IN_DOUBT)]
+
+
+def test_leaders_that_do_not_tell_of_producers_are_named(cluster: Brokers) -> None:
+    cluster.silent, cluster.errors, cluster.producers = {2}, {ONE: NOT_LEADER}, [{}]
+    found = cluster.transacting({ONE: 1, TWO: 2})
+    assert found.unanswered == {ONE: "NOT_LEADER_OR_FOLLOWER", TWO: NO_ANSWER}
+    assert found.producers == {}
+    assert found.blind == ["broker 2 does not answer"]
+
+
+def test_canaries_are_written_and_fetched_back(cluster: Brokers) -> None:
+    cluster.silent, cluster.errors = {2}, {("t", 5): 19}
+    found = cluster.write_canaries({ONE: 1, TWO: 2, ("t", 5): 1}, "x")
+    assert found[ONE] == {"offset": 7, "error": None, "read_back": True}
+    assert found[TWO] == {"offset": None, "error": NO_ANSWER, "read_back": False}
+    assert (found["t", 5]["offset"], found["t", 5]["read_back"]) == (None, False) and found["t", 5]["error"]
+    assert [name for node, name in cluster.asked if node == 2] == ["ProduceRequest"]

@@ -1,0 +1,241 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Impact: no group is missed that read other records than the new log has, none is alarmed without a reason, and only what hangs is aborted."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import impact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import (
+    AFTER_FORK,
+    BEYOND_LOG_END,
+    HANGING,
+    IN_DOUBT,
+    OPEN,
+    RECORDS_LOST,
+    Divergence,
+    EpochEnd,
+    Group,
+    Log,
+    Producer,
+    Transaction,
+    divergence,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.ready_commands import Tools
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Fork, Recovered
+
+KEY = ("orders", 0)
+TOOLS = Tools("broker1:9092")
+NOW = 1_000_000
+BEFORE = 9  # leader epoch before the election: the new leader writes in a later one
+NEW = BEFORE + 1
+NONE = -1  # the epoch of a consumer that did not say
+
+
+def log_of(epochs: list[int], knows_itself: bool = True) -> Log:
+    """A leader's log by the epoch of each of its records. `knows_itself`: it has noted its own epoch NEW although it has written nothing yet."""
+    ends = {}
+    for asked in range(NEW + 1):
+        known = [epoch for epoch in epochs if epoch <= asked]
+        following = [offset for offset, epoch in enumerate(epochs) if epoch > asked]
+        end = following[0] if following else len(epochs)
+        ends[asked] = EpochEnd(max(known), end) if known else EpochEnd(asked, end)
+    if knows_itself:
+        ends[NEW] = EpochEnd(NEW, len(epochs))
+    return Log(None, 0, len(epochs), len(epochs), len(epochs), (0,), ends)
+
+
+def recovered(*forks: Fork, committed_below: int | None = None) -> Recovered:
+    return Recovered(*KEY, ELECTED, "id", BEFORE, forks, committed_below)
+
+
+# Two logs with a common beginning. An epoch has one leader, so that no epoch stands on both sides of a fork.
+@st.composite
+def two_logs(draw: st.DrawFn) -> tuple[list[int], list[int], int]:
+    """The log that was read, the log that won, and the offset at which they part."""
+    common = sorted(draw(st.lists(st.integers(0, 3), max_size=5)))
+    side = draw(st.lists(st.booleans(), min_size=BEFORE + 1, max_size=BEFORE + 1))
+    last = common[-1] if common else 0
+    after = range(last + 1, BEFORE + 1)
+    tails = [
+        sorted(draw(st.lists(st.sampled_from(epochs), max_size=5))) if (epochs := [epoch for epoch in after if side[epoch] == mine]) else []
+        for mine in (True, False)
+    ]
+    going_on = draw(st.sampled_from([0, 1, None]))
+    if going_on is not None and common:
+        tails[going_on] = [last] * draw(st.integers(0, 3)) + tails[going_on]
+    read, won = common + tails[0], common + tails[1]
+    parted = next((offset for offset, pair in enumerate(zip(read, won, strict=False)) if pair[0] != pair[1]), min(len(read), len(won)))
+    return read, won, parted
+
+
+@given(two_logs(), st.data(), st.integers(0, 4))
+def test_a_group_is_told_exactly_when_it_has_read_something_else(
+    logs: tuple[list[int], list[int], int], data: st.DataObject, written_since: int
+) -> None:
+    read, won, parted = logs
+    offset = data.draw(st.integers(0, len(read)))
+    epoch = read[offset - 1] if offset else 0
+    log = log_of([*won, *[NEW] * written_since])
+    found = divergence(offset, epoch, recovered(), log, False)
+    if offset <= parted:
+        assert found is None
+    else:
+        # Without the lost log, the offset may lie after the one at which the two part, by records that were never committed.
+        assert found is not None
+        assert (found.certain and found.offset is not None and parted <= found.offset < offset) or found == Divergence(None, False)
+
+    # A survivor held the branch that was read: then it is known where.
+    known = divergence(offset, epoch, recovered(Fork(3, parted, read[-1] if read else 0)), log, False)
+    assert known == (None if offset <= parted else Divergence(parted, True))
+
+    # What was committed before is common to both: a reset to there skips nothing.
+    mark = data.draw(st.integers(0, parted))
+    doubtful = divergence(offset, epoch, recovered(committed_below=mark), log, False)
+    assert (doubtful is None) == (found is None)
+    assert doubtful is None or doubtful.certain or doubtful.offset == mark
+
+
+@given(two_logs(), st.data(), st.integers(0, 4))
+def test_a_group_without_an_epoch_is_told_when_it_is_past_the_end_at_the_election(
+    logs: tuple[list[int], list[int], int], data: st.DataObject, written_since: int
+) -> None:
+    read, won, _ = logs
+    offset = data.draw(st.integers(0, len(read)))
+    log = log_of([*won, *[NEW] * written_since])
+    found = divergence(offset, NONE, recovered(), log, predates=True)
+    assert found == (Divergence(len(won), True) if offset > len(won) else None)
+    later = divergence(offset, NONE, recovered(), log, predates=False)
+    assert later == (None if found is None else Divergence(len(won), offset > len(won) + written_since))
+
+
+@given(two_logs(), st.data(), st.booleans())
+def test_a_group_that_reads_on_in_the_new_log_is_left_alone(
+    logs: tuple[list[int], list[int], int], data: st.DataObject, knows_itself: bool
+) -> None:
+    _, won, _ = logs
+    whole = [*won, *[NEW] * data.draw(st.integers(1, 4))]
+    offset = data.draw(st.integers(1, len(whole)))
+    assert divergence(offset, whole[offset - 1], recovered(), log_of(whole), False) is None
+    # One that begins at the end commits the leader's epoch, in which nothing may have been written yet.
+    # Nor does it matter then that the logs of survivors fork.
+    forked = recovered(Fork(3, 0, None))
+    assert divergence(len(won), NEW, forked, log_of(won, knows_itself), False) is None
+
+
+def rows(offset: int, epoch: int, log: Log, before: Recovered | None = None, group: Group | None = None) -> list[dict[str, Any]]:
+    groups = {"billing": group or Group("Empty", "classic")}
+    return list(impact.group_rows([("billing", KEY, offset, epoch)], {KEY: before or recovered()}, {KEY: log}, groups, {}, TOOLS))
+
+
+def test_a_group_beyond_the_end_is_reset_to_where_the_logs_part() -> None:
+    (row,) = rows(150, 2, log_of([0] * 100 + [1] * 21 + [NEW] * 19))
+    assert (row["reason"], row["certain"], row["reset_to"]) == (BEYOND_LOG_END, True, 121)
+    assert (row["offsets_read_and_lost"], row["offsets_skipped"]) == (29, 19)
+    assert shlex.split(row["command"])[1:] == [
+        "--bootstrap-server", "broker1:9092", "--group", "billing", "--reset-offsets", "--topic", "orders:0", "--to-offset", "121", "--execute",
+    ]  # fmt: skip
+
+
+def test_a_group_inside_of_the_new_log_would_skip_what_it_has_not_read() -> None:
+    (row,) = rows(150, 2, log_of([0] * 100 + [1] * 21 + [NEW] * 79))
+    assert (row["reason"], row["reset_to"], row["offsets_skipped"]) == (AFTER_FORK, 121, 29)
+    # The longest log won, with records that nobody had committed; a survivor had the branch that was read.
+    fork = recovered(Fork(2, 100, 1))
+    (row,) = rows(121, 1, log_of([0] * 180), fork)
+    assert (row["reason"], row["reset_to"], row["offsets_read_and_lost"], row["offsets_skipped"]) == (AFTER_FORK, 100, 21, 21)
+    assert rows(100, 0, log_of([0] * 180), fork) == []
+
+
+def test_a_group_in_doubt_is_told_what_would_skip_nothing() -> None:
+    (row,) = rows(121, 1, log_of([0] * 180), recovered(committed_below=90))
+    assert (row["reason"], row["certain"], row["reset_to"]) == (IN_DOUBT, False, 90)
+    (row,) = rows(121, 1, log_of([0] * 180))
+    assert (row["reason"], row["reset_to"], row["command"]) == (IN_DOUBT, None, None)
+
+
+def test_nothing_is_reset_to_before_the_beginning_of_the_log() -> None:
+    log = replace(log_of([0] * 100 + [NEW] * 50), log_start_offset=110)
+    (row,) = rows(200, 1, log)
+    assert (row["reset_to"], row["offsets_read_and_lost"]) == (110, 100)
+
+
+def test_a_leader_that_does_not_answer_says_nothing_of_groups() -> None:
+    assert rows(150, 2, Log("NO_ANSWER")) == []
+
+
+def test_groups_of_streams_have_a_tool_of_their_own_and_names_are_quoted() -> None:
+    (row,) = rows(150, 2, log_of([0]), group=Group("Stable", "Streams"))
+    assert row["command"].startswith("kafka-streams-groups.sh ") and "--input-topic orders:0" in row["command"]
+    command = Tools("b:1", secured=True).reset("it's; rm -rf /", "classic", KEY, 3)
+    assert shlex.split(command)[3:7] == ["--command-config", "ADMIN.properties", "--group", "it's; rm -rf /"]
+
+
+def test_groups_are_summed_up_the_worst_first() -> None:
+    found = [*rows(150, 2, log_of([0] * 10)), *rows(121, 1, log_of([0] * 180))]
+    found.append({**found[0], "group": "audit", "partition": 1})
+    found.append({**found[0], "group": "audit", "partition": 2})
+    summed = impact.summed_groups(found, {"billing": Group("Stable", "classic"), "audit": Group("Empty", "consumer")})
+    assert [(row["group"], row["partitions"], row["in_doubt"], row["must_stop"]) for row in summed] == [
+        ("audit", 2, 0, False),
+        ("billing", 1, 1, True),
+    ]
+    assert [row["offsets_read_and_lost"] for row in summed] == [280, 140], "what is in doubt is not counted"
+
+
+# --- transactions ------------------------------------------------------------------------------------------------------
+
+
+def transaction(state: str, *partitions: tuple[str, int], producer_id: int = 4000) -> Transaction:
+    return Transaction("payments-1", state, producer_id, 2, 60_000, NOW - 20_000, frozenset(partitions))
+
+
+def states(producers: list[Producer], *transactions: Transaction, blind: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    return list(impact.transaction_rows({KEY: producers}, transactions, blind, NOW, TOOLS))
+
+
+BEGUN, ENDED = Producer(4000, 2, NOW - 10_000, 97), Producer(4000, 2, NOW - 10_000, -1)
+
+
+def test_an_open_transaction_says_when_it_ends_and_is_ended_everywhere_or_nowhere() -> None:
+    (row,) = states([BEGUN], transaction("Ongoing", KEY, ("audit", 3)))
+    assert (row["state"], row["transactional_id"], row["ends_in_seconds"], row["start_offset"]) == (OPEN, "payments-1", 40.0, 97)
+    assert shlex.split(row["command"])[3:] == ["forceTerminateTransaction", "--transactionalId", "payments-1"]
+
+
+@pytest.mark.parametrize("known", [None, "CompleteCommit", "Empty", "Ongoing"])
+def test_one_that_its_coordinator_does_not_owe_an_end_hangs(known: str | None) -> None:
+    # Ongoing, but by now on another partition: of this one it knows nothing.
+    told = [] if known is None else [transaction(known, ("elsewhere", 0))]
+    (row,) = states([BEGUN], *told)
+    assert (row["state"], row["coordinator_state"], row["producer_id"], row["producer_epoch"]) == (HANGING, known, 4000, 2)
+    assert shlex.split(row["command"])[3:] == ["abort", "--topic", "orders", "--partition", "0", "--start-offset", "97"]
+
+
+def test_nothing_is_aborted_while_a_coordinator_may_know_of_it() -> None:
+    (row,) = states([BEGUN], blind=("broker 3 does not answer",))
+    assert (row["state"], row["command"]) == (IN_DOUBT, None)
+    assert "broker 3 does not answer" in row["explanation"]
+    (row,) = states([BEGUN], transaction("CompleteAbort"), blind=("broker 3 does not answer",))
+    assert row["state"] == HANGING, "its own coordinator has answered"
+
+
+@pytest.mark.parametrize("producers", [[], [ENDED]])
+def test_a_transaction_whose_records_the_log_does_not_have_is_told(producers: list[Producer]) -> None:
+    (row,) = states(producers, transaction("Ongoing", KEY))
+    assert (row["state"], row["start_offset"], row["ends_in_seconds"]) == (RECORDS_LOST, None, 40.0)
+    (row,) = states(producers, transaction("PrepareCommit", KEY))
+    assert (row["state"], row["ends_in_seconds"], row["command"]) == (RECORDS_LOST, None, None)
+
+
+def test_producers_without_a_transaction_are_no_matter() -> None:
+    assert states([ENDED]) == states([ENDED], transaction("CompleteCommit")) == states([ENDED], transaction("Ongoing", ("other", 0))) == []
