@@ -6,6 +6,7 @@
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
 # make bench   figures against the stock Kafka tool
+# make bench-reassignment  figures of moves and throttles beside the stock Kafka tool
 # make bench-pipeline  figures of the plan, the history and the report on simulated fleets: LARGEST=30000000 replica rows, ONLY=fleet
 # make clean   removes what setup made in this checkout (not the user's cache of Kafka jars)
 
@@ -22,7 +23,7 @@ ONLY ?= plan fleet history cluster
 JOBS ?= 2
 SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: setup demo check lint unit-spark unit-plain test on-east on-others on-chaos on-molecule on-model on-history test-matrix model chaos bench bench-pipeline clean
+.PHONY: setup demo check lint unit-spark unit-plain test on-east on-others on-chaos on-molecule on-model on-history test-matrix model chaos bench bench-reassignment bench-pipeline clean
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
@@ -93,6 +94,9 @@ chaos: setup
 
 bench: setup
 	@$(BIN)/python -m bench
+
+bench-reassignment: setup
+	@$(BIN)/python -m bench.reassignment
 
 bench-pipeline: setup
 	@$(BIN)/python -m bench.pipeline --largest $(LARGEST) --only $(ONLY)
