@@ -96,9 +96,9 @@ def test_whatever_the_rows_hold(spark: SparkSession, tmp_path: Path) -> None:
         assert by_topic(plan)["sound"]["designatedLeader"] == 2, name
     broken = [number for number, (_, line) in enumerate(files) if breaks_the_schema(line)]
     for number in broken:
-        changed = made.get(f"changed-{number}")
-        if changed is not None:
-            assert all(row["topic"] != "target" for row in changed["partitions"]), files[number][1]
+        made_of_it = made.get(f"changed-{number}")
+        if made_of_it is not None:
+            assert all(row["topic"] != "target" for row in made_of_it["partitions"]), files[number][1]
     assert len(broken) > FILES / 5 and len(reasons) > FILES / 5 and len(made) > FILES / 5, "some of each kind"
 
 
