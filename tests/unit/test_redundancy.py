@@ -243,6 +243,7 @@ def test_only_the_named_topics_are_planned_and_the_others_weigh(spark: SparkSess
     assert lists(plan) == {("a", 0): [2, 4]}
 
 
+@pytest.mark.slow
 def test_pieces_do_not_show(spark: SparkSession, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However partitions are cut into pieces, the lists are the same."""
     rows = random_layout(random.Random(7))
@@ -251,6 +252,7 @@ def test_pieces_do_not_show(spark: SparkSession, workdir: Path, monkeypatch: pyt
     assert lists(plan_all(spark, workdir, {"east": rows})["east"]) == lists(before)
 
 
+@pytest.mark.slow
 @settings(max_examples=2)
 @given(seed=st.integers(0, 2**32), replication_factor=st.sampled_from([None, 1, 2, 3, 4]))
 def test_random_layouts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seed: int, replication_factor: int | None) -> None:
@@ -268,6 +270,7 @@ def test_random_layouts(spark: SparkSession, tmp_path_factory: pytest.TempPathFa
         ]
 
 
+@pytest.mark.slow
 def test_a_large_cluster_is_even(spark: SparkSession, workdir: Path) -> None:
     """12 brokers in 3 racks, 1,200 partitions, sizes from 0 to some hundred megabytes; one broker is lost and a new one has come."""
     rng = random.Random(1)

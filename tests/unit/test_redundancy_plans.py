@@ -95,6 +95,7 @@ BROKEN: dict[str, tuple[list[Any], str]] = {
 }
 
 
+@pytest.mark.slow
 def test_a_file_with_a_row_that_breaks_the_schema_is_not_used(spark: SparkSession, tmp_path: Path) -> None:
     """Whatever its seal says: nobody knows what is missing. The other clusters are planned."""
     land(tmp_path, "east", ROWS)
@@ -106,6 +107,7 @@ def test_a_file_with_a_row_that_breaks_the_schema_is_not_used(spark: SparkSessio
     assert [file.name for file in (tmp_path / "reassignments" / RUN).iterdir()] == ["east.json"]
 
 
+@pytest.mark.slow
 def test_a_cluster_in_which_a_lost_broker_lives_is_not_planned(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, "east", ROWS)
     land(tmp_path, "west", [broker(1), broker(2, "fenced"), partition("orders", 0, [1, 2], [1])])
@@ -115,6 +117,7 @@ def test_a_cluster_in_which_a_lost_broker_lives_is_not_planned(spark: SparkSessi
     assert len(result["warnings"]) == 1 and "lost_brokers names 8" in result["warnings"][0]
 
 
+@pytest.mark.slow
 def test_a_size_that_nobody_told_is_warned_of(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, "east", [broker(1, "fenced"), broker(2), broker(3), partition("orders", 0, [1, 2], [2], None)])
     (warning,) = written(spark, tmp_path)["warnings"]
@@ -135,6 +138,7 @@ def test_the_file_is_one_of_kafka_reassign_partitions(spark: SparkSession, tmp_p
     assert read == {("orders", 0): (2, 3), ("orders", 1): (3, 2)}, "and kafka_partition_reassignment takes it"
 
 
+@pytest.mark.slow
 def test_the_same_layout_gives_the_same_bytes_but_for_id_and_time(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
