@@ -129,7 +129,8 @@ class Moves:
         self._tool("cancel", "--cancel", "--preserve-throttles")
 
     def _look(self) -> None:
-        """The status of the same moves by both."""
+        """The status of the same moves by both, once brokers have made the thousands of replicas that were asked for."""
+        time.sleep(SETTLE_SECONDS)
         options = {"bootstrap_servers": self.cluster.bootstrap_servers, "reassignment_file": str(self.file)}
         self._take("status", module("kafka_partition_reassignment_info", **options))
         self._tool("status", "--verify")
