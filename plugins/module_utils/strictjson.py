@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
+
 
 class ContentError(ValueError):
     """Content that cannot be used; the text begins with the place, where there is one. Whoever reads the file adds its name."""
@@ -125,7 +127,8 @@ def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
     yield place, value
     if isinstance(value, dict):
         for key, part in value.items():
-            yield from _walk(part, f"{place}.{key:.50}" if place else f"{key:.50}")
+            name = printable(f"{key:.50}")
+            yield from _walk(part, f"{place}.{name}" if place else name)
     elif isinstance(value, list):
         for index, part in enumerate(value):
             yield from _walk(part, f"{place}[{index}]")

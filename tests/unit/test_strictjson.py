@@ -1,0 +1,21 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""JSON that is refused: where, in one line whatever the file holds. What is let through is tested with the files that are read so."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError, parse
+
+
+@pytest.mark.parametrize(("content", "said"), [
+    (b'{"a": [1, {"b": NaN}]}', "a[1].b: NaN is no number that may stand here"),
+    (b'{"a\\nb": {"\\u001b[1m": NaN}}', "a\\nb.\\x1b[1m: NaN is no number that may stand here"),
+    (b'{"a": {"b\\n": 1, "b\\n": 2}}', "a: 'b\\n' stands twice in one object"),
+])  # fmt: skip
+def test_the_place_is_told_in_one_line(content: bytes, said: str) -> None:
+    with pytest.raises(ContentError) as caught:
+        parse(content)
+    assert str(caught.value) == said
