@@ -6,7 +6,7 @@
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
 # make bench   figures against the stock Kafka tool
-# make bench-reassignment  figures of moves and throttles beside the stock Kafka tool
+# make bench-reassignment  of these the figures of moves and throttles
 # make bench-pipeline  figures of the plan, the history and the report on simulated fleets: LARGEST=30000000 replica rows, ONLY=fleet
 # make clean   removes what setup made in this checkout (not the user's cache of Kafka jars)
 
@@ -94,6 +94,7 @@ chaos: setup
 
 bench: setup
 	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench.reassignment
 
 bench-reassignment: setup
 	@$(BIN)/python -m bench.reassignment

@@ -16,7 +16,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import NOT_IN_PROGRESS, Move
 
-BATCH = 1000  # partitions per request
+# Partitions per request. A second one waits until brokers have made the replicas of the first, which takes longer the more there are.
+BATCH = 2000
 SETTLED_SECONDS = 10.0  # within which the brokers that are asked learn what the controller has done
 LOOK_SECONDS = 0.05
 

@@ -263,6 +263,8 @@ class Moving:
 
     def _settle_ended(self, ongoing: Mapping[TopicPartition, Ongoing]) -> None:
         ended = {key: move for key, move in self._flying.items() if key not in ongoing or ongoing[key].target != move.target}
+        # A move that was not listed yet when it was looked at first, and is by now, has not ended at all.
+        self._ended = {key: since for key, since in self._ended.items() if key in ended}
         states, now = self._read(ended), time.monotonic()
         arrived, done = [], []
         for key, move in ended.items():

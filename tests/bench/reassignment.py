@@ -129,11 +129,15 @@ class Moves:
         self._tool("cancel", "--cancel", "--preserve-throttles")
 
     def _look(self) -> None:
-        """The status of the same moves by both, once brokers have made the thousands of replicas that were asked for."""
+        """The status of the same moves by both, once brokers have made the thousands of replicas that were asked for. In turns, too."""
         time.sleep(SETTLE_SECONDS)
         options = {"bootstrap_servers": self.cluster.bootstrap_servers, "reassignment_file": str(self.file)}
-        self._take("status", module("kafka_partition_reassignment_info", **options))
-        self._tool("status", "--verify")
+        looks: list[Callable[[], object]] = [
+            lambda: self._take("status", module("kafka_partition_reassignment_info", **options)),
+            lambda: self._tool("status", "--verify"),
+        ]
+        for look in looks if len(self.seconds.get("status", ())) % 2 == 0 else reversed(looks):
+            look()
         self._take("every row", module("kafka_partition_reassignment_info", **options, preview=2 * self.partitions))
         summary = self.last["status"].result["summary"]
         told = Counter(TOLD.findall(self.last["stock status"].stdout))

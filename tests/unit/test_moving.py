@@ -87,6 +87,18 @@ def test_all_are_moved_and_progress_is_told(clock: Clock) -> None:
     assert told[0]["bytes_per_second"] == pytest.approx(4 * cluster.per_second, rel=0.1)
 
 
+@pytest.mark.parametrize("missed", [(1, 14), (3, 16), (1, 2, 15, 16)])
+def test_a_move_that_a_list_lacks_for_a_moment_has_not_ended(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, missed: Sequence[int]
+) -> None:
+    cluster, looks, listed = Moved(clock), iter(range(1, 1000)), Moved.reassignments
+    cluster.per_second = 50
+    monkeypatch.setattr(Moved, "reassignments", lambda self: {} if next(looks) in missed else listed(self))
+    run, _ = made(cluster, throttle=Throttle(cluster))
+    assert run.run() is None
+    assert outcomes(run) == ["reassigned"] * 4 and {state.replicas for state in cluster.states.values()} == {(4, 2, 1)}
+
+
 @pytest.mark.parametrize("cap", [1, 2, 3])
 def test_no_more_are_copied_at_once_than_may_be_and_what_waits_counts_as_behind(clock: Clock, cap: int) -> None:
     cluster = Moved(clock, 6)
@@ -104,11 +116,11 @@ def test_what_copies_nothing_needs_no_room(clock: Clock) -> None:
     assert len(cluster.asked) == 1 and outcomes(run) == ["reassigned"] * 6
 
 
-def test_requests_have_a_thousand_partitions_at_most(clock: Clock) -> None:
-    cluster = Moved(clock, 2500)
+def test_requests_have_two_thousand_partitions_at_most(clock: Clock) -> None:
+    cluster = Moved(clock, 4500)
     run, _ = made(cluster, concurrent_moves=5000)
     assert run.submit_only() is None
-    assert [len(asked) for asked in cluster.asked] == [1000, 1000, 500]
+    assert [len(asked) for asked in cluster.asked] == [2000, 2000, 500]
     assert set(outcomes(run)) == {"moving"}
 
 
