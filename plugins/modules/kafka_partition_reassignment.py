@@ -92,17 +92,17 @@ EXAMPLES = r"""
     run_id: "{{ kafka_recovery_run_id }}"
     workdir: "{{ kafka_recovery_workdir }}"
     partitions:
-      - {topic: orders, partition: 0, replicas: [4, 2, 3]}
-      - {topic: orders, partition: 1, replicas: [2, 3, 4]}
+      - {topic: orders, partition: 0, replicas: [2, 3]}
+      - {topic: orders, partition: 1, replicas: [3, 2]}
     throttle: 20000000
 
-- name: See what a file would move, and what stands against it
+- name: See what a planned file would move, and what stands against it
   streamops.kafka_recovery.kafka_partition_reassignment:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
     run_id: "{{ kafka_recovery_run_id }}"
     workdir: "{{ kafka_recovery_workdir }}"
-    reassignment_file: expand-cluster-reassignment.json
+    reassignment_file: "{{ kafka_recovery_workdir }}/reassignments/{{ kafka_recovery_run_id }}/{{ inventory_hostname }}.json"
   check_mode: true
   diff: true
 

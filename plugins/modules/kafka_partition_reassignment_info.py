@@ -56,10 +56,11 @@ EXAMPLES = r"""
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     window: 5
 
-- name: See whether partitions have the replicas of a file
+- name: See whether a partition has the replicas that it is to have
   streamops.kafka_recovery.kafka_partition_reassignment_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
-    reassignment_file: expand-cluster-reassignment.json
+    partitions:
+      - {topic: orders, partition: 0, replicas: [2, 3]}
 
 - name: Write down where replicas are, for a plan
   streamops.kafka_recovery.kafka_partition_reassignment_info:

@@ -79,21 +79,21 @@ EXAMPLES = r"""
     run_id: "{{ kafka_recovery_run_id }}"
   register: plan
 
-- name: Two brokers will not come back, and with the others three replicas cannot be had
-  streamops.kafka_recovery.kafka_redundancy_plan:
-    workdir: "{{ kafka_recovery_workdir }}"
-    run_id: "{{ kafka_recovery_run_id }}"
-    clusters: [east]
-    lost_brokers: [3, 7]
-    replication_factor: 2
-    topics: [orders, payments]
-
 - name: Plan on a running Spark Connect server, and leave a fifth of every disk free
   streamops.kafka_recovery.kafka_redundancy_plan:
     workdir: "{{ kafka_recovery_workdir }}"
     run_id: "{{ kafka_recovery_run_id }}"
     max_disk_percent: 80
     spark_remote: "{{ kafka_recovery_spark_remote }}"
+
+- name: One broker will not come back, and with the others three replicas cannot be had
+  streamops.kafka_recovery.kafka_redundancy_plan:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    clusters: ["{{ inventory_hostname }}"]
+    lost_brokers: [1]
+    replication_factor: 2
+    topics: [orders]
 """
 
 RETURN = r"""

@@ -16,6 +16,8 @@ from rig import Damage, Roles
 
 # In the order of a recovery: each needs the files that the ones before it left. Modules that are not named here come after these.
 FIRST = ["kafka_partition_info", "kafka_replica_log_info", "kafka_recovery_plan", "kafka_designated_election", "kafka_watermark_info"]
+# In the order in which redundancy is restored, while a broker is lost.
+RESTORING = ["kafka_partition_reassignment_info", "kafka_redundancy_plan", "kafka_partition_reassignment", "kafka_replication_throttle"]
 # What is done when the brokers are back.
 BACK = ["kafka_leader_election"]
 
@@ -29,9 +31,14 @@ def constant(module: Path, name: str) -> str:
 
 
 def modules() -> list[Path]:
-    """All but those of BACK."""
-    found = {path.stem: path for path in (CHECKOUT / "plugins" / "modules").glob("kafka_*.py") if path.stem not in BACK}
+    """All but those of RESTORING and BACK."""
+    found = {path.stem: path for path in (CHECKOUT / "plugins" / "modules").glob("kafka_*.py") if path.stem not in RESTORING + BACK}
     return [*(found.pop(name) for name in FIRST), *(found[name] for name in sorted(found))]
+
+
+def named(names: list[str]) -> list[Path]:
+    """The files of these modules."""
+    return [CHECKOUT / "plugins" / "modules" / f"{name}.py" for name in names]
 
 
 def run_examples(west: Operator, paths: list[Path]) -> None:
@@ -61,7 +68,10 @@ def test_every_example_runs_as_it_stands(west: Operator) -> None:
     run_examples(west, modules())
     assert {state.leader for state in west.cluster.describe("orders")} == {2}
 
+    run_examples(west, named(RESTORING))
+    assert {tuple(state.replicas) for state in west.cluster.describe("orders") if state.partition < 2} == {(2, 3), (3, 2)}
+
     west.cluster.heal()
     west.cluster.wait_for_partitions(["orders"], lambda state: len(state.isr) == len(state.replicas), "back at full strength")
-    run_examples(west, [CHECKOUT / "plugins" / "modules" / f"{name}.py" for name in BACK])
+    run_examples(west, named(BACK))
     assert all(state.leader == state.replicas[0] for state in west.cluster.describe("orders"))

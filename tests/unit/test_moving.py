@@ -88,9 +88,7 @@ def test_all_are_moved_and_progress_is_told(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("missed", [(1, 14), (3, 16), (1, 2, 15, 16)])
-def test_a_move_that_a_list_lacks_for_a_moment_has_not_ended(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, missed: Sequence[int]
-) -> None:
+def test_a_move_that_a_list_lacks_for_a_moment_has_not_ended(clock: Clock, monkeypatch: pytest.MonkeyPatch, missed: Sequence[int]) -> None:
     cluster, looks, listed = Moved(clock), iter(range(1, 1000)), Moved.reassignments
     cluster.per_second = 50
     monkeypatch.setattr(Moved, "reassignments", lambda self: {} if next(looks) in missed else listed(self))
