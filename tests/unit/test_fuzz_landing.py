@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from hostile import DEEP, damage, encoded, mutate
 from pyspark.sql import SparkSession
 from situations import FENCED, RUN, Log, Situation, broker_rows, by_topic
@@ -74,6 +75,7 @@ def _fits(value: Any, kind: str) -> bool:
     return isinstance(value, (int, float) if kind == "double" else int) and abs(value) < RANGES.get(kind, 2**1024)
 
 
+@pytest.mark.slow
 def test_whatever_the_rows_hold(spark: SparkSession, tmp_path: Path) -> None:
     workdir, rng = tmp_path, Random(4711)
     files = [changed(rng) for _ in range(FILES)]

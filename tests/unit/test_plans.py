@@ -77,6 +77,7 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
     assert (plan["cluster"], plan["cluster_id"], plan["run_id"], plan["strategy"]) == ("east", "id-of-east", RUN, "balanced")
 
 
+@pytest.mark.slow
 def test_the_same_snapshot_gives_the_same_bytes_but_for_ids_and_times(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

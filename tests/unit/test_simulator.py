@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from bench import plain
 from bench.simulator import MIXTURE, Fleet, write_fleet, write_history
 from pyspark.sql import SparkSession
@@ -36,6 +37,7 @@ def test_every_file_is_sealed(tmp_path: Path) -> None:
     assert [header["run_id"] for header in headers] == ["2026-01-31T03-00-00Z", "2026-02-01T03-00-00Z", "2026-02-02T03-00-00Z"]
 
 
+@pytest.mark.slow
 def test_every_kind_of_damage_is_planned_and_no_row_is_unsound(spark: SparkSession, tmp_path: Path) -> None:
     write_fleet(FLEET, tmp_path, "run", processes=1)
     done = plans.write_plans(spark, plans.landing(tmp_path, "run", None), tmp_path, "balanced", "last_written_epoch")
