@@ -193,6 +193,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "less_than_no_time": ({"duration": -5}, ["kafka_recovery_duration is -5: it has to be more than 0"]),
     "no_number": ({"duration": "soon"}, ["kafka_recovery_duration", "float"]),
     "no_attempt": ({"election_attempts": 0}, ["kafka_recovery_election_attempts is 0: it has to be more than 0"]),
+    "no_throttle_of_kafka": ({"throttle": 100}, ["kafka_recovery_throttle is 100: it is bytes per second, at least 1024"]),
 }
 
 
