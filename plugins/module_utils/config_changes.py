@@ -12,7 +12,6 @@ BROKER, TOPIC = "broker", "topic"
 SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
 # Who set a config, by Kafka's names (KIP-226). Only what somebody set while the cluster ran is dynamic.
 OF_TOPIC, OF_BROKER, OF_ALL_BROKERS = "DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG"
-DYNAMIC = frozenset({OF_TOPIC, OF_BROKER, OF_ALL_BROKERS})
 
 
 class Resource(NamedTuple):
@@ -26,7 +25,7 @@ class Resource(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A config that somebody set: `value` as Kafka writes it, `source` one of DYNAMIC."""
+    """A config that somebody set: `value` as Kafka writes it, `source` one of OF_TOPIC, OF_BROKER and OF_ALL_BROKERS."""
 
     value: str
     source: str

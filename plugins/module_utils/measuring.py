@@ -34,12 +34,17 @@ class HasEnd(Protocol):
     def log_end_offset(self) -> int: ...
 
 
-class Measurable(Protocol):
+class HasLogDirs(Protocol):
+    """A cluster whose brokers tell of their log directories."""
+
+    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> Mapping[int, HasSizes]: ...
+
+
+class Measurable(HasLogDirs, Protocol):
     """What is needed of a cluster."""
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def unfenced(self) -> set[int]: ...
-    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> Mapping[int, HasSizes]: ...
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> Mapping[int, Mapping[TopicPartition, HasEnd]]: ...
 
 
@@ -64,11 +69,18 @@ def measure(
     return progress.Measured(told_sizes, told_ends, not any(told_sizes.values()) and not any(told_ends.values()))
 
 
-def sizes_on_leaders(cluster: Measurable, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, int]:
+def sizes_on_leaders(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, int]:
     """Bytes of each partition as its leader has them. Partitions without a leader that tells are absent."""
     leaders = {key: states[key].leader for key in keys if key in states and states[key].leader >= 0}
     found = cluster.log_dirs(set(leaders.values()), sorted(leaders)) if leaders else {}
     return {key: found[leader].sizes[key] for key, leader in leaders.items() if leader in found and key in found[leader].sizes}
+
+
+def inbound(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States, seconds: float) -> dict[TopicPartition, float]:
+    """Bytes per second that partitions are written at, seen for so many seconds. Absent where nobody tells."""
+    before, began = sizes_on_leaders(cluster, keys, states), time.monotonic()
+    time.sleep(seconds)
+    return throttles.written(before, sizes_on_leaders(cluster, keys, states), time.monotonic() - began)
 
 
 class Gauge:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -123,8 +123,3 @@ def diff(verdicts: Iterable[Verdict], results: Mapping[TopicPartition, Result]) 
             before.append(f"{name} {list(move.current)}\n")
             after.append(f"{name} {list(move.target)}\n")
     return {"before": "".join(before), "after": "".join(after)}
-
-
-def some(keys: Sequence[TopicPartition]) -> str:
-    """Name partitions, five at most."""
-    return ", ".join(f"{topic}-{partition}" for topic, partition in keys[:5]) + (", …" if len(keys) > 5 else "")

@@ -8,15 +8,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import move_results, reassignments, throttles
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import safe_name, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, HELD
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.measuring import Gauge
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.measuring import inbound
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.moving import INBOUND_SECONDS, Moving, Pace
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.progress_file import ProgressFile
@@ -32,7 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication import Replication
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import LEAST_RATE, MOST_RATE, Rates, Shortfall
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import Rates, Shortfall
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttling import Throttle
 
 FOLDER, SUFFIX = "reassignments", ".before.json"
@@ -44,8 +45,8 @@ def check_options(params: Mapping[str, Any]) -> None:
     if params["state"] == "present":
         reassignments.with_replicas(named)
     rate = params["throttle"]
-    if rate is not None and not LEAST_RATE <= rate <= MOST_RATE:
-        raise ReassignmentError(f"throttle is {rate}: it is bytes per second, at least {LEAST_RATE} (INVALID_THROTTLE)")
+    if rate is not None and (problem := throttles.rate_problem("throttle", rate)):
+        raise ReassignmentError(problem)
     if rate is not None and params["state"] == "present" and not params["wait"]:
         raise ReassignmentError("throttle needs wait: it is removed when the moves have ended; or use kafka_replication_throttle by itself")
 
@@ -98,11 +99,12 @@ class Reassigning:
         """Where the throttle is less than what the moves that come first are written at."""
         moves = [verdict.move for verdict in self._verdicts if verdict.action == SUBMIT and verdict.move and verdict.move.adding]
         moves = moves[: self._params["concurrent_moves"]]
-        gauge, live = Gauge(self._cluster), self._cluster.unfenced()
-        gauge.prepare([move.key for move in moves], self._states)
-        time.sleep(INBOUND_SECONDS if moves else 0)
+        live, written = self._cluster.unfenced(), {}
+        if moves:
+            with suppress(SpokenError):  # where nobody tells, nobody can be warned
+                written = inbound(self._cluster, [move.key for move in moves], self._states, INBOUND_SECONDS)
         copying = {move.key: throttles.of_move(move, self._states[move.key].isr, self._states[move.key].leader, live) for move in moves}
-        return throttles.shortfalls(copying, rates, gauge.written(list(copying), self._states))
+        return throttles.shortfalls(copying, rates, written)
 
     def move(self, asked_to_stop: Callable[[], str | None]) -> None:
         """Submit what is to be moved and, unless told otherwise, wait for it."""

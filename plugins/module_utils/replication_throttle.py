@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import throttle_plans, throttles, throttling
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import DELETE, SUBTRACT
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.measuring import HasLogDirs, inbound
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, only_known
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import LAYERS, RUN, STANDING, ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import LISTS, RATES, Copying, Rates
@@ -22,17 +22,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles
 ADDED, REMOVED = "added", "removed"
 
 
-class Sized(Protocol):
-    """What a broker says of its log directories: bytes of each replica."""
-
-    @property
-    def sizes(self) -> Mapping[TopicPartition, int]: ...
-
-
-class Cluster(throttle_plans.Throttled, Protocol):
+class Cluster(throttle_plans.Throttled, HasLogDirs, Protocol):
     """What is needed of a cluster."""
 
-    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> Mapping[int, Sized]: ...
     def unreachable_rows(self) -> list[dict[str, Any]]: ...
 
 
@@ -92,8 +84,9 @@ class ReplicationThrottle:
             # Brokers that are done keep the rate until it is removed, but not another one.
             other = throttle_plans.to_change(self._cluster, journal, STANDING, rates)
             self._set(journal, replace(lacking, rates=list(dict.fromkeys([*lacking.rates, *other.rates]))))
-        short = throttles.shortfalls(self._covered, rates, self._inbound())
-        self.warnings += map(str, short)
+        if self._measured and any(copies.followers for copies in self._covered.values()):
+            written = inbound(self._cluster, self._covered.keys(), {state.key: state for state in states}, self._measured)
+            self.warnings += map(str, throttles.shortfalls(self._covered, rates, written))
 
     def absent(self) -> None:
         """Take out all that is ours, also what a run that lives has set."""
@@ -113,18 +106,6 @@ class ReplicationThrottle:
         self._changed.take_removed(what)
         if not self._check_mode and (what.rates or what.added):
             self._left += throttling.remove(self._cluster, journal, what)
-
-    def _inbound(self) -> dict[TopicPartition, float]:
-        if not self._measured or not any(copies.followers for copies in self._covered.values()):
-            return {}
-        before, begun = self._leaders_sizes(), time.monotonic()
-        time.sleep(self._measured)
-        return throttles.written(before, self._leaders_sizes(), time.monotonic() - begun)
-
-    def _leaders_sizes(self) -> dict[TopicPartition, int]:
-        leaders = {key: copies.leader for key, copies in self._covered.items()}
-        told = self._cluster.log_dirs(set(leaders.values()), leaders.keys())
-        return {key: told[broker].sizes[key] for key, broker in leaders.items() if broker in told and key in told[broker].sizes}
 
     def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
         """What the module returns: `failed` where something of ours could not be taken out."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,15 @@ def place(module: AnsibleModule) -> dict[str, Any]:
         "workdir": Path(module.params["workdir"]).expanduser().absolute(),
         "warn": module.warn,
     }
+
+
+def refuse_nothing(module: AnsibleModule, files: Collection[Any], quarantine: Sequence[Mapping[str, str]], what: str) -> None:
+    """Fail where there are no files to work with, all of them in `quarantine`. `what`: what they are, "landing file"."""
+    if not files:
+        reasons = "; ".join(f"{row['path']}: {row['reason']}" for row in quarantine[:5])
+        module.fail_json(
+            msg=f"no {what} of run {module.params['run_id']} can be used: {reasons or 'there is none'}", quarantine=list(quarantine)
+        )
 
 
 def run(module: AnsibleModule, work: Callable[[AnsibleModule], None], unfinished: str) -> None:

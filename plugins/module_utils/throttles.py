@@ -60,6 +60,13 @@ class Copying(NamedTuple):
     leader: int = -1
 
 
+def rate_problem(name: str, rate: int) -> str | None:
+    """Why no rate of this `name` can be meant; None where it can (KIP-179: INVALID_THROTTLE)."""
+    return (
+        None if LEAST_RATE <= rate <= MOST_RATE else f"{name} is {rate}: it is bytes per second, at least {LEAST_RATE} (INVALID_THROTTLE)"
+    )
+
+
 @dataclass(frozen=True)
 class Rates:
     """Bytes per second: `each` broker's, and those of some brokers `of_broker`. ThrottleError for one that cannot be meant (KIP-179: INVALID_THROTTLE)."""
@@ -72,8 +79,8 @@ class Rates:
             ("rate", self.each),
             *((f"broker_rates: the rate of broker {key}", rate) for key, rate in self.of_broker.items()),
         ]:
-            if not LEAST_RATE <= rate <= MOST_RATE:
-                raise ThrottleError(f"{name} is {rate}: it is bytes per second, at least {LEAST_RATE} (INVALID_THROTTLE)")
+            if problem := rate_problem(name, rate):
+                raise ThrottleError(problem)
 
     def of(self, broker: int) -> int:
         """The rate of one broker."""

@@ -73,9 +73,6 @@ def set_throttle(cluster: Throttled, journal: ThrottleJournal, what: ToSet) -> l
     return [*warnings, *(f"broker {broker} does not answer, and copies without a throttle should it live" for broker in silent)]
 
 
-change_rate = set_throttle  # of what `throttle_plans.to_change` returns
-
-
 def _giving_way(journal: ThrottleJournal, rates: Sequence[SetRate]) -> list[str]:
     ours = journal.rates()
     return [

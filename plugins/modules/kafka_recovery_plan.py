@@ -161,11 +161,7 @@ def recovery_plan(module: AnsibleModule) -> None:
     params, where = module.params, spark_options.place(module)
     workdir = Path(params["workdir"]).expanduser().absolute()
     found = plans.landing(workdir, params["run_id"], params["clusters"])
-    if not found.files:
-        reasons = "; ".join(f"{row['path']}: {row['reason']}" for row in found.quarantine[:5])
-        module.fail_json(
-            msg=f"no landing file of run {params['run_id']} can be used: {reasons or 'there is none'}", quarantine=found.quarantine
-        )
+    spark_options.refuse_nothing(module, found.files, found.quarantine, "landing file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
         result = plans.write_plans(spark, found, workdir, params["strategy"], params["ranking"])

@@ -150,7 +150,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import in
 
 PYSPARK_IMPORT_ERROR = None
 try:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans, redundancy_plans
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import redundancy_plans
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
 except ImportError:
     PYSPARK_IMPORT_ERROR = traceback.format_exc()
@@ -165,12 +165,8 @@ def redundancy_plan(module: AnsibleModule) -> None:
     options.check()
     workdir = Path(params["workdir"]).expanduser().absolute()
     found = redundancy_plans.landing(workdir, params["run_id"], params["clusters"])
-    if not found.files:
-        reasons = "; ".join(f"{row['path']}: {row['reason']}" for row in found.quarantine[:5])
-        module.fail_json(
-            msg=f"no layout file of run {params['run_id']} can be used: {reasons or 'there is none'}", quarantine=found.quarantine
-        )
-    where["conf"] = {**plans.SETTINGS, **where["conf"]}
+    spark_options.refuse_nothing(module, found.files, found.quarantine, "layout file")
+    where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
         result = redundancy_plans.write(spark, found, workdir, options)
     interruption.only_note()

@@ -17,8 +17,8 @@ from situations import FENCED, RUN, Log, Situation, broker_rows, land
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.plans import NoSnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans, sealed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import NoSnapshotError
 
 LONG = Log.of((120, 0), high_watermark=80)
 ROWS = [
@@ -87,7 +87,7 @@ def test_the_same_snapshot_gives_the_same_bytes_but_for_ids_and_times(
     volatile = re.compile(rb'^"(plan_id|created_at|sha256)": .*$', re.MULTILINE)
     paths = [Path(plan["path"]) for plan in written(spark, tmp_path)["plans"]]
     first = [path.read_bytes() for path in paths]
-    monkeypatch.setattr(plans, "BATCH_BYTES", 1)
+    monkeypatch.setattr(sealed, "BATCH_BYTES", 1)
     assert [plan["cluster"] for plan in written(spark, tmp_path)["plans"]] == ["east", "west"]
     for path, before in zip(paths, first, strict=True):
         assert path.read_bytes() != before
@@ -99,12 +99,12 @@ def test_a_batch_is_as_large_as_allowed_or_one_file(tmp_path: Path, monkeypatch:
         land(tmp_path, name, broker_rows(rows))
     found = plans.landing(tmp_path, RUN, None)
     size = {name: path.stat().st_size for name, path in found.files.items()}
-    monkeypatch.setattr(plans, "BATCH_BYTES", size["a"] + size["b"])
+    monkeypatch.setattr(sealed, "BATCH_BYTES", size["a"] + size["b"])
     assert [[path.stem for path in batch] for batch in found.batches()] == [["a", "b"], ["c"], ["d"]]
     assert found.bytes == sum(size.values()) and found.settings()["spark.sql.shuffle.partitions"] == "1"
     found.sizes["c"] = 20 << 20
     assert found.settings()["spark.sql.shuffle.partitions"] == "3"
-    assert list(plans.Landing(RUN).batches()) == [] and plans.Landing(RUN).settings()["spark.sql.shuffle.partitions"] == "1"
+    assert list(sealed.Landing(RUN).batches()) == [] and sealed.Landing(RUN).settings()["spark.sql.shuffle.partitions"] == "1"
 
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reassignments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans, redundancy_plans
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.plans import NoSnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import redundancy_plans, sealed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy_plans import Options, skew_percent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import NoSnapshotError
 
 ROWS = [
     broker(1, "fenced"),
@@ -148,7 +148,7 @@ def test_the_same_layout_gives_the_same_bytes_but_for_id_and_time(
     volatile = re.compile(rb'^"(plan_id|created_at)": .*$', re.MULTILINE)
     paths = [Path(plan["path"]) for plan in written(spark, tmp_path)["plans"]]
     first = [path.read_bytes() for path in paths]
-    monkeypatch.setattr(plans, "BATCH_BYTES", 1)
+    monkeypatch.setattr(sealed, "BATCH_BYTES", 1)
     assert [plan["cluster"] for plan in written(spark, tmp_path)["plans"]] == ["east", "west"]
     for path, before in zip(paths, first, strict=True):
         assert json.loads(path.read_bytes())

@@ -79,7 +79,7 @@ def test_what_others_have_set_is_there_again(journal: ThrottleJournal) -> None:
         assert cluster.topics["t"][LEADER_REPLICAS] == "0:1,7:7,0:2,0:3,1:1,1:2,1:3"
         assert cluster.topics["quiet"] == {LEADER_REPLICAS: "*", FOLLOWER_REPLICAS: "0:4"}
         with journal as opened:
-            throttling.change_rate(cluster, opened, to_change(cluster, opened, RUN, Rates(6000)))
+            throttling.set_throttle(cluster, opened, to_change(cluster, opened, RUN, Rates(6000)))
     (warning,) = throttle.warnings
     assert warning.startswith("broker 1: somebody has set leader.replication.throttled.rate to 900; it is 5000 for as long as")
     assert cluster.configs() == by_others().configs()
@@ -269,7 +269,7 @@ def test_the_rate_is_changed_while_a_run_lives_and_the_run_keeps_to_it(journal: 
         throttle.cover({ZERO: MOVES[ZERO]})
         cluster.brokers[2][LEADER_RATE] = "777"
         with journal as opened:
-            throttling.change_rate(cluster, opened, to_change(cluster, opened, RUN, Rates(8000)))
+            throttling.set_throttle(cluster, opened, to_change(cluster, opened, RUN, Rates(8000)))
         assert cluster.brokers[1] == {LEADER_RATE: "8000", FOLLOWER_RATE: "8000"}
         assert cluster.brokers[2] == {LEADER_RATE: "777", FOLLOWER_RATE: "8000"}, "what others have set since stays"
         cluster.live.add(3)

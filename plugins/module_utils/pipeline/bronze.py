@@ -52,13 +52,19 @@ SCHEMA = ", ".join(dict.fromkeys(field for part in (*_PARTS, HEADER, "damaged st
 
 def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """One row per line of `files` (absolute paths, each named `<cluster>.jsonl`), with its `cluster`; `damaged` holds a line that breaks the schema."""
-    return (
-        spark.read.schema(SCHEMA)
-        # The encoding is named, although lines are read a tenth faster without: then a line could also be UTF-16, or begin with a BOM.
-        .options(mode="PERMISSIVE", columnNameOfCorruptRecord="damaged", lineSep="\n", encoding="UTF-8")
-        .json([literal_path(file) for file in files])
-        .withColumn("cluster", F.regexp_extract("_metadata.file_name", r"^(.*)\.jsonl$", 1))
-    )
+    return lines(spark, SCHEMA, files).withColumn("cluster", cluster_of_file())
+
+
+def lines(spark: SparkSession, schema: str, files: Sequence[str]) -> DataFrame:
+    """One row per line of `files`, which are JSON lines; the column `damaged` of `schema` holds one that breaks it."""
+    # The encoding is named, although lines are read a tenth faster without: then a line could also be UTF-16, or begin with a BOM.
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "damaged", "lineSep": "\n", "encoding": "UTF-8"}
+    return spark.read.schema(schema).options(**options).json([literal_path(file) for file in files])
+
+
+def cluster_of_file() -> Column:
+    """The cluster that a file is named after."""
+    return F.regexp_extract("_metadata.file_name", r"^(.*)\.jsonl$", 1)
 
 
 def literal_path(file: str) -> str:

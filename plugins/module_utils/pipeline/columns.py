@@ -45,6 +45,17 @@ def filled(template: str, *values: Column) -> Column:
     return F.concat(*(piece for part in parts for piece in part))
 
 
+def as_json(entry: Column) -> Column:
+    """A struct as JSON, with its nulls."""
+    return F.to_json(entry, {"ignoreNullFields": "false"})
+
+
+def recovery_order() -> list[Column]:
+    """What to sort partitions by, as `partitions.in_recovery_order` does: internal topics first."""
+    internal = F.when(F.col("topic") == "__transaction_state", 0).when(F.col("topic") == "__consumer_offsets", 1).otherwise(2)
+    return [internal, F.col("topic"), F.col("partition")]
+
+
 def let(value: Column, body: Callable[[Column], Column]) -> Column:
     """`body` of `value`, which is computed once however often `body` mentions it."""
     return first(F.transform(F.array(value), body))

@@ -9,7 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import loss
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.gold import ELECT, HELD, TRANSACTION_STATE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import as_json, recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.gold import ELECT, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.words import explanation
 
 QUARANTINE, BROKERS, PARTITIONS, HELD_BACK, ONLINE_ALREADY = "quarantine", "brokers", "partitions", "held", "online"
@@ -28,8 +29,7 @@ def plan_entries(leaders: DataFrame, brokers: DataFrame, broken_files: DataFrame
         .unionByName(_rows(broken_files, QUARANTINE, F.struct("reason")))
     )
     place = F.array_position(F.array(*map(F.lit, SECTIONS)), F.col("section"))
-    internal = F.when(F.col("topic") == TRANSACTION_STATE, 0).when(F.col("topic") == "__consumer_offsets", 1).otherwise(2)
-    ordered = rows.repartition("cluster").sortWithinPartitions("cluster", place, internal, "topic", "partition", "entry")
+    ordered = rows.repartition("cluster").sortWithinPartitions("cluster", place, *recovery_order(), "entry")
     return ordered.select("cluster", "section", "word", "entry")
 
 
@@ -40,12 +40,8 @@ def _rows(table: DataFrame, section: str, entry: Column) -> DataFrame:
         F.lit(None).cast("string").alias("topic"),
         F.lit(None).cast("int").alias("partition"),
         F.lit(None).cast("string").alias("word"),
-        _json(entry).alias("entry"),
+        as_json(entry).alias("entry"),
     )
-
-
-def _json(entry: Column) -> Column:
-    return F.to_json(entry, {"ignoreNullFields": "false"})
 
 
 def _partition_rows(leaders: DataFrame) -> DataFrame:
@@ -92,7 +88,7 @@ def _partition_rows(leaders: DataFrame) -> DataFrame:
         "topic",
         "partition",
         F.when(outcome == ELECT, F.col("evidence")).when(outcome == HELD, F.col("reason")).alias("word"),
-        F.when(outcome == ELECT, _json(elected)).when(outcome == HELD, _json(held)).otherwise(_json(online)).alias("entry"),
+        F.when(outcome == ELECT, as_json(elected)).when(outcome == HELD, as_json(held)).otherwise(as_json(online)).alias("entry"),
     )
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import local
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import TIME, literal_path
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import TIME, lines
 
 BROKER = "broker_id int, broker_state string, silent_seconds double, rack string"
 WATERMARK = (
@@ -65,12 +65,8 @@ def broken_files(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 
 def _records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     path = F.col("_metadata.file_path")
-    return (
-        spark.read.schema(SCHEMA)
-        .options(mode="PERMISSIVE", columnNameOfCorruptRecord="damaged", lineSep="\n", encoding="UTF-8")
-        .json([literal_path(file) for file in files])
-        .withColumns({"cluster": F.regexp_extract(path, r"([^/]+)/[^/]+$", 1), "run_id": F.regexp_extract(path, r"([^/]+)\.jsonl$", 1)})
-    )
+    names = {"cluster": F.regexp_extract(path, r"([^/]+)/[^/]+$", 1), "run_id": F.regexp_extract(path, r"([^/]+)\.jsonl$", 1)}
+    return lines(spark, SCHEMA, files).withColumns(names)
 
 
 def _whole() -> Column:

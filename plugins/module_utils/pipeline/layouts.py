@@ -10,7 +10,12 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import BROKER_STATES, TOPIC_NAME, literal_path
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import (
+    BROKER_STATES,
+    TOPIC_NAME,
+    cluster_of_file,
+    lines,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, present
 
 BROKER = "broker_id int, broker_state string, rack string, usable_bytes bigint, total_bytes bigint"
@@ -23,12 +28,7 @@ SCHEMA = f"kind string, {BROKER}, {PARTITION}, damaged string"
 
 def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """One row per line of `files` (absolute paths, each named `<cluster>.jsonl`), with its `cluster`; `damaged` holds a line that breaks the schema."""
-    return (
-        spark.read.schema(SCHEMA)
-        .options(mode="PERMISSIVE", columnNameOfCorruptRecord="damaged", lineSep="\n", encoding="UTF-8")
-        .json([literal_path(file) for file in files])
-        .withColumn("cluster", F.regexp_extract("_metadata.file_name", r"^(.*)\.jsonl$", 1))
-    )
+    return lines(spark, SCHEMA, files).withColumn("cluster", cluster_of_file())
 
 
 def clusters(records: DataFrame, lost_brokers: Collection[int] = ()) -> DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import filled, first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import as_json, filled, first, recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.placement import new_replicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import (
     BELOW_MIN_ISR,
@@ -42,12 +42,11 @@ def entries(clusters: DataFrame, tasks: DataFrame, placements: DataFrame, lost_b
             F.lit(QUARANTINE).alias("section"),
             *_nowhere(),
             F.lit(None).cast("string").alias("word"),
-            _json(F.struct(F.col("broken").alias("reason"))).alias("entry"),
+            as_json(F.struct(F.col("broken").alias("reason"))).alias("entry"),
         )
     )
     place = F.array_position(F.array(*map(F.lit, SECTIONS)), F.col("section"))
-    internal = F.when(F.col("topic") == "__transaction_state", 0).when(F.col("topic") == "__consumer_offsets", 1).otherwise(2)
-    ordered = rows.repartition("cluster").sortWithinPartitions("cluster", place, internal, "topic", "partition", "broker_id", "entry")
+    ordered = rows.repartition("cluster").sortWithinPartitions("cluster", place, *recovery_order(), "broker_id", "entry")
     return ordered.select("cluster", "section", "word", "entry")
 
 
@@ -57,10 +56,6 @@ def _nowhere() -> list[Column]:
         F.lit(None).cast("int").alias("partition"),
         F.lit(None).cast("int").alias("broker_id"),
     ]
-
-
-def _json(entry: Column) -> Column:
-    return F.to_json(entry, {"ignoreNullFields": "false"})
 
 
 def _partition_rows(placements: DataFrame) -> DataFrame:
@@ -100,7 +95,7 @@ def _partition_rows(placements: DataFrame) -> DataFrame:
         "partition",
         F.lit(None).cast("int").alias("broker_id"),
         F.when(~F.col("placed"), F.lit(NO_ROOM)).when(doubled, F.lit(RACK_VIOLATION)).alias("word"),
-        F.when(F.col("placed"), _json(entry)).otherwise(_json(held)).alias("entry"),
+        F.when(F.col("placed"), as_json(entry)).otherwise(as_json(held)).alias("entry"),
     )
 
 
@@ -142,7 +137,7 @@ def _held_rows(tasks: DataFrame) -> DataFrame:
         "partition",
         F.lit(None).cast("int").alias("broker_id"),
         reason.alias("word"),
-        _json(F.struct("topic", "partition", "replicas", "reason", explanation.alias("explanation"))).alias("entry"),
+        as_json(F.struct("topic", "partition", "replicas", "reason", explanation.alias("explanation"))).alias("entry"),
     )
 
 
@@ -172,5 +167,5 @@ def _broker_rows(clusters: DataFrame, placements: DataFrame, lost_brokers: Broke
         F.lit(None).cast("int").alias("partition"),
         broker["broker_id"].alias("broker_id"),
         F.lit(None).cast("string").alias("word"),
-        _json(entry).alias("entry"),
+        as_json(entry).alias("entry"),
     )

@@ -17,7 +17,6 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,17 +24,17 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import layout, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import (
-    FileError,
-    check_inside,
-    replacing,
-    safe_name,
-    utc_now,
-    work_file,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import replacing, utc_now, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import layouts, placement, redundancy, redundancy_entries
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.plans import BrokenFileError, Landing, NoSnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import (
+    BrokenFileError,
+    Keep,
+    Kind,
+    Landing,
+    look,
+    write_each,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER
 
 VERSION = 1
@@ -132,77 +131,42 @@ def skew_percent(loads: Iterable[int | None]) -> int | None:
     return (max(known) * len(known) - total) * 100 // total if total else None
 
 
-def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None) -> Landing:
-    """Look through `<workdir>/layout/<run_id>`. `clusters`: the expected names; None takes every file as expected.
-
-    A file is quarantined where it is missing, fails its seal, is no layout, is of another cluster or run, or was not expected. NoSnapshotError where
-    there is no such directory.
-    """
-    folder = workdir / layout.FOLDER / safe_name("run_id", run_id)
-    check_inside(workdir, folder / "any")
-    if not folder.is_dir():
-        raise NoSnapshotError(f"{folder} is no directory: gather the layout of run {run_id} first (kafka_partition_reassignment_info)")
-    present = {path.stem for path in folder.glob(f"*{layout.SUFFIX}")}
-    expected = present if clusters is None else {safe_name("clusters", name) for name in clusters}
-    found = Landing(run_id)
-    for name in sorted(present | expected):
-        path = folder / f"{name}{layout.SUFFIX}"
-        try:
-            found.headers[name] = _header(path, name, run_id, expected)
-            found.sizes[name] = path.stat().st_size
-            found.files[name] = path
-        except FileNotFoundError:  # between the two looks
-            found.refuse(path, "there is no layout file")
-        except (snapshot.SnapshotError, FileError) as error:
-            found.refuse(path, str(error).replace("landing file", "layout file"))
-    return found
-
-
-def _header(path: Path, name: str, run_id: str, expected: Iterable[str]) -> dict[str, Any]:
-    if name not in expected:
-        raise snapshot.SnapshotError("its cluster is not among the expected ones")
-    header = snapshot.check(path)
-    safe_name("file name", name)
+def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
     if header.get("content") != layout.CONTENT:
         raise snapshot.SnapshotError("it holds something else than the layout of a cluster")
     if (header["cluster"], header["run_id"]) != (name, run_id):
         raise snapshot.SnapshotError(f"it is of cluster {header['cluster']} and run {header['run_id']}: a copied or renamed file")
-    return header
 
 
-def entries(spark: SparkSession, files: Sequence[str], options: Options) -> DataFrame:
-    """Build the entries (see `redundancy_entries.entries`) of all `files`. What is used more than once is checkpointed, as in `plans.plan_entries`."""
+LAYOUT = Kind(layout.FOLDER, "layout file", ("layout", "kafka_partition_reassignment_info"), _prove)
+
+
+def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None) -> Landing:
+    """Look through `<workdir>/layout/<run_id>`, see `sealed.look`."""
+    return look(workdir, LAYOUT, run_id, clusters)
+
+
+def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: Keep) -> DataFrame:
+    """Build the entries (see `redundancy_entries.entries`) of all `files`."""
     records = layouts.records(spark, files)
-    clusters = layouts.clusters(records, options.lost_brokers or ()).localCheckpoint()
-    tasks = redundancy.tasks(
-        layouts.partitions(records), clusters, options.lost_brokers, options.replication_factor, options.topics
-    ).localCheckpoint()
-    placements = placement.placements(tasks, clusters, options.max_disk_percent).localCheckpoint()
+    clusters = keep(layouts.clusters(records, options.lost_brokers or ()))
+    tasks = keep(redundancy.tasks(layouts.partitions(records), clusters, options.lost_brokers, options.replication_factor, options.topics))
+    placements = keep(placement.placements(tasks, clusters, options.max_disk_percent))
     return redundancy_entries.entries(clusters, tasks, placements, options.lost_brokers)
 
 
 def write(spark: SparkSession, found: Landing, workdir: Path, options: Options) -> dict[str, Any]:
-    """Write the file of every cluster whose layout can be used; return `plans`, `quarantine`, `summary` and `warnings`.
-
-    As in `plans.write_plans`, a file is written while its rows stream by.
-    """
+    """Write the file of every cluster whose layout can be used; return `plans`, `quarantine`, `summary` and `warnings`."""
     paths = {name: work_file(workdir, FOLDER, name, found.run_id) for name in found.files}
-    counted: dict[str, Totals] = {}
-    broken = set()
-    for batch in found.batches():
-        table = entries(spark, [str(file) for file in batch], options)
-        for name, rows in groupby(table.toLocalIterator(prefetchPartitions=True), key=lambda row: row.cluster):
-            try:
-                counted[name] = _write(paths[name], found.headers[name], options, rows)
-            except BrokenFileError as error:
-                broken.add(name)
-                found.refuse(found.files[name], str(error))
-    for name in sorted(found.files.keys() - counted.keys() - broken):
-        counted[name] = _write(paths[name], found.headers[name], options, ())
+    counted = write_each(
+        found,
+        lambda files, keep: entries(spark, files, options, keep),
+        lambda name, rows: _write(paths[name], found.headers[name], options, rows),
+    )
     plans = [{"cluster": name, "path": str(paths[name]), **counted[name].summary()} for name in sorted(counted)]
     return {
         "plans": plans,
-        "quarantine": sorted(found.quarantine, key=lambda row: row["path"]),
+        "quarantine": found.quarantine,
         "summary": _summary(counted.values(), len(found.quarantine)),
         "warnings": list(_warnings(options, counted)),
     }
