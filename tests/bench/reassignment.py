@@ -19,9 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.measure import Measured, module
-from bench.stock_moves import Run, reassign_partitions
 from bench.throttled import Throttled
-from rig import KafkaCluster, NewTopic, TopicPartition
+from rig import KafkaCluster, NewTopic, TopicPartition, stock
 
 PARTS = ("moves", "throttle")
 ROUNDS = 5
@@ -148,12 +147,12 @@ class Moves:
         common = {"bootstrap_servers": self.cluster.bootstrap_servers, "cluster": "bench", "workdir": str(self.workdir)}
         self._take(what, module(name, **common, run_id=f"round-{number}", **options))
 
-    def _tool(self, what: str, *arguments: str) -> Run:
-        run = reassign_partitions(self.cluster, *arguments, "--reassignment-json-file", str(self.file))
+    def _tool(self, what: str, *arguments: str) -> stock.Run:
+        run = stock.reassign_partitions(self.cluster, *arguments, "--reassignment-json-file", str(self.file))
         self._take(f"stock {what}", run)
         return run
 
-    def _take(self, what: str, run: Measured | Run) -> None:
+    def _take(self, what: str, run: Measured | stock.Run) -> None:
         self.seconds.setdefault(what, []).append(run.seconds)
         self.last[what] = run
 

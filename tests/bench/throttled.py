@@ -16,8 +16,8 @@ from confluent_kafka import Producer
 from integration.throttle_leaks import clear, throttles
 
 from bench.measure import MODULES, module
-from bench.stock_moves import reassign_partitions
 from rig import KafkaCluster, NewTopic, RigError
+from rig.stock import reassign_partitions
 
 TOPIC, PARTITIONS = "moved", 8
 REPLICAS, LEADER, PLACES = 2, 1, (2, 3)  # the second replica is moved between two brokers

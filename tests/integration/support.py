@@ -11,7 +11,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,19 @@ def run_module(
             env={**os.environ, **(environment or {})},
         )
     return Answer(done.returncode, json.loads(done.stdout) if done.stdout.strip() else {}, done.stderr)
+
+
+@contextmanager
+def running(folder: Path, name: str, params: Mapping[str, Any]) -> Iterator[subprocess.Popen[str]]:
+    """A module in the background, its arguments in `folder`. Nothing of it is left when the context ends."""
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": dict(params)}))
+    argv = [sys.executable, str(CHECKOUT / "plugins" / "modules" / f"{name}.py"), str(file)]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @dataclass(frozen=True)

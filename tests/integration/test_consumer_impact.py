@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,9 +18,9 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer
 from confluent_kafka import TopicPartition as Assigned
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from integration import damaged
-from integration.support import GIVE_UP_SECONDS, Operator, by_partition, failure, run_module
+from integration.support import Operator, by_partition, failure, run_module
 
-from rig import KafkaCluster, NewTopic, java, stock
+from rig import KafkaCluster, NewTopic, stock
 
 # Broker 1 leads and is lost, broker 3 has fallen behind and is elected, broker 2 coordinates groups and transactions.
 LOST, COORDINATOR, SURVIVOR = 1, 2, 3
@@ -49,9 +48,7 @@ class Hit:
     def run(self, command: str) -> str:
         """Run one of the commands that the module returns, with Kafka's own tool; return what it printed."""
         tool, *arguments = shlex.split(command)
-        cluster = self.operator.cluster
-        argv = java.command(cluster.libs, MAIN_CLASSES[tool], *arguments, jvm_options=stock.SCRIPT_OPTIONS)
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=GIVE_UP_SECONDS)
+        done = stock.tool(self.operator.cluster, MAIN_CLASSES[tool], *arguments)
         assert done.returncode == 0 and "Error" not in done.stdout, (command, done)
         return done.stdout
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,10 +17,10 @@ import pytest
 from integration.held import wait_until
 from integration.requestlog import RequestLog
 from integration.secured import ALTER, DESCRIBE, READ, Fortress
-from integration.support import CHECKOUT, GIVE_UP_SECONDS, Answer, Operator, play, run_module
+from integration.support import GIVE_UP_SECONDS, Answer, Operator, play, run_module, running
 from integration.throttle_leaks import BROKER, TOPIC, clear, set_by_operator, throttles, wait_for_throttles
 
-from rig import NewTopic, TopicPartition, java, stock
+from rig import NewTopic, TopicPartition, stock
 
 MODULE, INFO = "kafka_partition_reassignment", "kafka_partition_reassignment_info"
 MEGABYTE = ["x" * 100_000] * 10
@@ -67,16 +66,6 @@ def crawl(operator: Operator, topic: str) -> None:
     set_by_operator(operator.cluster, TOPIC, topic, leader_replicas="*", follower_replicas="*")
 
 
-def kafkas_tool(operator: Operator, *arguments: str) -> str:
-    """Run `kafka-reassign-partitions.sh` and return what it says."""
-    connection = ["--bootstrap-server", operator.cluster.bootstrap_servers]
-    tool = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-    argv = java.command(operator.cluster.libs, tool, *connection, *arguments, jvm_options=stock.SCRIPT_OPTIONS)
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=GIVE_UP_SECONDS)
-    assert done.returncode == 0, done
-    return done.stdout
-
-
 # --- moving --------------------------------------------------------------------------------------------------------
 
 
@@ -100,7 +89,10 @@ def test_replicas_move_grow_shrink_and_change_their_order_and_a_second_run_asks_
 
     # The file that was left is one of Kafka's tool too, and the way back.
     back = found["previous_assignment"]
-    assert "is still" not in kafkas_tool(operator, "--verify", "--reassignment-json-file", back, "--preserve-throttles")
+    assert (
+        "is still"
+        not in stock.reassign_partitions(operator.cluster, "--verify", "--reassignment-json-file", back, "--preserve-throttles").stdout
+    )
     undone = run_module(MODULE, {**operator.connection, **operator.files("2"), "reassignment_file": back}).result
     assert undone["summary"]["reassigned"] == 4
     assert replicas(operator, "orders") == {key: [1, 2] for key in targets}
@@ -200,17 +192,11 @@ def test_what_is_under_way_is_told_in_kip_179s_words_waited_for_and_cancelled(op
 @contextmanager
 def in_the_background(operator: Operator, targets: Replicas, **params: Any) -> Iterator[subprocess.Popen[str]]:
     """The module, entered when a move is under way. Nothing of it is left when the context ends."""
-    file = operator.workdir / "arguments.json"
     options = {**operator.connection, **operator.files("1"), "partitions": named(targets), **params}
-    file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": options}))
-    argv = [sys.executable, str(CHECKOUT / "plugins" / "modules" / f"{MODULE}.py"), str(file)]
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            wait_until(lambda: process.poll() is not None or operator.ask(INFO)["summary"]["moving"], "a move under way")
-            assert process.poll() is None, process.communicate()
-            yield process
-        finally:
-            process.kill()
+    with running(operator.workdir, MODULE, options) as process:
+        wait_until(lambda: process.poll() is not None or operator.ask(INFO)["summary"]["moving"], "a move under way")
+        assert process.poll() is None, process.communicate()
+        yield process
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,12 +17,11 @@ import pytest
 from integration.support import Operator, run_module
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy_plans import skew_percent
-from rig import KafkaCluster, NewTopic, TopicPartition, java, stock
+from rig import KafkaCluster, NewTopic, TopicPartition, stock
 
 RACKS = {1: "a", 2: "b", 3: "a", 4: "b", 5: "a", 6: "b"}
 LOST, LIVE = 1, [2, 3, 4, 5, 6]
 TOPIC, PARTITIONS, RUN = "orders", 36, "1"
-TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
 Lists = dict[TopicPartition, list[int]]
 
@@ -68,14 +66,6 @@ def layout(operator: Operator) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def kafkas_tool(cluster: KafkaCluster, *arguments: str) -> str:
-    """Run `kafka-reassign-partitions.sh` and return what it printed."""
-    argv = java.command(cluster.libs, TOOL, "--bootstrap-server", cluster.bootstrap_servers, *arguments, jvm_options=stock.SCRIPT_OPTIONS)
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=stock.TOOL_SECONDS)
-    assert done.returncode == 0, done
-    return done.stdout
-
-
 def lists(document: Mapping[str, Any]) -> Lists:
     return {(row["topic"], row["partition"]): row["replicas"] for row in document["partitions"]}
 
@@ -85,7 +75,7 @@ def proposed(cluster: KafkaCluster, scratch: Path) -> Lists:
     topics = scratch / "topics.json"
     topics.write_text(json.dumps({"version": 1, "topics": [{"topic": TOPIC}]}))
     brokers = ",".join(map(str, LIVE))
-    said = kafkas_tool(cluster, "--generate", "--topics-to-move-json-file", str(topics), "--broker-list", brokers)
+    said = stock.reassign_partitions(cluster, "--generate", "--topics-to-move-json-file", str(topics), "--broker-list", brokers).stdout
     documents = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     return lists(documents[-1])
 
@@ -137,7 +127,7 @@ def test_kafkas_tool_takes_the_file_and_carries_it_out(hurt: KafkaCluster, opera
     """The fields beside those that it knows do not disturb it. Afterwards nothing is left to plan."""
     file = operator.workdir / "reassignments" / RUN / f"{operator.name}.json"
     new = lists(operator.read("reassignments", RUN))
-    said = kafkas_tool(hurt, "--execute", "--reassignment-json-file", str(file))
+    said = stock.reassign_partitions(hurt, "--execute", "--reassignment-json-file", str(file)).stdout
     assert "Successfully started partition reassignments" in said
     hurt.wait_for_partitions(
         {topic for topic, _ in new},

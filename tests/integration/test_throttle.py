@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from integration.held import wait_until
 from integration.requestlog import RequestLog
 from integration.secured import DESCRIBE, READ, Fortress
 from integration.stepping import Job, run_all, run_chains
-from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, failure, run_module
+from integration.support import GIVE_UP_SECONDS, Operator, failure, run_module, running
 from integration.throttle_leaks import (
     BROKER,
     FOLLOWER_RATE,
@@ -153,7 +152,7 @@ def test_a_rate_too_low_to_ever_catch_up_is_warned_of_with_the_arithmetic(operat
     cluster.start_node(3)
     cluster.wait_unfenced([3])
     options = {**operator.connection, "cluster": operator.name, "workdir": str(operator.workdir), "rate": 1024, "measure_seconds": 4.0}
-    with running(operator, MODULE, **options) as process:
+    with running(operator.workdir, MODULE, options) as process:
         while process.poll() is None:
             # A leader waits with acks=all for who was in sync half a minute ago, throttled or not.
             fill(cluster, 1, acks="1")
@@ -216,19 +215,6 @@ def test_killed_at_every_step_it_leaves_nothing_that_absent_does_not_remove(oper
 
 
 @contextmanager
-def running(operator: Operator, module: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A module in the background. Nothing of it is left when the context ends."""
-    file = operator.workdir / f"{module}.json"
-    file.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": options}))
-    argv = [sys.executable, str(CHECKOUT / "plugins" / "modules" / f"{module}.py"), str(file)]
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-@contextmanager
 def moving(operator: Operator, rate: int) -> Iterator[subprocess.Popen[str]]:
     """A reassignment of partition 0 from brokers 1 and 2 to 1 and 3, with a throttle that is set when this is entered."""
     cluster, topic = operator.cluster, "moved"
@@ -240,7 +226,7 @@ def moving(operator: Operator, rate: int) -> Iterator[subprocess.Popen[str]]:
         "partitions": [{"topic": topic, "partition": 0, "replicas": [1, 3]}],
         "throttle": rate,
     }
-    with running(operator, MOVES, **options) as process:
+    with running(operator.workdir, MOVES, options) as process:
         expected = at(rate, 1, 2, 3) | {
             ThrottleConfig(f"topic {topic}", LEADER_REPLICAS, "0:1,0:2"),
             ThrottleConfig(f"topic {topic}", FOLLOWER_REPLICAS, "0:3"),

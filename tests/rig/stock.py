@@ -1,4 +1,4 @@
-"""Kafka's own tool, run as an operator would: `kafka-leader-election.sh`, for unclean elections and for preferred ones."""
+"""Kafka's own tools, run as an operator would: `kafka-leader-election.sh`, for unclean elections and for preferred ones, and others."""
 
 import json
 import re
@@ -94,10 +94,28 @@ def elect(
         return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
 
+def tool(cluster: KafkaCluster, main_class: str, *arguments: str) -> Run:
+    """Any other tool, with the options that its script gives the JVM."""
+    with tempfile.TemporaryDirectory() as scratch:
+        options = [*SCRIPT_OPTIONS, *java.logging_options(Path(scratch) / "tool.log", "warn")]
+        argv = java.command(cluster.libs, main_class, *arguments, jvm_options=options)
+        began = time.monotonic()
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=TOOL_SECONDS)
+        return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+
+
+def reassign_partitions(cluster: KafkaCluster, *arguments: str) -> Run:
+    """`kafka-reassign-partitions.sh`. RigError when it fails."""
+    main_class = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+    done = tool(cluster, main_class, "--bootstrap-server", cluster.bootstrap_servers, *arguments)
+    if done.returncode:
+        raise RigError(f"kafka-reassign-partitions.sh {' '.join(arguments)} failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done
+
+
 def unregister(cluster: KafkaCluster, broker_id: int) -> None:
     """`kafka-cluster.sh unregister`: a broker that lives on and answers, but for the controllers no longer is one, until it is started again."""
     arguments = ["unregister", "--bootstrap-server", cluster.bootstrap_servers, "--id", str(broker_id)]
-    argv = java.command(cluster.libs, "org.apache.kafka.tools.ClusterTool", *arguments, jvm_options=SCRIPT_OPTIONS)
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=TOOL_SECONDS)
+    done = tool(cluster, "org.apache.kafka.tools.ClusterTool", *arguments)
     if done.returncode:
         raise RigError(f"broker {broker_id} of cluster {cluster.name} could not be unregistered: {done.stdout}{done.stderr}")
