@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -134,27 +135,47 @@ def write_each(found: Landing, entries: Callable[[list[str], Keep], DataFrame], 
 
     `entries` makes the rows of some files, those of a cluster together; what it uses twice on the way it keeps. `write` is given a cluster's rows,
     none for a cluster without any. Where all files make one batch, a file is written while its rows stream by. Memory stays bounded by the
-    rows of one batch in any case.
+    rows of two batches in any case.
     """
     written: dict[str, T] = {}
     broken = set()
-    batches = list(found.batches())
-    for batch in batches:
-        with _keeping(only_batch=len(batches) == 1) as keep:
-            table = entries([str(file) for file in batch], keep)
-            # While a cluster's rows are written here, Spark makes the next ones. But an embedded Spark holds on to all that such an iterator has
-            # fetched (in its scheduler's list of jobs by tag): of the many batches of a fleet, each is fetched as a whole.
-            rows = table.toLocalIterator(prefetchPartitions=True) if len(batches) == 1 else table.collect()
-            for name, own in groupby(rows, key=lambda row: row.cluster):
-                try:
-                    written[name] = write(name, own)
-                except BrokenFileError as error:
-                    broken.add(name)
-                    found.refuse(found.files[name], str(error))
+    batches = [[str(file) for file in batch] for batch in found.batches()]
+    with closing(_streamed(entries, batches) if len(batches) == 1 else _fetched(entries, batches)) as rows:
+        for name, own in groupby(rows, key=lambda row: row.cluster):
+            try:
+                written[name] = write(name, own)
+            except BrokenFileError as error:
+                broken.add(name)
+                found.refuse(found.files[name], str(error))
     for name in sorted(found.files.keys() - written.keys() - broken):
         written[name] = write(name, ())
     found.quarantine.sort(key=lambda row: row["path"])
     return written
+
+
+def _streamed(entries: Callable[[list[str], Keep], DataFrame], batches: Sequence[list[str]]) -> Iterator[Row]:
+    """The rows of the only batch: while a cluster's rows are written, Spark makes the next ones."""
+    (files,) = batches
+    with _keeping(only_batch=True) as keep:
+        yield from entries(files, keep).toLocalIterator(prefetchPartitions=True)
+
+
+def _fetched(entries: Callable[[list[str], Keep], DataFrame], batches: Sequence[list[str]]) -> Iterator[Row]:
+    """The rows of many batches: while those of one are written, Spark makes those of the next one.
+
+    Each is fetched as a whole: an embedded Spark holds on to all that a streaming iterator has fetched (in its scheduler's list of jobs by tag).
+    """
+
+    def fetch(files: list[str]) -> list[Row]:
+        with _keeping(only_batch=False) as keep:
+            return entries(files, keep).collect()
+
+    with ThreadPoolExecutor(max_workers=1) as ahead:
+        coming = None
+        for files in (*batches, None):
+            rows = coming.result() if coming else []
+            coming = ahead.submit(fetch, files) if files else None
+            yield from rows
 
 
 @contextmanager
