@@ -2,6 +2,8 @@
 # make demo    two real clusters on this machine lose partitions in ways that hurt, and get them back
 # make check   lint, types, unit tests
 # make test    check, and the same on real Kafka clusters
+# make test-long  what takes too long for every change: all molecule scenarios, a fleet of six clusters
+# make molecule  all molecule scenarios; make test runs some of them
 # make test-matrix  the scenarios on Kafka 3.9 to 4.3, each the newest patch, ELR on and off; writes docs/versions.md
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
@@ -13,6 +15,7 @@
 PYTHON ?= python3
 export KAFKA_VERSION ?= 4.3.1
 BIN := .venv/bin
+MOLECULE = PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test
 COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
 
 SEED ?= 1
@@ -23,7 +26,7 @@ ONLY ?= plan fleet history cluster
 JOBS ?= 2
 SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: setup demo check lint unit-spark unit-plain test on-east on-others on-chaos on-molecule on-model on-history test-matrix model chaos bench bench-reassignment bench-pipeline clean
+.PHONY: setup demo check lint unit-spark unit-plain test test-long molecule on-east on-others on-chaos on-molecule on-model on-history test-matrix model chaos bench bench-reassignment bench-pipeline clean
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
@@ -65,10 +68,10 @@ test: check
 	$(SIDE_BY_SIDE) on-east on-others on-chaos on-history on-molecule on-model
 
 on-east:
-	$(BIN)/pytest tests/integration -m east
+	$(BIN)/pytest tests/integration -m "east and not long"
 
 on-others:
-	$(BIN)/pytest tests/integration -m "not east"
+	$(BIN)/pytest tests/integration -m "not east and not long"
 
 on-chaos:
 	$(BIN)/pytest tests/chaos
@@ -78,7 +81,15 @@ on-history:
 
 on-molecule:
 	rm -rf .cache/molecule
-	PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test --all
+	$(MOLECULE) -s default -s multi_cluster
+
+# A shared state: the default scenario starts and ends the clusters of them all.
+molecule: setup
+	rm -rf .cache/molecule
+	$(MOLECULE) --all
+
+test-long: setup molecule
+	$(BIN)/pytest tests/integration -m long
 
 on-model:
 	$(BIN)/pytest tests/model
