@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -153,14 +153,14 @@ def write_each(found: Landing, entries: Callable[[list[str], Keep], DataFrame], 
     return written
 
 
-def _streamed(entries: Callable[[list[str], Keep], DataFrame], batches: Sequence[list[str]]) -> Iterator[Row]:
+def _streamed(entries: Callable[[list[str], Keep], DataFrame], batches: Sequence[list[str]]) -> Generator[Row]:
     """The rows of the only batch: while a cluster's rows are written, Spark makes the next ones."""
     (files,) = batches
     with _keeping(only_batch=True) as keep:
         yield from entries(files, keep).toLocalIterator(prefetchPartitions=True)
 
 
-def _fetched(entries: Callable[[list[str], Keep], DataFrame], batches: Sequence[list[str]]) -> Iterator[Row]:
+def _fetched(entries: Callable[[list[str], Keep], DataFrame], batches: Sequence[list[str]]) -> Generator[Row]:
     """The rows of many batches: while those of one are written, Spark makes those of the next one.
 
     Each is fetched as a whole: an embedded Spark holds on to all that a streaming iterator has fetched (in its scheduler's list of jobs by tag).
@@ -171,9 +171,9 @@ def _fetched(entries: Callable[[list[str], Keep], DataFrame], batches: Sequence[
             return entries(files, keep).collect()
 
     with ThreadPoolExecutor(max_workers=1) as ahead:
-        coming = None
+        coming: Future[list[Row]] | None = None
         for files in (*batches, None):
-            rows = coming.result() if coming else []
+            rows: list[Row] = coming.result() if coming else []
             coming = ahead.submit(fetch, files) if files else None
             yield from rows
 
