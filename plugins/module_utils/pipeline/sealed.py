@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from pyspark.sql import DataFrame, Row
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import DataFrame, Row
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
@@ -28,7 +29,7 @@ BATCH_BYTES = 64 << 20
 SETTINGS = {**INTERPRETED, "spark.sql.subexpressionElimination.enabled": "false"}
 SUFFIX = ".jsonl"
 
-Keep = Callable[[DataFrame], DataFrame]
+Keep: TypeAlias = "Callable[[DataFrame], DataFrame]"
 T = TypeVar("T")
 
 
@@ -170,12 +171,16 @@ def _fetched(entries: Callable[[list[str], Keep], DataFrame], batches: Sequence[
         with _keeping(only_batch=False) as keep:
             return entries(files, keep).collect()
 
-    with ThreadPoolExecutor(max_workers=1) as ahead:
-        coming: Future[list[Row]] | None = None
+    ahead = ThreadPoolExecutor(max_workers=1)
+    coming: Future[list[Row]] | None = None
+    try:
         for files in (*batches, None):
             rows: list[Row] = coming.result() if coming else []
             coming = ahead.submit(fetch, files) if files else None
             yield from rows
+    finally:
+        # Who breaks off does not wait for a batch that nobody wants any more: the session that is closed next ends its making.
+        ahead.shutdown(wait=False)
 
 
 @contextmanager
