@@ -71,8 +71,10 @@ def next_step(words: Sequence[str], cluster: str, plan: str) -> str:
     return ANYTHING_ELSE
 
 
-def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str) -> str | None:
+def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str, propose: bool = False) -> str | None:
     """The command line of that step for these partitions of a cluster, quoted for a shell; INVENTORY is left to the operator. None where no run helps.
+
+    `propose`: of a run that elects nothing and proposes its plans for a merge.
 
     More than MOST_NAMED partitions are not named: the command is then for all of the cluster's that have no leader, and None where they have to be named.
     """
@@ -81,9 +83,10 @@ def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartit
     few = 0 < len(partitions) <= MOST_NAMED
     if word in WITHOUT_COMMAND or (word in NAMED and not few):
         return None
-    playbook = "apply" if word == "planned" else "recover"
+    playbook = "propose" if propose else "apply" if word == "planned" else "recover"
     argv = ["ansible-playbook", f"streamops.kafka_recovery.{playbook}", "-i", "INVENTORY", "--limit", cluster]
-    argv += ["-e", "kafka_recovery_allow_data_loss=true"]
+    if not propose:
+        argv += ["-e", "kafka_recovery_allow_data_loss=true"]
     if word == "planned":
         return shlex.join([*argv, "-e", f"kafka_recovery_plan_dir={plan.rpartition('/')[0]}"])
     if word in AGGRESSIVE:

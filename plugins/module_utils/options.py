@@ -22,8 +22,9 @@ LEAST = {
     "keep_days": 0.0,
     "idle_timeout": 0.0,
     "retention_days": 1,
+    "max_plan_age": 0.0,
 }
-MORE_THAN = {"duration": 0.0, "stalled_after": 0.0}
+MORE_THAN = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0}
 
 
 class OptionError(SpokenError):

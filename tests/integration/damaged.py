@@ -37,7 +37,9 @@ PREPARED = (
     "two.lock", "two.machines", "two.lockstep", "two.crossed", "two.nested", "two.around",
     "interrupted.sigint", "interrupted.sigterm", "interrupted.between",
 )  # fmt: skip
-LAGGING = (*PREPARED, "anew", "bare", "reassigned", "reach", "report", "history", "kip.elect", "kip.stock", "kip.attempts")
+LAGGING = (
+    *PREPARED, "anew", "bare", "reassigned", "reach", "report", "history", "kip.elect", "kip.stock", "kip.attempts", "gitops", "gitops.pipeline",
+)  # fmt: skip
 FORKED = ("proven", "kip.held")
 # For unclean elections of KIP-460, and the same for Kafka's own tool (with "-twin"); and one that nobody can be elected for.
 ELECTIONS, NOBODY = "elections", "elections.nobody"

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 from integration.support import CHECKOUT, Operator, play
+from unit.remotes import Forge
 
 from rig import Damage, Roles
 
@@ -41,7 +42,7 @@ def named(names: list[str]) -> list[Path]:
     return [CHECKOUT / "plugins" / "modules" / f"{name}.py" for name in names]
 
 
-def run_examples(west: Operator, paths: list[Path]) -> None:
+def run_examples(west: Operator, paths: list[Path], **variables: Any) -> None:
     """Run the examples of these modules as one play."""
     tasks: list[dict[str, Any]] = []
     for module in paths:
@@ -51,7 +52,7 @@ def run_examples(west: Operator, paths: list[Path]) -> None:
         tasks += examples
     file = west.workdir / "examples.yml"
     file.write_text(yaml.safe_dump([{"hosts": "kafka_clusters", "gather_facts": False, "tasks": tasks}], sort_keys=False))
-    variables = {
+    variables |= {
         "kafka_recovery_workdir": str(west.workdir),
         "kafka_recovery_run_id": "1",
         "kafka_recovery_spark_remote": west.spark_remote,
@@ -65,7 +66,7 @@ def test_every_example_runs_as_it_stands(west: Operator) -> None:
     damage = Damage(west.cluster, Roles(returning=None))
     damage.add("lagging", 4, "orders")
     damage.inflict()
-    run_examples(west, modules())
+    run_examples(west, modules(), kafka_recovery_git_repository=Forge(west.workdir / "forge").url)
     assert {state.leader for state in west.cluster.describe("orders")} == {2}
 
     run_examples(west, named(RESTORING))

@@ -1,0 +1,190 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Put the plans of a recovery on a branch of a git repository, for somebody to merge; or its results onto the protected branch."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_recovery_commit
+short_description: Put plans or results of a recovery into a git repository
+version_added: 1.0.0
+author: StreamOps (@streamops)
+description:
+  - Without O(results_dir), puts plans and a readable summary of them (C(README.md)) into C(<directory>/<run_id>/) on a new branch C(recovery/<run_id>).
+    Whoever merges that branch into the protected one (O(branch)) approves the plans.
+  - With O(results_dir), puts results onto the protected branch itself, which says there that the plans were applied. When somebody else has pushed
+    meanwhile, the commit is made anew on top of that. Results of a run that was interrupted are left out, because it is to go on.
+  - Never pushes with force. What the repository has already is no change where it is the same, and an error where it is not.
+  - Talks to no Kafka cluster.
+options:
+  run_id:
+    description: Name of the recovery, and of its folder. Results of a plan go to the folder of the recovery that the plan names.
+    type: str
+    required: true
+  clusters:
+    description: Names of the clusters. Those without a file are left out.
+    type: list
+    elements: str
+    required: true
+  plan_dir:
+    description: Directory with the plans, C(<cluster>.json).
+    type: path
+    required: true
+  results_dir:
+    description: Directory with the results of these plans, C(<cluster>.json).
+    type: path
+  author_name:
+    description: Author and committer. Default is git's C(user.name), then V(kafka_recovery).
+    type: str
+    default: ""
+  author_email:
+    description: Address of the author and committer. Default is git's C(user.email), then V(kafka-recovery@localhost).
+    type: str
+    default: ""
+  signing_key:
+    description:
+      - Private ssh key, without a passphrase or held by an agent, to sign the commit with.
+      - Default is git's own configuration, C(commit.gpgSign) and C(user.signingKey).
+    type: path
+extends_documentation_fragment:
+  - streamops.kafka_recovery.git
+  - streamops.kafka_recovery.attributes
+attributes:
+  check_mode:
+    support: full
+    details: Fetches, and pushes nothing.
+  diff_mode:
+    support: full
+    details: Shows the summary or the results, and which files are added.
+  idempotent:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Propose a recovery
+  streamops.kafka_recovery.kafka_recovery_commit:
+    repository: "{{ kafka_recovery_git_repository }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    plan_dir: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}"
+    clusters: "{{ groups['kafka_clusters'] }}"
+
+- name: Commit what became of it, in the run that has applied it
+  streamops.kafka_recovery.kafka_recovery_commit:
+    repository: "{{ kafka_recovery_git_repository }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    plan_dir: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}"
+    results_dir: "{{ kafka_recovery_workdir }}/results/{{ kafka_recovery_run_id }}-applied"
+    clusters: "{{ groups['kafka_clusters'] }}"
+"""
+
+RETURN = r"""
+branch:
+  description: The branch that has the files; the protected one where plans were merged already.
+  returned: success
+  type: str
+  sample: recovery/2026-11-21T02-47-10Z
+commit:
+  description: The commit that has them. In check mode the one that would be pushed.
+  returned: success
+  type: str
+  sample: 3f1c0a7c8a5e4f5f0c9d1c2b7a6e5d4c3b2a1908
+run_id:
+  description: The recovery, whose folder they are in.
+  returned: success
+  type: str
+  sample: 2026-11-21T02-47-10Z
+merged:
+  description: Whether the plans are on the protected branch already.
+  returned: success
+  type: bool
+  sample: false
+protected_branch:
+  description: The protected branch.
+  returned: success
+  type: str
+  sample: main
+files:
+  description: What the commit adds. Empty where all of it was there.
+  returned: success
+  type: list
+  elements: str
+  sample: [recoveries/2026-11-21T02-47-10Z/README.md, recoveries/2026-11-21T02-47-10Z/plans/east.json]
+remote_messages:
+  description: What the remote said, for example where to open a pull request.
+  returned: success
+  type: list
+  elements: str
+  sample: ["Create a pull request for 'recovery/2026-11-21T02-47-10Z' on GitHub by visiting:"]
+left_out:
+  description: Clusters whose results were not committed, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - cluster: west
+      reason: there are no results, the plan can be applied again
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_options, proposals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, Repository
+
+WITHOUT_RESULTS = "there are no results, the plan can be applied again"
+
+
+def recovery_commit(module: AnsibleModule, repository: Repository, layout: proposals.Layout) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params, push = module.params, not module.check_mode
+    plans = git_options.files(params["plan_dir"], params["clusters"])
+    if not plans:
+        raise GitError(f"plan_dir {params['plan_dir']} has no plan of {', '.join(params['clusters'])}: make one with the playbook plan")
+    if params["results_dir"]:
+        results = git_options.files(params["results_dir"], list(plans))
+        published = proposals.commit_results(repository, layout, params["run_id"], plans, results, push)
+        published.left_out |= {cluster: WITHOUT_RESULTS for cluster in plans if cluster not in results}
+    else:
+        published = proposals.propose(repository, layout, params["run_id"], plans, push)
+    result: dict[str, Any] = {
+        "changed": published.changed,
+        "branch": published.branch,
+        "commit": published.commit,
+        "run_id": published.run_id,
+        "merged": published.merged,
+        "protected_branch": repository.branch,
+        "files": sorted(published.files),
+        "remote_messages": published.said,
+        "left_out": [{"cluster": cluster, "reason": reason} for cluster, reason in sorted(published.left_out.items())],
+    }
+    if module._diff:
+        # Plans are long, and the summary says what is in them.
+        shown = {path: content.decode() for path, content in published.files.items() if "/plans/" not in path}
+        added = [f"{path}\n" for path in published.files]
+        result["diff"] = {"before": "", "after": "".join([*added, *shown.values()]), "after_header": published.branch}
+    return result
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **git_options.GIT_ARGUMENTS,
+            "run_id": {"type": "str", "required": True},
+            "clusters": {"type": "list", "elements": "str", "required": True},
+            "plan_dir": {"type": "path", "required": True},
+            "results_dir": {"type": "path"},
+            "author_name": {"type": "str", "default": ""},
+            "author_email": {"type": "str", "default": ""},
+            "signing_key": {"type": "path", "no_log": False},
+        },
+        supports_check_mode=True,
+    )
+    git_options.run(module, recovery_commit)
+
+
+if __name__ == "__main__":
+    main()

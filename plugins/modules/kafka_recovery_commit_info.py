@@ -1,0 +1,172 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Say which plans are merged into the protected branch of a git repository, by whom, and may be applied."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_recovery_commit_info
+short_description: Look which plans are merged, by whom, and may be applied
+version_added: 1.0.0
+author: StreamOps (@streamops)
+description:
+  - Fetches the protected branch of the repository afresh, and looks at its plans C(<directory>/<run_id>/plans/<cluster>.json).
+  - A plan may be applied (C(plans[].state=merged)) when it is on that branch, byte for byte; was made for this cluster in this run; carries the signature
+    that O(require_signature) wants; is not older than O(max_plan_age); and has no results there, nor ever had.
+  - Such a plan is written to C(<workdir>/merged/<run_id>/<cluster>.json) as it is on the branch, so that what is applied is what was checked.
+  - Talks to no Kafka cluster. Whether a plan fits what the cluster has become is checked by
+    M(streamops.kafka_recovery.kafka_designated_election), for each partition, when it is applied.
+options:
+  workdir:
+    description: Directory for the plans that may be applied. Made where it is missing, private to its owner.
+    type: path
+    required: true
+  clusters:
+    description: Names of the clusters.
+    type: list
+    elements: str
+    required: true
+  plan_dir:
+    description:
+      - Directory with plans, C(<cluster>.json), that are to be applied. Each has to be what is on the protected branch, byte for byte.
+      - Without it, all plans of the protected branch that were not applied yet are taken.
+    type: path
+  run_ids:
+    description: Take only these recoveries. Those that were applied already are then told, too.
+    type: list
+    elements: str
+  since:
+    description: Take only plans that came onto the protected branch after this commit of it. A commit of zeros is none.
+    type: str
+    default: ""
+  require_signature:
+    description:
+      - The commit that brought a plan onto the protected branch (its merge commit, or what was pushed, squashed or rebased onto it) has to carry a good
+        signature by a trusted key. See C(git verify-commit).
+    type: bool
+    default: false
+  allowed_signers:
+    description:
+      - The file of ssh keys that may sign (see C(ssh-keygen), ALLOWED SIGNERS). Default is git's C(gpg.ssh.allowedSignersFile).
+      - Keys of gpg are trusted where the keyring of the user who runs Ansible trusts them.
+    type: path
+  max_plan_age:
+    description: Refuse plans that were made more than so many seconds ago. V(0) refuses none.
+    type: float
+    default: 0.0
+extends_documentation_fragment:
+  - streamops.kafka_recovery.git
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.info
+"""
+
+EXAMPLES = r"""
+- name: Look which plans are merged and not applied yet
+  streamops.kafka_recovery.kafka_recovery_commit_info:
+    repository: "{{ kafka_recovery_git_repository }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    clusters: "{{ groups['kafka_clusters'] }}"
+  register: merged
+
+- name: Look whether these plans are merged, with a signature that counts
+  streamops.kafka_recovery.kafka_recovery_commit_info:
+    repository: "{{ kafka_recovery_git_repository }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    clusters: "{{ groups['kafka_clusters'] }}"
+    plan_dir: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}"
+    require_signature: true
+    allowed_signers: /etc/kafka-recovery/allowed_signers
+"""
+
+RETURN = r"""
+branch:
+  description: The protected branch.
+  returned: success
+  type: str
+  sample: main
+commit:
+  description: Its tip, as it was fetched.
+  returned: success
+  type: str
+  sample: 3f1c0a7c8a5e4f5f0c9d1c2b7a6e5d4c3b2a1908
+plans:
+  description:
+    - The plans, the oldest first.
+    - C(plans[].state) is V(merged) where a plan may be applied. Else it is V(not_merged), V(changed), V(unusable), V(other_cluster), V(already_applied),
+      V(unsigned) or V(too_old), and C(plans[].reason) says why.
+    - C(plans[].brought_by) is the commit that gave the file its content, C(plans[].merged_by) the one that brought it onto the branch.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - run_id: 2026-11-21T02-47-10Z
+      cluster: east
+      path: recoveries/2026-11-21T02-47-10Z/plans/east.json
+      state: merged
+      reason: ""
+      plan: /var/lib/kafka-recovery/merged/2026-11-21T02-47-10Z/east.json
+      plan_id: 5e0a3f0e-6f0a-4b0c-9a55-1f8a5d0e8c77
+      created_at: "2026-11-21T02:48:02Z"
+      brought_by:
+        commit: 9d1c2b7a6e5d4c3b2a19083f1c0a7c8a5e4f5f0c
+        author: kafka_recovery <kafka-recovery@localhost>
+        committer: kafka_recovery <kafka-recovery@localhost>
+        committed_at: "2026-11-21T02:48:05+00:00"
+        subject: "Recovery 2026-11-21T02-47-10Z: 118 partitions to elect"
+      merged_by:
+        commit: 3f1c0a7c8a5e4f5f0c9d1c2b7a6e5d4c3b2a1908
+        author: Ada <ada@example.com>
+        committer: Ada <ada@example.com>
+        committed_at: "2026-11-21T02:55:41+00:00"
+        subject: Merge branch 'recovery/2026-11-21T02-47-10Z'
+      signer: ada@example.com (SHA256:0hbk3bYyCvcKbjhcm1MBkqGfGEuqJ6tGxdWhfZ1X0zA)
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import Approvals, Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import Repository
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import Layout
+
+
+def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: Layout) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params = module.params
+    signers = Path(params["allowed_signers"]).absolute() if params["allowed_signers"] else None
+    rules = Rules(params["require_signature"], signers, params["max_plan_age"])
+    approvals = Approvals(repository, layout, Path(params["workdir"]).absolute(), rules)
+    if params["plan_dir"]:
+        plans = approvals.of_files(git_options.files(params["plan_dir"], params["clusters"]))
+    else:
+        plans = approvals.merged(params["clusters"], params["run_ids"] or (), params["since"])
+    return {"changed": False, "branch": repository.branch, "commit": repository.tip, "plans": plans}
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **git_options.GIT_ARGUMENTS,
+            "workdir": {"type": "path", "required": True},
+            "clusters": {"type": "list", "elements": "str", "required": True},
+            "plan_dir": {"type": "path"},
+            "run_ids": {"type": "list", "elements": "str"},
+            "since": {"type": "str", "default": ""},
+            "require_signature": {"type": "bool", "default": False},
+            "allowed_signers": {"type": "path"},
+            "max_plan_age": {"type": "float", "default": 0.0},
+        },
+        mutually_exclusive=[("plan_dir", "run_ids"), ("plan_dir", "since")],
+        supports_check_mode=True,
+    )
+    git_options.run(module, recovery_commit_info)
+
+
+if __name__ == "__main__":
+    main()

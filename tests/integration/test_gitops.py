@@ -1,0 +1,162 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A recovery that is proposed in a git repository, merged and applied, with real pushes and elections; and the ways in which it is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from integration.requestlog import RequestLog
+from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, Played, outcomes
+from unit.remotes import Forge
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from rig.fleet import host_vars, inventory, write_inventory
+
+# Somebody pushes to main at the moment in which results arrive there, once; the remote then takes the push of neither into account but theirs.
+FASTER = """\
+unset GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
+while read old new ref; do
+  if [ "$ref" = refs/heads/main ] && mkdir faster 2>/dev/null; then
+    export GIT_AUTHOR_NAME=Bob GIT_AUTHOR_EMAIL=bob@example.com GIT_COMMITTER_NAME=Bob GIT_COMMITTER_EMAIL=bob@example.com
+    git update-ref refs/heads/main "$(git commit-tree -p main -m meanwhile 'main^{tree}')"
+  fi
+done"""
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> Forge:
+    return Forge(tmp_path / "forge")
+
+
+def resealed(plan: Path, **values: Any) -> bytes:
+    """Another plan, made of this one."""
+    made = {**json.loads(plan.read_text()), **values}
+    return json.dumps({**made, "sha256": planfile.sha256(made)}).encode()
+
+
+def test_a_recovery_is_proposed_merged_applied_once_and_told_to_the_repository(east: Operator, forge: Forge) -> None:
+    named = [{"topic": "gitops", "partition": partition} for _, partition in east.keys(["gitops"])]
+    before, log = east.states("gitops"), RequestLog(east.cluster)
+    repository: dict[str, Any] = {"git_repository": forge.url}
+    proposed = east.play("propose", "r1", partitions=named, **repository)
+    assert proposed.returncode == 0, proposed
+    assert "have the branch merged into main to approve it" in proposed.said
+    folder = "recoveries/r1"
+    assert forge.names("recovery/r1") == [f"{folder}/README.md", f"{folder}/plans/east.json"]
+    assert forge.show("recovery/r1", f"{folder}/plans/east.json") == east.path("plans", "r1").read_bytes()
+    assert "| `gitops-0` | 2 | prefix |" in forge.show("recovery/r1", f"{folder}/README.md").decode()
+
+    plan_dir = str(east.path("plans", "r1").parent)
+    options = {**repository, "plan_dir": plan_dir, "allow_data_loss": True, "require_commit": True}
+    refused = east.play("apply", "early", **options)
+    assert refused.returncode != 0 and f"{folder}/plans/east.json is not on main" in refused.said, refused
+    assert "Look whether a recovery can be started" not in refused.said, "no cluster was asked"
+    bypassed = east.play("recover", "bypass", partitions=named, require_commit=True, allow_data_loss=True)
+    assert bypassed.returncode != 0 and "is not known to be merged, so nothing is elected" in bypassed.said, bypassed
+    assert log.written() == {} and east.states("gitops") == before
+
+    forge.ada.merge("recovery/r1")
+    # A cluster that nobody can reach, first of all: it fails, the other is recovered, and its results are committed.
+    plan = east.path("plans", "r1")
+    away = resealed(plan, cluster="away")
+    forge.ada.write({f"{folder}/plans/away.json": away})
+    plan.with_name("away.json").write_bytes(away)
+    hosts = {"away": {"kafka_bootstrap_servers": "127.0.0.1:9", "kafka_request_timeout": "3"}, "east": host_vars(east.cluster)}
+    write_inventory(east.workdir / "both.yml", inventory(hosts))
+    forge.hook("pre-receive", FASTER)
+    applied = east.play("apply", "applied", inventory_file=east.workdir / "both.yml", **options)
+    assert applied.returncode != 0 and applied.recap["away"]["failed"] == 1 and applied.recap["east"]["failed"] == 0, applied
+    assert "merged by Ada <ada@example.com>" in applied.said and "It is not known whom" not in applied.said
+    assert outcomes(east.read("results", "applied")["partitions"]) == {"gitops": {"elected"}}
+    assert {state.leader for state in east.cluster.describe("gitops")} == {2}
+    assert (Path(forge.url) / "faster").is_dir(), "somebody was faster"
+    assert forge.show("main", f"{folder}/results/east.json") == east.path("results", "applied").read_bytes()
+    assert f"{folder}/results/away.json" not in forge.names(), "it can be applied yet"
+
+    tip, log = forge.tip(), RequestLog(east.cluster)
+    again = east.play("apply", "again", **options)
+    assert again.returncode != 0 and "is already applied" in again.said, again
+    assert log.written() == {} and forge.tip() == tip and not east.path("results", "again").exists()
+
+    # Merged, and edited afterwards where it is applied from.
+    forge.ada.write({"recoveries/r2/plans/east.json": resealed(plan, run_id="r2")})
+    plan.write_bytes(resealed(plan, run_id="r2", strategy="aggressive"))
+    edited = east.play("apply", "edited", **options)
+    assert edited.returncode != 0 and "is not what was merged" in edited.said, edited
+
+    # Merged, but made for another cluster of that name.
+    forge.ada.write({"recoveries/r3/plans/east.json": resealed(plan, run_id="r3", cluster_id="another")})
+    other = east.play("apply_merged", "r3", git_run_ids=["r3"], allow_data_loss=True, **repository)
+    assert other.returncode != 0 and "was made for cluster east (another)" in other.said, other
+    assert log.written() == {}
+    assert "recoveries/r3/results/east.json" not in forge.names(), "it was not applied"
+
+
+def pipeline(kind: str, step: str) -> str:
+    """The shell commands of a step of one of the pipelines, as they stand."""
+    folder = CHECKOUT / "extensions" / "pipelines"
+    if kind == "gitlab":
+        return "\n".join(yaml.safe_load((folder / "gitlab" / ".gitlab-ci.yml").read_text())[step]["script"])
+    (job,) = yaml.safe_load((folder / "github" / "kafka-recovery.yml").read_text())["jobs"].values()
+    return str(next(one["run"] for one in job["steps"] if one["name"] == step))
+
+
+def run(commands: str, folder: Path, **variables: str) -> Played:
+    """Run the commands of a step where a runner has checked the repository out."""
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+    }
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", commands], cwd=folder, env={**environment, "ANSIBLE_NOCOLOR": "1", **variables},
+        capture_output=True, text=True, check=False, timeout=GIVE_UP_SECONDS, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return Played(done.returncode, done.stdout, done.stderr)
+
+
+def test_the_pipelines_propose_and_apply_what_came_with_a_merge(east: Operator, forge: Forge) -> None:
+    settings: dict[str, Any] = {
+        "kafka_recovery_workdir": str(east.workdir / "runner"),
+        "kafka_recovery_spark_remote": east.spark_remote,
+        "kafka_recovery_partitions": [
+            {"topic": topic, "partition": partition} for topic, partition in east.keys(["gitops.pipeline", "forked.none"])
+        ],
+    }
+    forge.ada.pull()
+    write_inventory(forge.ada.clone / "inventory.yml", inventory({"east": {**host_vars(east.cluster), **settings}}))
+    forge.ada.write({"README.md": "Operations"})
+    proposed = run(pipeline("github", "Propose"), forge.ada.clone, REPOSITORY=forge.url, LIMIT="kafka_clusters")
+    assert proposed.returncode == 0, proposed
+    branch = next(line for line in proposed.said.split() if line.startswith("recovery/")).rstrip(",")
+
+    # The first time the remote takes no results: as if the run had been killed before it could commit them.
+    before, merged = forge.tip(), forge.ada.merge(branch)
+    forge.hook("pre-receive", "echo 'main is protected' >&2; exit 1")
+    applied = run(pipeline("gitlab", "apply"), forge.ada.clone, REPOSITORY=forge.url, CI_COMMIT_BEFORE_SHA=before)
+    assert applied.returncode != 0 and all(said in applied.said for said in ("main is protected", "What was elected is elected")), applied
+    assert "4 partitions have no live leader" in applied.said, "what is held fails the pipeline"
+    assert {state.leader for state in east.cluster.describe("gitops.pipeline")} == {2}
+    assert forge.tip() == merged
+
+    forge.hook("pre-receive", "")
+    log = RequestLog(east.cluster)
+    again = run(pipeline("github", "Apply what was merged"), forge.ada.clone, REPOSITORY=forge.url, BEFORE=before)
+    assert again.returncode != 0 and "4 partitions have no live leader" in again.said, again
+    results = f"recoveries/{branch.removeprefix('recovery/')}/results/east.json"
+    expected = {"gitops.pipeline": {"already_online"}, "forked.none": {"held"}}
+    assert outcomes(json.loads(forge.show("main", results))["partitions"]) == expected, "also where not every partition got a leader"
+
+    tip = forge.tip()
+    last = run(pipeline("github", "Apply what was merged"), forge.ada.clone, REPOSITORY=forge.url, BEFORE=before)
+    assert last.returncode == 0 and "No merged plan waits to be applied" in last.said, last
+    assert log.written() == {} and forge.tip() == tip
