@@ -1,0 +1,220 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decide whether a plan may be elected from with nobody looking on, and write down that it is."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_recovery_incident
+short_description: Decide whether a plan may be applied automatically, and keep the ledger of what was
+version_added: 1.0.0
+author: StreamOps (@streamops)
+description:
+  - Reads a plan of M(streamops.kafka_recovery.kafka_recovery_plan) and says whether everything that it would elect may be elected with nobody
+    looking on. That is so only where the evidence of every partition is C(prefix), the plan was made with the strategy C(balanced), the limits
+    below are kept, data loss is allowed, and none of these outages was taken on before.
+  - What may be is written down before anything is elected, one file for each outage of a partition, which is named by topic id, partition and
+    leader epoch. C(<workdir>/incidents/<cluster>/) has them. The same outage is never taken on again, whatever became of the run; a later
+    outage of the same partition is another one.
+  - Talks to no Kafka cluster and elects nothing. The role P(streamops.kafka_recovery.respond#role) uses it.
+options:
+  state:
+    description:
+      - V(claimed) takes on all that the plan would elect, or nothing of it.
+      - V(finished) writes down what became of what O(run_id) had taken on, from its results.
+    type: str
+    choices: [claimed, finished]
+    default: claimed
+  plan:
+    description: Plan file of O(run_id), needed with O(state=claimed).
+    type: path
+  incident:
+    description: What an event calls the outage. Noted beside it.
+    type: str
+    default: ""
+  allow_data_loss:
+    description: Without V(true) nothing is taken on.
+    type: bool
+    default: false
+  max_partitions:
+    description: Nothing is taken on where more partitions than this would be elected.
+    type: int
+    default: 50
+  max_offline_brokers:
+    description: Nothing is taken on while more brokers of the cluster than this are offline.
+    type: int
+    default: 2
+  max_per_hour:
+    description: Automatic recoveries of this cluster within any hour.
+    type: int
+    default: 3
+  max_fleet_per_hour:
+    description: Automatic recoveries within any hour of all clusters that share the O(workdir).
+    type: int
+    default: 10
+extends_documentation_fragment:
+  - streamops.kafka_recovery.partitions.workdir
+  - streamops.kafka_recovery.attributes
+attributes:
+  check_mode:
+    support: full
+    details: Says what it would decide, and takes nothing on.
+  diff_mode:
+    support: none
+  idempotent:
+    support: partial
+    details: What was taken on is never taken on again, so a second run is told no.
+"""
+
+EXAMPLES = r"""
+- name: Ask whether the plan may be applied automatically
+  streamops.kafka_recovery.kafka_recovery_incident:
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    plan: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}/{{ inventory_hostname }}.json"
+    allow_data_loss: true
+  register: incident
+
+- name: Write down what became of it
+  streamops.kafka_recovery.kafka_recovery_incident:
+    state: finished
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+"""
+
+RETURN = r"""
+automatic:
+  description: Whether the plan may be applied, which has been written down by now.
+  returned: with O(state=claimed)
+  type: bool
+  sample: true
+reasons:
+  description: Why it may not. Each begins with a word and a colon. Empty where it may, and where there is nothing to elect.
+  returned: with O(state=claimed)
+  type: list
+  elements: str
+  sample: []
+elect:
+  description: How many partitions the plan would elect.
+  returned: with O(state=claimed)
+  type: int
+  sample: 2
+held:
+  description: How many it holds back.
+  returned: with O(state=claimed)
+  type: int
+  sample: 0
+claims:
+  description: What was taken on, or is finished, at most 20 of them.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - topic: orders
+      partition: 0
+      leader_epoch: 4
+      outcome: null
+ledger:
+  description: Directory of the cluster's files.
+  returned: success
+  type: str
+  sample: /var/lib/kafka-recovery/incidents/east
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import incidents, interruption, planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside, safe_name, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import workdir_arguments
+
+LIMITS = {"max_partitions": 50, "max_offline_brokers": 2, "max_per_hour": 3, "max_fleet_per_hour": 10}
+SHOWN = 20
+
+
+def claimed(module: AnsibleModule, ledger: incidents.Ledger, workdir: Path) -> dict[str, Any]:
+    """Take on what the plan would elect, or say why not."""
+    params = module.params
+    check_inside(workdir, Path(params["plan"]))
+    plan = planfile.load(params["plan"])
+    if (plan.get("run_id"), plan.get("cluster")) != (params["run_id"], params["cluster"]):
+        raise incidents.IncidentError(
+            f"{params['plan']} is no plan of run {params['run_id']} for {params['cluster']}: only a plan that was made just now is applied automatically"
+        )
+    limits = incidents.Limits(**{name: params[name] for name in LIMITS})
+    now = time.time()
+    wanted = incidents.claims_of(plan, params["incident"], now)
+    reasons = incidents.objections(plan, limits, params["allow_data_loss"])
+    if wanted and not reasons:
+        with ledger.locked():
+            before = ledger.claims()
+            reasons = incidents.tried_before(wanted, before) or incidents.too_often(params["cluster"], before, limits, now)
+            if not reasons and not module.check_mode:
+                with interruption.unbroken():
+                    ledger.take(wanted)
+    automatic = bool(wanted) and not reasons
+    return {
+        "automatic": automatic,
+        "reasons": reasons,
+        "elect": len(wanted),
+        "held": len(plan["held"]),
+        "claims": rows(wanted if automatic else []),
+    }
+
+
+def finished(module: AnsibleModule, ledger: incidents.Ledger, workdir: Path) -> dict[str, Any]:
+    """Write down what became of the run's claims."""
+    if module.check_mode:
+        return {"claims": []}
+    results = work_file(workdir, "results", module.params["cluster"], module.params["run_id"])
+    with ledger.locked(), interruption.unbroken():
+        return {"claims": rows(ledger.finish(module.params["run_id"], incidents.outcomes_of(results), time.time()))}
+
+
+def rows(claims: list[incidents.Claim]) -> list[dict[str, Any]]:
+    """Claims as they are returned."""
+    names = ("topic", "partition", "leader_epoch", "outcome")
+    return [{name: getattr(claim, name) for name in names} for claim in claims[:SHOWN]]
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **workdir_arguments(),
+            "state": {"type": "str", "choices": ["claimed", "finished"], "default": "claimed"},
+            "plan": {"type": "path"},
+            "incident": {"type": "str", "default": ""},
+            "allow_data_loss": {"type": "bool", "default": False},
+            **{name: {"type": "int", "default": default} for name, default in LIMITS.items()},
+        },
+        required_if=[("state", "claimed", ("plan",))],
+        supports_check_mode=True,
+    )
+    workdir = Path(module.params["workdir"]).absolute()
+    try:
+        interruption.listen()
+        for name in LIMITS:
+            if module.params[name] < 0:
+                raise incidents.IncidentError(f"{name} is {module.params[name]}: it has to be 0 or more")
+        if module.params["incident"]:
+            safe_name("incident", module.params["incident"])
+        ledger = incidents.Ledger(workdir, module.params["cluster"])
+        result = (claimed if module.params["state"] == "claimed" else finished)(module, ledger, workdir)
+        interruption.only_note()
+    except SpokenError as error:
+        interruption.only_note()
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, ledger=str(ledger.top / module.params["cluster"]), **result)
+
+
+if __name__ == "__main__":
+    main()

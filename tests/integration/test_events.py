@@ -1,0 +1,248 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Automatic recovery: a real ansible-rulebook watches a real cluster, brokers are killed, and nobody does anything."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from integration import breaking
+from integration.held import wait_until
+from integration.requestlog import RequestLog
+from integration.rulebook import Rulebook
+from integration.support import CHECKOUT, Operator
+from unit.event_sources import free_port
+from unit.remotes import Forge, git
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.fleet import Looker
+from rig import Damage, KafkaCluster, NewTopic, Roles
+from rig.fleet import host_vars, inventory, write_inventory
+
+SECRET = "b5f6c2a49d9e4b6f8f1f0c4f"
+LAGS = "follower.replication.throttled.rate"
+# A follower that is throttled fetches 1 MB (replica.fetch.max.bytes), is over its quota, and waits until the window of the quota (11 s) has gone by. So
+# this is how it lags for ten minutes.
+BIG, BIG_RECORDS = 700_000, 60
+
+
+@pytest.fixture
+def throttled(west: Operator) -> Iterator[Operator]:
+    """Broker 3 gets one byte a second of what it follows: it is alive and far behind, as after a long time on a slow disk."""
+    throttle(west.cluster, AlterConfigOpType.SET)
+    yield west
+    west.cluster.heal()
+    throttle(west.cluster, AlterConfigOpType.DELETE)
+
+
+def throttle(cluster: KafkaCluster, change: AlterConfigOpType) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 2})
+    broker = ConfigResource(ResourceType.BROKER, "3", incremental_configs=[ConfigEntry(LAGS, "1", incremental_operation=change)])
+    for future in admin.incremental_alter_configs([broker]).values():
+        future.result()
+
+
+def automatic(west: Operator, allow_data_loss: bool = True, **more: Any) -> Path:
+    """The inventory of a cluster whose leaders may be elected automatically."""
+    path = west.workdir / "automatic.yml"
+    own = {
+        **host_vars(west.cluster),
+        "kafka_recovery_workdir": str(west.workdir),
+        "kafka_recovery_spark_remote": west.spark_remote,
+        "kafka_recovery_allow_data_loss": allow_data_loss,
+        **more,
+    }
+    write_inventory(path, inventory({west.name: own}))  # type: ignore[dict-item]
+    return path
+
+
+def claims(west: Operator) -> list[dict[str, Any]]:
+    """The ledger, by leader epoch."""
+    rows = [json.loads(path.read_text()) for path in (west.workdir / "incidents" / west.name).glob("claim.*.json")]
+    return sorted(rows, key=lambda row: (row["topic"], row["leader_epoch"]))
+
+
+def leader(cluster: KafkaCluster, topic: str) -> int:
+    return cluster.describe(topic)[0].leader
+
+
+def test_brokers_are_killed_and_the_partition_comes_back_and_again_after_the_next_outage(throttled: Operator) -> None:
+    west, cluster, topic = throttled, throttled.cluster, "orders"
+    cluster.create_topics(
+        [NewTopic(topic, [[1, 2, 3]], {"follower.replication.throttled.replicas": "0:3", "max.message.bytes": "2000000"})]
+    )
+    cluster.produce(topic, 0, [f"everybody has {number}" for number in range(30)])
+    cluster.terminate(3)
+    cluster.wait_fenced([3])
+    cluster.produce(topic, 0, [f"{number} {'x' * BIG}" for number in range(BIG_RECORDS)])
+    cluster.start_node(3)
+    cluster.wait_unfenced([3])
+    assert set(cluster.describe(topic)[0].isr) == {1, 2}, "broker 3 lags"
+
+    with Rulebook("respond", automatic(west), west.workdir, "watching west", interval=1, jitter=0) as rulebook:
+        assert set(cluster.describe(topic)[0].isr) == {1, 2}, "it lags still"
+        cluster.kill(1, 2)
+        cluster.wait_for_partitions([topic], lambda state: state.leader == 3, "led by the survivor", seconds=600)
+        rulebook.wait_for("partitions_back")
+        rulebook.wait_for("PLAY RECAP")
+        values = [value for _, value in cluster.read(topic, 0)]
+        assert values[:30] == [f"everybody has {number}" for number in range(30)], "the records of the survivor"
+
+        # The same partition again: its last leader dies, and those come back whom it had left behind.
+        cluster.kill(3)
+        cluster.start_node(1, 2)
+        cluster.wait_for_partitions([topic], lambda state: state.leader in (1, 2), "led again", seconds=600)
+        rulebook.wait_for("PLAY RECAP", times=2)
+
+    # Readers have made Kafka's own topic meanwhile, which may be among what was recovered.
+    first, second = (row for row in claims(west) if row["topic"] == topic)
+    assert (first["designated_leader"], first["outcome"], second["outcome"]) == (3, "elected", "elected")
+    assert first["leader_epoch"] < second["leader_epoch"] and first["incident"] != second["incident"]
+    said = rulebook.said
+    assert said.count("partitions_offline incident-") == 2, "each outage once"
+    assert "failed=1" not in said, said
+    results = json.loads((west.workdir / "results" / first["run_id"] / "west.json").read_text())
+    assert (topic, "elected", "prefix") in [(row["topic"], row["outcome"], row["evidence"]) for row in results["partitions"]]
+
+
+def test_where_logs_fork_nothing_is_elected_and_what_is_sound_beside_it_is(west: Operator) -> None:
+    cluster, forked, sound = west.cluster, "forked.auto", "sound.auto"
+    damage = Damage(cluster, Roles(lost=(1,), ahead=2, behind=3, returning=None))
+    damage.add("forked", 1, forked)
+    damage.add("lagging", 1, sound)
+    damage.inflict()
+    before, log = cluster.describe(forked), RequestLog(cluster)
+    with Rulebook("respond", automatic(west), west.workdir, "watching west", interval=1, jitter=0, remind=5) as rulebook:
+        rulebook.wait_for("Nothing is elected in west by itself: 0 partitions could be, 1 are held back")
+    # Which branch was committed may be proven by what a broker remembers, and is held back all the same.
+    assert re.search(r"\(1 forked(_proven)?\)", rulebook.said) and "kafka_recovery_strategy=aggressive" in rulebook.said
+    assert cluster.describe(forked) == before and before[0].leader == -1
+    assert cluster.describe(sound)[0].leader == 2, "the one that holds more"
+    (claim,) = claims(west)
+    assert (claim["topic"], claim["outcome"], claim["designated_leader"]) == (sound, "elected", 2)
+    assert log.written()["ELECT_LEADERS"] == 1
+
+
+@pytest.mark.long
+def test_a_run_that_is_killed_right_after_it_took_an_outage_on_is_not_followed_by_another_one(west: Operator) -> None:
+    cluster, topic = west.cluster, "audited"
+    breaking.create(cluster, topic)
+    breaking.lose_all_but(cluster, [topic], [2, 3])
+    # Without leave it stops at the plan, and takes nothing on.
+    held = west.play("respond", "held", inventory_file=automatic(west, allow_data_loss=False))
+    assert held.returncode != 0 and "data_loss_not_allowed" in held.said and claims(west) == [], held
+
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), "streamops.kafka_recovery.respond", "-i", str(automatic(west))]
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg")}
+    log, ledger = RequestLog(cluster), west.workdir / "incidents" / west.name
+    with (west.workdir / "killed.log").open("wb") as output:
+        killed = subprocess.Popen(
+            [*argv, "-e", "kafka_recovery_run_id=killed"],
+            cwd=CHECKOUT,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        wait_until(lambda: list(ledger.glob("claim.*.json")) or killed.poll() is not None, "a claim")
+    finally:
+        if killed.poll() is None:
+            os.killpg(killed.pid, signal.SIGKILL)
+        killed.wait()
+    assert [(row["run_id"], row["outcome"]) for row in claims(west)] == [("killed", None)]
+    again = west.play("respond", "again", inventory_file=automatic(west))
+    assert again.returncode != 0 and "it still runs, or it was killed" in again.said, again
+    assert "streamops.kafka_recovery.recover -i INVENTORY --limit west" in again.said
+    assert leader(cluster, topic) == -1 and log.written() == {}
+
+    by_hand = west.play("recover", "by-hand", inventory_file=automatic(west))
+    assert by_hand.returncode == 0 and leader(cluster, topic) in (2, 3), by_hand
+
+
+@pytest.mark.long
+def test_an_alert_is_proposed_and_its_merge_is_applied(west: Operator, tmp_path: Path) -> None:
+    cluster, topic, forge = west.cluster, "alerted", Forge(tmp_path / "forge")
+    breaking.create(cluster, topic)
+    breaking.lose_all_but(cluster, [topic], [2, 3])
+    secret = tmp_path / "secret"
+    secret.touch(mode=0o600)
+    secret.write_text(SECRET)
+    hosts = automatic(west, kafka_recovery_git_repository=forge.url, kafka_recovery_require_commit=True)
+    log, by_itself = RequestLog(cluster), west.play("respond", "by-itself", inventory_file=hosts)
+    assert by_itself.returncode != 0 and "what nobody has merged is not elected there" in by_itself.said, by_itself
+
+    alert = {"status": "firing", "labels": {"alertname": "KafkaPartitionsOffline", "cluster": "west"}, "startsAt": "2026-11-22T01:00:00Z"}
+    sent = json.dumps({"version": "4", "alerts": [alert]}).encode()
+    port = free_port()
+    options = {"webhook_port": port, "webhook_secret_file": str(secret)}
+    with Rulebook("alertmanager", hosts, west.workdir, "webhooks of alertmanager on", **options) as rulebook:
+        assert post(port, sent, {"Authorization": "Bearer forged"}) == 401
+        assert post(port, sent, {"Authorization": f"Bearer {SECRET}"}) == 202
+        assert post(port, sent, {"Authorization": f"Bearer {SECRET}"}) == 200, "told already"
+        rulebook.wait_for("PLAY RECAP")
+    (branch,) = (name for name in git(Path(forge.url), "branch", "--format", "%(refname:short)").split() if name.startswith("recovery/"))
+    assert leader(cluster, topic) == -1 and log.written() == {}
+
+    forge.ada.merge(branch)
+    pushed = json.dumps({"ref": "refs/heads/main", "after": forge.tip(), "repository": {"full_name": "platform/recoveries"}}).encode()
+    signature = "sha256=" + hmac.new(SECRET.encode(), pushed, hashlib.sha256).hexdigest()
+    with Rulebook(
+        "git_webhook", hosts, west.workdir, "webhooks of github on", **options, webhook_repository="platform/recoveries"
+    ) as rulebook:
+        assert post(port, pushed, {"X-GitHub-Event": "push", "X-Hub-Signature-256": signature.replace("=", "=0")}) == 401
+        assert post(port, pushed, {"X-GitHub-Event": "push", "X-Hub-Signature-256": signature}) == 202
+        rulebook.wait_for("PLAY RECAP")
+    assert leader(cluster, topic) in (2, 3)
+    assert forge.names("main")[-1].endswith("results/west.json"), "and the repository knows"
+    assert SECRET not in rulebook.said
+
+
+def post(port: int, body: bytes, headers: Mapping[str, str]) -> int:
+    """Send a webhook and return its status."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/", data=body, headers=dict(headers), method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            status: int = answer.status
+            return status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_a_watch_outlives_every_broker_that_it_was_told_of(west: Operator) -> None:
+    cluster, topic = west.cluster, "everywhere"
+    cluster.create_topics([NewTopic(topic, [[2, 3]])])
+    first, *others = cluster.bootstrap_servers.split(",")
+    looker = Looker(Connection((first,), request_timeout=5.0))
+    try:
+        assert looker.look().offline == ()
+        cluster.kill(1)
+        cluster.wait_fenced([1])
+        look = looker.look()
+        assert (look.offline, look.offline_brokers) == ((), (1,))
+        looker.close()
+        assert looker.look().offline == (), f"through {others}, whom it has met"
+        cluster.terminate(2)
+        cluster.kill(3)
+        cluster.start_node(2)
+        cluster.wait_unfenced([2])
+        wait_until(lambda: looker.look().offline, "an outage")
+        (state,) = looker.look().offline
+        assert (state.topic, state.partition) == (topic, 0)
+    finally:
+        looker.close()
