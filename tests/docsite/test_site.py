@@ -1,0 +1,160 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The built site: it has a page for everything, every link leads somewhere, and it can be read on any screen, without network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from docsite.build import sphinx
+from docsite.generated import ansible_labels
+from docsite.links import broken
+from docsite.places import COLLECTION, EVENT_SOURCES, ROOT
+
+WIDTHS = {"phone": 390, "desk": 1200, "wide": 1920}
+PAGES = (
+    "index",
+    "readme",
+    "runbook",
+    "concepts",
+    "comparison",
+    "kip-966",
+    "collection/kafka_designated_election_module",
+    "collection/playbooks",
+)
+
+
+def names(folder: str, pattern: str) -> list[str]:
+    return [path.stem for path in (ROOT / folder).glob(pattern) if not path.name.startswith("_")]
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    assert broken(site) == []
+
+
+def test_everything_has_a_page(site: Path) -> None:
+    wanted = [*names("docs", "*.md"), "readme", "changelog", f"{COLLECTION}/playbooks"]
+    wanted += [f"{COLLECTION}/{name}_module" for name in names("plugins/modules", "*.py")]
+    wanted += [f"{COLLECTION}/{name}_filter" for name in names("plugins/filter", "*.py")]
+    wanted += [f"{COLLECTION}/{name}_role" for name in names("roles", "*")]
+    wanted += [f"{COLLECTION}/{name}_event_source" for name in names(EVENT_SOURCES, "*.py")]
+    assert [page for page in wanted if not (site / f"{page}.html").is_file()] == []
+    playbooks = (site / COLLECTION / "playbooks.html").read_text()
+    assert [name for name in names("playbooks", "*.yml") if f"streamops.kafka_recovery.{name}" not in playbooks] == []
+
+
+def test_a_page_has_one_title_and_the_sidebar_has_it_once(site: Path) -> None:
+    """Guides may have several headings of the first level."""
+    assert (ROOT / "docs/decisions.md").read_text().count("\n# ") > 0
+    page = (site / "decisions.html").read_text()
+    assert page.count("<h1") == 1
+    assert (site / "index.html").read_text().count('class="reference internal" href="decisions.html"') == len(("sidebar", "list"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_fits_any_screen_and_asks_nobody(site: Path, browser: Browser, page: str) -> None:
+    for name, width in WIDTHS.items():
+        window = browser.new_context(viewport={"width": width, "height": 900})
+        opened, seen = window.new_page(), Seen()
+        seen.listen(opened)
+        opened.goto((site / f"{page}.html").as_uri())
+        beyond = opened.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert (name, beyond) == (name, 0), f"the page scrolls sideways by {beyond} pixels"
+        assert seen.complaints == []
+        window.close()
+
+
+class Seen:
+    """What a page should not do."""
+
+    def __init__(self) -> None:
+        self.complaints: list[str] = []
+
+    def listen(self, page: Page) -> None:
+        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("request", lambda request: None if request.url.startswith(("file:", "data:")) else self.complaints.append(request.url))
+
+
+def test_the_search_works_on_files(site: Path, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.fill("input[name=q]", "forked_resolved")
+    page.press("input[name=q]", "Enter")
+    page.wait_for_selector("#search-results li a[href^='decisions.html']", timeout=60_000)
+    page.close()
+
+
+def test_the_runbook_is_a_few_sheets_of_paper_with_every_command_whole(site: Path, browser: Browser) -> None:
+    window = browser.new_context(viewport={"width": 794, "height": 1123})  # A4
+    page = window.new_page()
+    page.emulate_media(media="print")
+    page.goto((site / "runbook.html").as_uri())
+    hidden = "Array.from(document.querySelectorAll('pre')).filter(pre => pre.scrollWidth > pre.clientWidth + 1).map(pre => pre.innerText)"
+    assert page.evaluate(hidden) == []
+    assert not page.locator(".wy-nav-side").is_visible()
+    (sheets,) = set(re.findall(rb"/Type /Pages\s.*?/Count (\d+)", page.pdf(format="A4"), re.DOTALL))
+    assert 1 < int(sheets) <= 6
+    window.close()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A site of two guides, of which the start page knows one."""
+    source = tmp_path / "source"
+    source.mkdir()
+    shutil.copy(ROOT / "docs/conf.py", source)
+    (source / "_static").mkdir()
+    (source / "_static/site.css").touch()
+    ansible_labels(source / "ansible.inv")
+    (source / "index.md").write_text("# Start\n\n## Part\n\n- [One](one.md)\n")
+    (source / "one.md").write_text("# One\n\n## Place\n\n[here](#place)\n\n# And more\n\n## Below\n")
+    return tmp_path
+
+
+def ends(small: Path) -> tuple[int, str]:
+    done = sphinx(small, stderr=subprocess.PIPE)
+    return done.returncode, done.stderr
+
+
+def test_a_guide_that_the_start_page_does_not_know_fails_the_build(small: Path) -> None:
+    assert ends(small) == (0, "")
+    assert "And more" in (small / "html/one.html").read_text()
+    (small / "source/forgotten.md").write_text("# Forgotten\n")
+    code, said = ends(small)
+    assert code != 0
+    assert "forgotten.md" in said
+    assert "toctree" in said
+
+
+def test_links_to_nowhere_fail_the_build(small: Path) -> None:
+    (small / "source/one.md").write_text("# One\n\n[1](two.md)\n\n[2](index.md#nowhere)\n\n[3](#nowhere)\n")
+    code, said = ends(small)
+    assert code != 0
+    assert [line for line in (3, 5, 7) if f"one.md:{line}" not in said] == []
+
+
+def test_links_of_pages_are_followed(tmp_path: Path) -> None:
+    """Whoever wrote the HTML."""
+    links = ["b.html#here", "#top", "b.html", "https://example.com/x#y", "mailto:a@example.com", "picture.png"]
+    wrong = {
+        "c.html": "no such file",
+        "b.html#there": "no such place in that page",
+        "../out.html": "outside of the site",
+        "https://": "an address without a host",
+        "javascript:void(0)": "neither a page nor an address",
+        "/": "outside of the site",
+    }
+    (tmp_path / "site").mkdir()
+    (tmp_path / "out.html").touch()
+    (tmp_path / "site/b.html").write_text('<h1 id="here">B</h1>')
+    (tmp_path / "site/picture.png").touch()
+    (tmp_path / "site/a.html").write_text("".join(f'<a href="{link}">x</a>' for link in [*links, *wrong]) + '<img src="gone.svg">')
+    assert broken(tmp_path / "site") == [f"a.html: {link}: {why}" for link, why in {**wrong, "gone.svg": "no such file"}.items()]
