@@ -66,13 +66,13 @@ def _sample(pid: int, peak: list[float]) -> None:
             time.sleep(SAMPLE_SECONDS)
 
 
-def playbook(name: str, inventory: Path, scratch: Path, **variables: Any) -> tuple[float, int, dict[str, float]]:
-    """Run a playbook. Returns seconds, exit code and the seconds of each task, without its role, in order (first: until the first task)."""
+def playbook(name: str, inventory: Path, scratch: Path, root: Path = ROOT, **variables: Any) -> tuple[float, int, dict[str, float]]:
+    """Run a playbook of the checkout `root`. Returns seconds, exit code and the seconds of each task (no role) in order (first: until the first one)."""
     log = scratch / "ansible.log"
     command = [str(Path(sys.executable).parent / "ansible-playbook"), f"streamops.kafka_recovery.{name}", "-i", str(inventory)]
     command += ["-e", json.dumps(variables)]
     began = time.time()
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_LOG_PATH": str(log)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=root, env={**os.environ, "ANSIBLE_LOG_PATH": str(log)}, capture_output=True, text=True, check=False)
     ended = time.time()
     if done.returncode not in (0, 2):
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stdout}{done.stderr}")

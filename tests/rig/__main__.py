@@ -27,8 +27,10 @@ def show_jars(options: argparse.Namespace) -> None:
 def up(options: argparse.Namespace) -> None:
     settings: dict[str, Any] = {"brokers": options.brokers, "controllers": options.controllers, "heap": options.heap}
     settings |= {"version": patches.exact(options.version), "session_timeout": options.session_timeout}
-    inventory_file = str(options.inventory.resolve()) if options.inventory else None
-    wanted = {"clusters": options.clusters, "owner_pid": options.owner_pid, "inventory_file": inventory_file, "settings": settings}
+    files = {
+        name: str(path.resolve()) if path else None for name, path in (("inventory_file", options.inventory), ("secured", options.secured))
+    }
+    wanted = {"clusters": options.clusters, "owner_pid": options.owner_pid, **files, "settings": settings}
     state = background.start(options.name, wanted, say)
     if options.inventory:
         say(f"inventory: {options.inventory}")
@@ -54,6 +56,7 @@ def status(options: argparse.Namespace) -> None:
 
 def inflict(options: argparse.Namespace) -> None:
     request = {"clusters": options.cluster, "scenarios": options.scenarios, "partitions": options.partitions, "copies": options.copies}
+    request |= {"suffix": options.suffix, "fresh": options.fresh}
     topics = background.call(options.name, say, do="break", **request)
     for cluster, names in topics.items():
         print(f"{cluster}: {' '.join(names)}")
@@ -61,6 +64,10 @@ def inflict(options: argparse.Namespace) -> None:
 
 def heal(options: argparse.Namespace) -> None:
     background.call(options.name, say, do="heal", clusters=options.cluster)
+
+
+def kill(options: argparse.Namespace) -> None:
+    background.call(options.name, say, do="kill", clusters=options.cluster)
 
 
 def down(options: argparse.Namespace) -> None:
@@ -95,6 +102,9 @@ def parser() -> argparse.ArgumentParser:
         "--session-timeout", type=float, default=3.0, help="seconds until a silent broker is fenced (default: %(default)s)"
     )
     command.add_argument("--inventory", type=Path, help="write the Ansible inventory to this file (default: print it)")
+    command.add_argument(
+        "--secured", type=Path, metavar="DIR", help="one listener more with TLS and SCRAM; certificates and an inventory for it go to DIR"
+    )
     command.add_argument("--owner-pid", type=int, help="end the fleet when this process ends")
     command.set_defaults(run=up)
 
@@ -112,8 +122,14 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("scenarios", nargs="+", choices=list(SCENARIOS), metavar="SCENARIO")
     command.add_argument("--partitions", type=positive, default=4, help="per scenario (default: %(default)s)")
     command.add_argument("--copies", type=positive, default=1, help="topics with the very same damage (default: %(default)s)")
+    command.add_argument("--suffix", help="of the topics' names (default: a number, from the second time on)")
+    command.add_argument("--fresh", action="store_true", help="delete all topics first, so that nothing is damaged twice")
     command.set_defaults(run=inflict)
 
+    command = commands.add_parser(
+        "kill", parents=[named, some], help="kill every broker, so that nobody can be reached; heal brings them back"
+    )
+    command.set_defaults(run=kill)
     command = commands.add_parser("heal", parents=[named, some], help="bring every broker back")
     command.set_defaults(run=heal)
     command = commands.add_parser("down", parents=[named], help="end a fleet")

@@ -18,14 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from confluent_kafka.admin import AdminClient
 
 from rig.background import state_file
 from rig.cluster import KafkaCluster
 from rig.damage import Damage
 from rig.errors import RigError
 from rig.fleet import Fleet, default_names, write_inventory
+from rig.gate import Gate
 
 OWNER_CHECK_SECONDS = 0.5
+FORGET_SECONDS = 120
 
 
 def say_on_stdout(line: str) -> None:
@@ -49,7 +52,7 @@ class Daemon:
     def serve(self, fleet: Fleet, listener: Listener) -> None:
         """Answer commands for ever."""
         self.fleet = fleet
-        commands: dict[str, Callable[..., Any]] = {"status": self.status, "break": self.inflict, "heal": self.heal}
+        commands: dict[str, Callable[..., Any]] = {"status": self.status, "break": self.inflict, "kill": self.kill, "heal": self.heal}
         while True:
             with suppress(EOFError, OSError), listener.accept() as connection:
                 request = connection.recv()
@@ -78,12 +81,30 @@ class Daemon:
         """Bring every broker back, on these clusters (default all)."""
         self._fleet().each(lambda cluster: cluster.heal() if _chosen(cluster, clusters) else None)
 
-    def inflict(self, clusters: list[str] | None, scenarios: list[str], partitions: int, copies: int) -> dict[str, list[str]]:
-        """Inflict these scenarios in one round; returns the new topics by cluster."""
+    def kill(self, clusters: list[str] | None) -> None:
+        """Kill every broker, on these clusters (default all). Their controllers go on."""
+        self._fleet().each(lambda cluster: cluster.kill(*cluster.brokers) if _chosen(cluster, clusters) else None)
+
+    def inflict(
+        self,
+        clusters: list[str] | None,
+        scenarios: list[str],
+        partitions: int,
+        copies: int,
+        suffix: str | None = None,
+        fresh: bool = False,
+    ) -> dict[str, list[str]]:
+        """Inflict these scenarios in one round; returns the new topics by cluster.
+
+        `suffix`: of their names, default is a number from the second round on. `fresh`: all other topics are deleted before.
+        """
         self._breaks += 1
-        suffix = f"-{self._breaks}" if self._breaks > 1 else ""
+        if suffix is None:
+            suffix = f"-{self._breaks}" if self._breaks > 1 else ""
 
         def damage(cluster: KafkaCluster) -> list[str]:
+            if fresh:
+                _forget(cluster)
             plan = Damage(cluster)
             cases = [plan.add(name, partitions, topic=f"{name}{suffix}", copies=copies) for name in scenarios]
             plan.inflict()
@@ -102,6 +123,18 @@ def _chosen(cluster: KafkaCluster, names: list[str] | None) -> bool:
     return names is None or cluster.name in names
 
 
+def _forget(cluster: KafkaCluster) -> None:
+    """Bring every broker back and delete all topics."""
+    cluster.heal()
+    topics = {state.topic for state in cluster.describe()}
+    if topics:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 2})
+        for future in admin.delete_topics(list(topics), operation_timeout=FORGET_SECONDS).values():
+            future.result()
+        cluster.wait_until(lambda: ", ".join(topics & {state.topic for state in cluster.describe()}), "not deleted", FORGET_SECONDS)
+        cluster.writer.close()  # a producer remembers which topics were deleted
+
+
 def _status(cluster: KafkaCluster) -> dict[str, Any]:
     states = cluster.describe() if cluster.answering() else []
     partitions = Counter(state.topic for state in states)
@@ -116,20 +149,25 @@ def _status(cluster: KafkaCluster) -> dict[str, Any]:
     }
 
 
-def run(name: str, clusters: int, owner_pid: int | None, inventory_file: str | None, settings: dict[str, Any]) -> None:
-    """Own a fleet until the end."""
+def run(
+    name: str, clusters: int, owner_pid: int | None, inventory_file: str | None, settings: dict[str, Any], secured: str | None = None
+) -> None:
+    """Own a fleet until the end. `secured`: a directory for what clients of a secured listener need (see `Gate`)."""
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: ended.set())
     owner = psutil.Process(owner_pid) if owner_pid is not None else None
     daemon = Daemon()
     cluster_names = default_names(clusters)
-    with Fleet(cluster_names, daemon.progress, **settings) as fleet:
+    gate = Gate(Path(secured)) if secured else None
+    with Fleet(cluster_names, daemon.progress, **settings, **(gate.settings() if gate else {})) as fleet:
         key = secrets.token_bytes(32)
         listener = Listener(family="AF_UNIX", authkey=key)
         threading.Thread(target=daemon.serve, args=(fleet, listener), daemon=True).start()
         content = fleet.inventory()
         if inventory_file:
             write_inventory(Path(inventory_file), content)
+        if gate:
+            gate.write_inventory(fleet)
         _write_state(name, {"address": listener.address, "key": key.hex(), "inventory": content})
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whoever waits for us sees the end of our output
         try:
