@@ -5,8 +5,36 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+HERE = Path(__file__).parent
+# `ansible-test units` runs each test in a process of its own, imports it under the collection's name, and reads no pyproject.toml.
+ANSIBLE_TEST = "ansible_forked" in os.environ.get("PYTEST_PLUGINS", "")
 
 # No test judges by the clock: this machine may be busy with brokers at the same time.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+if ANSIBLE_TEST:
+    sys.path += [str(HERE), str(HERE / "unit")]  # what tests import from each other
+    os.environ["PYTHONPATH"] += f"{os.pathsep}{HERE.parents[3]}"  # modules that tests run
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if ANSIBLE_TEST:
+        for marker in tomllib.loads((HERE.parent / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["markers"]:
+            config.addinivalue_line("markers", marker)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs the embedded Spark or a browser, where every test has a process of its own: each of them would start them anew."""
+    if ANSIBLE_TEST:
+        costly = [item for item in items if {"spark", "browser"} & set(getattr(item, "fixturenames", ()))]
+        config.hook.pytest_deselected(items=costly)
+        items[:] = [item for item in items if item not in costly]

@@ -24,7 +24,7 @@ from ansible.plugins.action.normal import ActionModule as Normal
 
 try:
     from ansible.executor.module_common import _BuiltModule
-    from ansible.module_utils._internal._ansiballz._loader import run_module  # noqa: F401  # what BOOTSTRAP calls
+    from ansible.module_utils._internal._ansiballz._loader import run_module  # noqa: F401  # pylint: disable=unused-import  # what BOOTSTRAP calls
 except ImportError:
     _BuiltModule = None
 

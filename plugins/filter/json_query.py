@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: json_query
 short_description: Select from results, plans and what modules return with a JMESPath expression
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Evaluates a JMESPath expression (U(https://jmespath.org)) with the Python library C(jmespath), as the filter of that name in C(community.general) does.

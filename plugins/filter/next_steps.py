@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: next_steps
 short_description: What to do next about partitions that have no leader
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Turns the words with which the reasons of held partitions begin, and outcomes, into sentences.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, chunks
@@ -21,7 +21,7 @@ BATCH = 2000
 SETTLED_SECONDS = 10.0  # within which the brokers that are asked learn what the controller has done
 LOOK_SECONDS = 0.05
 
-Said = tuple[str | None, str | None]  # Kafka's error (None: done), and words
+Said: TypeAlias = "tuple[str | None, str | None]"  # Kafka's error (None: done), and words
 
 
 class Cancellable(Protocol):

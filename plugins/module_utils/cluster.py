@@ -170,13 +170,15 @@ class Cluster(Asking):
         try:
             found = self._pages(keys)
         except errors.IncompatibleBrokerVersion:
-            found = protocol.read_metadata(self._ask(lambda: protocol.metadata(None if keys is None else {topic for topic, _ in keys})))
+            found = protocol.read_metadata(
+                self._ask(lambda: protocol.metadata(None if keys is None else {topic for topic, _partition in keys}))
+            )
         return {state.key: state for state in found}
 
     def _pages(self, keys: Collection[TopicPartition] | None) -> list[PartitionState]:
         # The broker goes through topics by name: from the first partition asked for up to the last one, no further.
         start, stop = (min(keys), max(keys)) if keys else (None, None)
-        names = sorted({topic for topic, _ in keys or ()})
+        names = sorted({topic for topic, _partition in keys or ()})
         limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else protocol.PARTITIONS_PER_PAGE
         found: list[PartitionState] = []
         while True:

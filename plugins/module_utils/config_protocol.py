@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Any
 
-from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+with suppress(ImportError):  # libraries.py says why
+    from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
     APPEND,

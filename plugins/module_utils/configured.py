@@ -94,7 +94,7 @@ class Configured(Cluster):
         """Changes of brokers that are not there, told to the active controller. Nothing where none answers: the brokers stay unanswered for."""
         try:
             with Controllers(self._connection) as controllers:
-                node, _ = controllers.active()
+                node, _epoch = controllers.active()
                 return config_protocol.read_altered(controllers.ask(node, partial(config_protocol.alter, changes)))
         except ClusterError as error:
             self.unreachable |= {int(change.resource.name): str(error) for change in changes}

@@ -94,7 +94,7 @@ class Connection:
             raise ConnectionOptionError("bootstrap_servers is empty: name at least one broker as host:port")
         for option in ("bootstrap_servers", "controller_bootstrap_servers"):
             for server in getattr(self, option):
-                host, _, port = server.rpartition(":")
+                host, _colon, port = server.rpartition(":")
                 if not host or not port.isdigit() or not 0 < int(port) < 65536:
                     raise ConnectionOptionError(f"{option}: {server!r} is not host:port")
         if self.request_timeout <= 0:

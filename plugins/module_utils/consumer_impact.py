@@ -61,10 +61,10 @@ class ConsumerImpact:
         if blind:
             self.warnings.append(f"groups and their offsets may be missing: {'; '.join(blind)}")
         epochs = {key: set() if part.leader_epoch is None else {part.leader_epoch} for key, part in before.items()}
-        for _, key, _, epoch in committed:
+        for _group, key, _offset, epoch in committed:
             epochs[key] |= {epoch} if epoch >= 0 else set()
         logs = self._cluster.logs(leaders, epochs)
-        configs = self._cluster.topic_configs({topic for topic, _ in before})
+        configs = self._cluster.topic_configs({topic for topic, _partition in before})
         if problem := configs.problem():
             self.warnings.append(problem)
         self._rows["partitions"] = [

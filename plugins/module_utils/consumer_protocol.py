@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from kafka.protocol.consumer.fetch import FetchRequest
-from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
-from kafka.protocol.producer.produce import ProduceRequest
-from kafka.record.memory_records import MemoryRecordsBuilder
+with suppress(ImportError):  # libraries.py says why
+    from kafka.protocol.consumer.fetch import FetchRequest
+    from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
+    from kafka.protocol.producer.produce import ProduceRequest
+    from kafka.record.memory_records import MemoryRecordsBuilder
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition

@@ -195,7 +195,7 @@ class Downstream(Cluster):
         if unknown:
             told = {one.transactional_id for one in known}
             known += [one for one in self._transactions(sorted(unknown), blind) if one.transactional_id not in told]
-        again = {key for key, rows in first.items() if any(one.start_offset >= 0 for one in rows)} | {key for key, _ in owed}
+        again = {key for key, rows in first.items() if any(one.start_offset >= 0 for one in rows)} | {key for key, _offset in owed}
         second, refused = self._producers({key: leader for key, leader in leaders.items() if key in again})
         open_before = {(key, one.producer_id, one.start_offset) for key, rows in first.items() for one in rows}
         lasting = {

@@ -80,6 +80,7 @@ class Asked(Protocol):
     unreachable: dict[int, str]
 
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, Any]]: ...
+
     def batches(
         self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
     ) -> dict[int, dict[TopicPartition, Any]]: ...
@@ -289,13 +290,13 @@ def _held(
 ) -> Iterator[dict[str, Any]]:
     long_enough = [
         (broker, key, offset - 1)
-        for _, key, offset, _ in committed
+        for _group, key, offset, _epoch in committed
         for broker in survivors[key]
         if (evidence.replicas[key, broker].log_end_offset or 0) >= offset
     ]
     prober.fetch(long_enough)
     for row in committed:
-        _, key, offset, epoch = row
+        _group, key, offset, epoch = row
         for broker in survivors[key]:
             held: bool | None = False
             if (broker, key, offset - 1) in prober.found:

@@ -9,10 +9,12 @@ Nothing here does I/O; `cluster.py` decides whom to ask.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
-from kafka.protocol.admin import ListGroupsRequest
-from kafka.protocol.consumer import OffsetFetchRequest
+with suppress(ImportError):  # libraries.py says why
+    from kafka.protocol.admin import ListGroupsRequest
+    from kafka.protocol.consumer import OffsetFetchRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 
@@ -42,7 +44,7 @@ def fetch_offsets(groups: Iterable[str]) -> OffsetFetchRequest:
 
 def read_offsets(answer: Any, keys: Collection[TopicPartition]) -> Iterator[Committed]:
     """What was committed on these partitions. Groups whose coordinator refuses or has moved are left out."""
-    topics = {topic for topic, _ in keys}
+    topics = {topic for topic, _partition in keys}
     for group in answer.groups:
         for topic in group.topics if not group.error_code else ():
             for row in topic.partitions if topic.name in topics else ():

@@ -18,17 +18,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from kafka.errors import KafkaProtocolError
-from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
-from kafka.protocol.api_header import RequestHeader
-from kafka.protocol.api_message import ApiMessage
-from kafka.protocol.schemas import BaseField
-
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import DEFAULT_API_KEY, DESIGNATED_VERSION, ELECT_LEADERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.schema import Schema, field
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.schema import (
+    ApiMessage,
+    BaseField,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    KafkaProtocolError,
+    RequestHeader,
+    Schema,
+    field,
+)
 
 # The KIP's text gives the new election type no number. Its tool names PREFERRED, UNCLEAN, DESIGNATED in this order, and the first two are 0 and 1.
 DESIGNATED = 2

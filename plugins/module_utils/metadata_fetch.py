@@ -10,13 +10,14 @@ schema stands here (Apache Kafka's FetchSnapshotRequest.json and FetchSnapshotRe
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from kafka.protocol.api_message import ApiMessage
-from kafka.protocol.consumer.fetch import FetchRequest
+with suppress(ImportError):  # libraries.py says why
+    from kafka.protocol.consumer.fetch import FetchRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.schema import Schema, field
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.schema import ApiMessage, Schema, field
 
 TOPIC, TOPIC_ID, PARTITION = "__cluster_metadata", uuid.UUID(int=1), 0
 # Controllers refuse v12, which names topics; v18 is of no use here.

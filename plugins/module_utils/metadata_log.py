@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from kafka.errors import KafkaError
-from kafka.record import MemoryRecords
+with suppress(ImportError):  # libraries.py says why
+    from kafka.errors import KafkaError
+    from kafka.record import MemoryRecords
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_fetch
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 NO_LEADER = -1
 # Keys whose records say nothing about leaders, ISRs or min.insync.replicas: registration and fencing of brokers (what that does to partitions is
@@ -98,7 +98,9 @@ class Transaction(NamedTuple):
     step: str
 
 
-Record = TopicCreated | TopicRemoved | PartitionState | PartitionChange | ConfigChange | FeatureLevel | EligibleCleared | Transaction
+Record: TypeAlias = (
+    "TopicCreated | TopicRemoved | PartitionState | PartitionChange | ConfigChange | FeatureLevel | EligibleCleared | Transaction"
+)
 
 
 class _Reader:
@@ -144,7 +146,7 @@ class _Reader:
 
     def _items(self, item: Callable[[], Value]) -> list[Value] | None:
         count = self.unsigned() - 1
-        return None if count < 0 else [item() for _ in range(count)]
+        return None if count < 0 else [item() for _time in range(count)]
 
     def int32s(self) -> tuple[int, ...]:
         return tuple(self._items(self.int32) or ())
@@ -159,7 +161,7 @@ class _Reader:
     def tagged(self) -> dict[int, _Reader]:
         """The tagged fields, which end a message."""
         fields = {}
-        for _ in range(self.unsigned()):
+        for _time in range(self.unsigned()):
             tag = self.unsigned()
             fields[tag] = _Reader(self.take(self.unsigned()))
         return fields

@@ -9,13 +9,15 @@ They stand on kafka-python's schemas, like `protocol.py`. Nothing here does I/O;
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from kafka.protocol.admin import (
-    AlterPartitionReassignmentsRequest,
-    DescribeLogDirsRequest,
-    ListPartitionReassignmentsRequest,
-)
+with suppress(ImportError):  # libraries.py says why
+    from kafka.protocol.admin import (
+        AlterPartitionReassignmentsRequest,
+        DescribeLogDirsRequest,
+        ListPartitionReassignmentsRequest,
+    )
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import by_topic, error_name

@@ -177,8 +177,8 @@ def only_known(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, 
     wanted = list(wanted)
     missing = [key for key in wanted if key not in known]
     if missing:
-        topics = {topic for topic, _ in known}
-        unknown_topics = sorted({topic for topic, _ in missing if topic not in topics})
+        topics = {topic for topic, _partition in known}
+        unknown_topics = sorted({topic for topic, _partition in missing if topic not in topics})
         unknown_partitions = [f"{topic}-{partition}" for topic, partition in missing if topic in topics]
         parts = [f"no topic {', '.join(unknown_topics)} (or no DESCRIBE permission on it)"] if unknown_topics else []
         parts += [f"no partition {', '.join(unknown_partitions)}"] if unknown_partitions else []

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
-from kafka.protocol.admin import DescribeClusterRequest, DescribeGroupsRequest
-from kafka.protocol.admin.acl import ACLOperation
-from kafka.protocol.metadata import MetadataRequest
+with suppress(ImportError):  # libraries.py says why
+    from kafka.protocol.admin import DescribeClusterRequest, DescribeGroupsRequest
+    from kafka.protocol.admin.acl import ACLOperation
+    from kafka.protocol.metadata import MetadataRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls import Held
 
@@ -23,7 +26,6 @@ Ask = Callable[[Callable[[], Any]], Any]
 
 UNKNOWN_TOPIC = 3  # whoever works with it will say so
 TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED = 29, 30
-KNOWN = {int(operation) for operation in ACLOperation}
 
 
 def probe(ask: Ask, topics: Collection[str] | None) -> Held:
@@ -44,9 +46,14 @@ def probe(ask: Ask, topics: Collection[str] | None) -> Held:
     )
 
 
+@cache
+def _known() -> frozenset[int]:
+    return frozenset(int(operation) for operation in ACLOperation)
+
+
 def operations(codes: Collection[int] | None) -> frozenset[str] | None:
     """Read a field of authorized operations (KIP-430), which kafka-python gives as the codes of AclOperations. None: the broker did not tell."""
-    return None if codes is None else frozenset(ACLOperation(code).name for code in codes if code in KNOWN)
+    return None if codes is None else frozenset(ACLOperation(code).name for code in codes if code in _known())
 
 
 def _metadata(topics: Iterable[str] | None) -> MetadataRequest:

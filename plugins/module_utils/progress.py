@@ -55,7 +55,7 @@ def statuses(
     measured: Measured,
 ) -> list[ReplicaProgress]:
     """Status of the named replicas (brokers by partition), in the order given. `registered`: the brokers of the cluster, alive or not."""
-    topics = {topic for topic, _ in states}
+    topics = {topic for topic, _partition in states}
     return [_status(key, broker, states.get(key), topics, registered, measured) for key, brokers in replicas.items() for broker in brokers]
 
 

@@ -11,21 +11,23 @@ from __future__ import annotations
 import base64
 import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from kafka.errors import for_code
-from kafka.protocol.admin import (
-    AlterPartitionReassignmentsRequest,
-    DescribeClusterRequest,
-    DescribeConfigsRequest,
-    DescribeQuorumRequest,
-    DescribeTopicPartitionsRequest,
-    ElectLeadersRequest,
-    ListPartitionReassignmentsRequest,
-)
-from kafka.protocol.consumer.fetch import FetchRequest
-from kafka.protocol.consumer.offsets import ListOffsetsRequest
-from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+with suppress(ImportError):  # libraries.py says why
+    from kafka.errors import for_code
+    from kafka.protocol.admin import (
+        AlterPartitionReassignmentsRequest,
+        DescribeClusterRequest,
+        DescribeConfigsRequest,
+        DescribeQuorumRequest,
+        DescribeTopicPartitionsRequest,
+        ElectLeadersRequest,
+        ListPartitionReassignmentsRequest,
+    )
+    from kafka.protocol.consumer.fetch import FetchRequest
+    from kafka.protocol.consumer.offsets import ListOffsetsRequest
+    from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node

@@ -63,7 +63,7 @@ def reasons(connection: Connection, servers: Iterable[str], error: Exception) ->
 
 
 def _why(server: str, connection: Connection, error: Exception) -> str:
-    host, _, port = server.rpartition(":")
+    host, _colon, port = server.rpartition(":")
     host = host.strip("[]")
     try:
         with socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS):

@@ -47,7 +47,7 @@ def permissions(cluster: NativeCluster, params: Mapping[str, Any], wanted: Colle
         stages.append(acls.NATIVE)
     elif params["elect"]:
         stages.append(acls.ELECT)
-    held = cluster.permissions(None if wanted is None else {topic for topic, _ in wanted})
+    held = cluster.permissions(None if wanted is None else {topic for topic, _partition in wanted})
     return {
         "missing": [_row(row, params) for row in sorted(acls.missing(held, stages), key=lambda row: not row.need.required)],
         "unknown": [need._asdict() for need in acls.unknown(held, stages)],

@@ -140,7 +140,8 @@ def write_layout(cluster: Replication, workdir: Path, name: str, run_id: str) ->
     brokers = cluster.broker_states({broker for state in states for broker in state.replicas})
     rows = [*layout.broker_rows(brokers, disks), *layout.partition_rows(states, ongoing.keys(), configs, sizes)]
     snapshot.write(path, layout.header(name, cluster.cluster_id, run_id, collected_at), rows)
-    return path, [*_refusals(told), *([problem] if (problem := configs.problem()) else [])]
+    problem = configs.problem()
+    return path, [*_refusals(told), *([problem] if problem else [])]
 
 
 def _refusals(told: Mapping[int, Any]) -> list[str]:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
@@ -136,7 +136,7 @@ def arguments() -> dict[str, Any]:
     }
 
 
-Wanted = dict[TopicPartition, tuple[int, ...] | None]
+Wanted: TypeAlias = "dict[TopicPartition, tuple[int, ...] | None]"
 
 
 def wanted(partitions: Sequence[Mapping[str, Any]] | None, reassignment_file: str | None) -> Wanted | None:
@@ -193,7 +193,7 @@ def _rows_of(path: Path, source: str) -> list[Any]:
 
 def _entry(row: Mapping[str, Any], where: str) -> tuple[TopicPartition, tuple[int, ...] | None]:
     topic, partition, replicas = row.get("topic"), row.get("partition"), row.get("replicas")
-    if not isinstance(topic, str) or type(partition) is not int or not can_be_partition(topic, partition):
+    if not isinstance(topic, str) or not strictjson.is_whole(partition) or not can_be_partition(topic, partition):
         raise ReassignmentError(
             f"{where}: needs a topic (letters, digits, dots, dashes, underscores) and a partition number that is not negative, "
             f"got {strictjson.shortened(dict(row))}"
@@ -205,7 +205,9 @@ def _entry(row: Mapping[str, Any], where: str) -> tuple[TopicPartition, tuple[in
         )
     if replicas is None:
         return (topic, partition), None
-    if not isinstance(replicas, list) or any(type(broker) is not int or not 0 <= broker <= strictjson.BROKER.high for broker in replicas):
+    if not isinstance(replicas, list) or any(
+        not strictjson.is_whole(broker) or not 0 <= broker <= strictjson.BROKER.high for broker in replicas
+    ):
         raise ReassignmentError(f"{where}: the replicas of {topic}-{partition} are no list of broker ids: {strictjson.shortened(replicas)}")
     return (topic, partition), tuple(replicas)
 
@@ -218,7 +220,7 @@ def judge(
     replication_factor_change: bool = True,
 ) -> list[Verdict]:
     """Say of each partition what is to be done to give it these replicas: SUBMIT, UNCHANGED, MOVING (there already), or REFUSED with an error."""
-    topics = {topic for topic, _ in states}
+    topics = {topic for topic, _partition in states}
     return [_judged(key, target, states, topics, ongoing.get(key), brokers, replication_factor_change) for key, target in targets.items()]
 
 
@@ -295,7 +297,7 @@ def judge_cancelling(
     keys: Iterable[TopicPartition] | None, states: Mapping[TopicPartition, PartitionState], ongoing: Mapping[TopicPartition, Ongoing]
 ) -> list[Verdict]:
     """Say of each partition (None: of all that are moving) what is to be done for its reassignment to end: CANCEL, UNCHANGED, or REFUSED."""
-    topics = {topic for topic, _ in states}
+    topics = {topic for topic, _partition in states}
     chosen = sorted(ongoing, key=in_recovery_order) if keys is None else keys
     verdicts = []
     for key in chosen:

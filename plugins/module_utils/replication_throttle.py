@@ -115,7 +115,7 @@ class ReplicationThrottle:
             added = [row for rows in journal.replicas().values() for row in rows]
         others = throttles.others_set(
             self._cluster.broker_configs(self._cluster.unfenced(), RATES),
-            self._cluster.topic_configs_of({topic for topic, _ in self._cluster.partitions(None)}, LISTS),
+            self._cluster.topic_configs_of({topic for topic, _partition in self._cluster.partitions(None)}, LISTS),
             rates,
             added,
         )

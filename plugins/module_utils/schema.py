@@ -1,14 +1,49 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Message classes of kafka-python for messages that it does not have: made from a schema in the code, because modules ship no JSON files."""
+"""Message classes of kafka-python for messages that it does not have: made from a schema in the code, because modules ship no JSON files.
+
+What is made from kafka-python's own classes takes them from here.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kafka.protocol.api_message import ApiMessageData
-from kafka.protocol.schemas import StructField
+try:
+    from kafka.errors import KafkaProtocolError
+    from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
+    from kafka.protocol.api_header import RequestHeader
+    from kafka.protocol.api_message import ApiMessage, ApiMessageData
+    from kafka.protocol.schemas import BaseField, StructField
+except ImportError:  # libraries.py says why
+    # Message classes are made where their files are imported: here is enough to make them, and nothing to use them.
+
+    class ApiMessageData(type):  # type: ignore[no-redef]
+        """Stands for the metaclass of kafka-python's messages."""
+
+        def __new__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], **_options: Any) -> Any:
+            return super().__new__(cls, name, bases, attributes)
+
+        def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], **_options: Any) -> None:
+            super().__init__(name, bases, attributes)
+
+    ApiMessage = RequestHeader = ElectLeadersRequest = ElectLeadersResponse = ApiMessageData(
+        "Absent", (), {"json": {"fields": [], "flexibleVersions": "none"}}
+    )
+    ApiMessage.parse_versions = staticmethod(lambda versions: versions)
+    KafkaProtocolError, BaseField, StructField = Exception, ApiMessage, dict
+
+__all__ = (
+    "ApiMessage",
+    "BaseField",
+    "ElectLeadersRequest",
+    "ElectLeadersResponse",
+    "KafkaProtocolError",
+    "RequestHeader",
+    "Schema",
+    "field",
+)
 
 
 class Schema(ApiMessageData):

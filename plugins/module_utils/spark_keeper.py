@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-import psutil
+with suppress(ImportError):  # libraries.py says why
+    import psutil
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server, spark_warmth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
@@ -39,6 +40,12 @@ LOOPBACK = "127.0.0.1"
 TICK_SECONDS = 0.25
 STAY_SECONDS = 1.0
 WARM_SECONDS = 300.0
+
+
+def _say(text: str) -> None:
+    """To the log, which is this process's stderr."""
+    sys.stderr.write(f"keeper: {text}\n")
+    sys.stderr.flush()
 
 
 @dataclass(frozen=True)
@@ -106,7 +113,7 @@ def _become_keeper(folder: Folder, settings: Settings, libc: ctypes.CDLL, tellin
     except Exception as error:
         with suppress(OSError):  # told already that it has started
             os.write(3, f"the Spark server did not start: {error}".encode())
-        print(f"keeper: {error}", file=sys.stderr, flush=True)
+        _say(str(error))
 
 
 class Keeper:
@@ -211,7 +218,13 @@ class Keeper:
         }
         argv = [str(home / "bin" / "spark-submit"), "--properties-file", str(self._properties)]
         argv += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-        return subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, preexec_fn=self._dies_with_keeper)  # noqa: PLW1509 - a keeper has one thread
+        # No module runs here but a keeper, and a keeper has one thread.
+        return subprocess.Popen(  # pylint: disable=ansible-bad-function
+            argv,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=self._dies_with_keeper,  # noqa: PLW1509
+        )
 
     def _dies_with_keeper(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -233,7 +246,7 @@ class Keeper:
 
     def _has_to_end(self, java: subprocess.Popen[bytes]) -> bool:
         if java.poll() is not None:
-            print(f"keeper: Java ended with exit code {java.returncode}", file=sys.stderr, flush=True)
+            _say(f"Java ended with exit code {java.returncode}")
             return True
         try:
             until = spark_server.read_until(self.folder)
@@ -251,7 +264,7 @@ class Keeper:
                 os.closerange(3, 256)
                 spark_warmth.plan_something(self.folder, server, sizes)
             except (OSError, SpokenError) as error:
-                print(f"keeper: not warmed: {error}", file=sys.stderr, flush=True)
+                _say(f"not warmed: {error}")
             finally:
                 os._exit(0)
         deadline = time.monotonic() + WARM_SECONDS

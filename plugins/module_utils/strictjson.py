@@ -13,7 +13,7 @@ import math
 import reprlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 
@@ -108,7 +108,7 @@ def _located(content: bytes) -> str | None:
 
     def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = _Twice(pairs)
-        keys = [key for key, _ in pairs]
+        keys = [key for key, _value in pairs]
         found.key = next((key for place, key in enumerate(keys) if key in keys[:place]), "") if len(found) != len(keys) else ""
         return found if len(found) != len(keys) else dict(pairs)
 
@@ -141,8 +141,14 @@ def check(value: Any, shape: Any) -> None:
         _check(value, shape, "")
 
 
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Whether this is a whole number. To Python true and false are whole numbers, too."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _fitting(shape: Any) -> Callable[[Any], bool]:
     """The test for a shape, put together once for all values that have to fit it. It tells no place."""
+    # pylint: disable=unidiomatic-typecheck  # true and false are whole numbers to isinstance
     if isinstance(shape, Optional):
         inner = _fitting(shape.of)
         return lambda value: value is None or inner(value)

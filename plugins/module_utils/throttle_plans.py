@@ -85,7 +85,7 @@ def to_set(
     own = journal.rates([RUN]) if owner == RUN else {}
     brokers = throttles.brokers(copying)
     lacking = throttles.to_set(brokers, rates, cluster.broker_configs(brokers, RATES))
-    present = cluster.topic_configs_of({topic for topic, _ in copying}, LISTS)
+    present = cluster.topic_configs_of({topic for topic, _partition in copying}, LISTS)
     # A run's rate may have been changed while it runs: it is not set again, unless somebody has removed it (`--verify` of Kafka's tool does).
     lacking = [rate for rate in lacking if rate.before is None or (rate.broker, rate.config) not in own]
     return ToSet(owner, lacking, throttles.to_add(copying, present, topic_ids))
@@ -94,7 +94,7 @@ def to_set(
 def to_change(cluster: Throttled, journal: ThrottleJournal, owner: str, rates: Rates) -> ToSet:
     """What has to be set for another rate on the brokers that have one of ours now. What others have set there since stays."""
     own = {key: layers[0] for key, layers in journal.rates([owner]).items()}
-    brokers = {broker for broker, _ in own} & cluster.unfenced()
+    brokers = {broker for broker, _name in own} & cluster.unfenced()
     lacking = throttles.to_set(brokers, rates, cluster.broker_configs(brokers, RATES))
     return ToSet(owner, [rate for rate in lacking if (key := (rate.broker, rate.config)) in own and rate.before in own[key].values])
 
@@ -113,9 +113,9 @@ def to_remove(
     for rows in journal.replicas().values():
         for row in rows:
             ours.setdefault(place(row), []).extend(row.entries)
-    brokers = {broker for broker, _ in rates}
+    brokers = {broker for broker, _name in rates}
     told = cluster.broker_configs(brokers & cluster.unfenced(), RATES) if brokers else {}
-    topics = {topic for topic, _, _ in lists}
+    topics = {topic for topic, _name, _value in lists}
     there = cluster.topic_configs_of(topics, LISTS) if topics else {}
     states = cluster.partitions({(topic, 0) for topic in there}) if there else {}
 
@@ -138,7 +138,7 @@ def _to_put_back(layers: Sequence[SetRate], told: Settings | None, config: str) 
     if told is None:
         return ToPutBack(tuple(layers), None, layers[-1].before, live=False)
     present = own_value(told, config)
-    _, after = throttles.put_back(layers, present)
+    _before, after = throttles.put_back(layers, present)
     return ToPutBack(tuple(layers), present, after, live=True)
 
 

@@ -253,6 +253,6 @@ class Throttle:
 
 def _now(journal: ThrottleJournal, asked: Rates) -> Rates:
     """The rates of the run: those that were asked for at its start, or those that somebody has changed them to since."""
-    changed = {broker: layers[0].values[-1] for (broker, _), layers in journal.rates([RUN]).items()}
+    changed = {broker: layers[0].values[-1] for (broker, _name), layers in journal.rates([RUN]).items()}
     others = {broker: int(value) for broker, value in changed.items() if int(value) != asked.of(broker)}
     return asked if not others else Rates(max(others.values()), {**asked.of_broker, **others})

@@ -9,9 +9,11 @@ Nothing here does I/O; `downstream.py` decides whom to ask.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
-from kafka.protocol.admin import DescribeProducersRequest, DescribeTransactionsRequest, ListTransactionsRequest
+with suppress(ImportError):  # libraries.py says why
+    from kafka.protocol.admin import DescribeProducersRequest, DescribeTransactionsRequest, ListTransactionsRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import UNENDED, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition

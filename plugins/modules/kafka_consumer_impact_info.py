@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_consumer_impact_info
 short_description: Find the consumer groups and transactions that a recovery has hit
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Looks at the partitions that a run of M(streamops.kafka_recovery.kafka_designated_election) gave a leader, as consumers and producers see them.
@@ -96,7 +96,7 @@ summary:
 partitions:
   description:
     - Some of the partitions of which there is something to say.
-    - RV(partitions[].writable) is about C(acks=all), and V(null) where C(min.insync.replicas) is not known. RV(partitions[].end_at_election) is where the
+    - C(partitions[].writable) is about C(acks=all), and V(null) where C(min.insync.replicas) is not known. C(partitions[].end_at_election) is where the
       log ended when the new leader took over, V(null) where nothing tells.
   returned: success
   type: list
@@ -117,8 +117,8 @@ partitions:
         acks=all is refused: the ISR [2] is smaller than min.insync.replicas 2; brokers [2, 3] are alive, so it is over as soon as they have caught up
 groups:
   description:
-    - The groups that are hit, most partitions first. RV(groups[].command) sets all offsets of the group that are proven to need it.
-    - Offsets can only be set while a group has no members, see RV(groups[].must_stop). RV(groups[].in_doubt) is not in the command.
+    - The groups that are hit, most partitions first. C(groups[].command) sets all offsets of the group that are proven to need it.
+    - Offsets can only be set while a group has no members, see C(groups[].must_stop). C(groups[].in_doubt) is not in the command.
   returned: success
   type: list
   elements: dict
@@ -135,10 +135,10 @@ groups:
         --from-file /var/lib/kafka-recovery/impact/2026-11-21/east.reset-1.csv --execute
 offsets:
   description:
-    - Some of the committed offsets that the new logs do not bear out. RV(offsets[].reason) is V(beyond_log_end), V(after_fork) or V(in_doubt).
-    - RV(offsets[].offsets_skipped) is how many offsets of the new log the group would never see if it went on without a reset.
-      RV(offsets[].offsets_read_and_lost) is how many it has read that are gone.
-    - RV(offsets[].reset_to) of one in doubt skips nothing and may repeat records. It is V(null) where nothing tells.
+    - Some of the committed offsets that the new logs do not bear out. C(offsets[].reason) is V(beyond_log_end), V(after_fork) or V(in_doubt).
+    - C(offsets[].offsets_skipped) is how many offsets of the new log the group would never see if it went on without a reset.
+      C(offsets[].offsets_read_and_lost) is how many it has read that are gone.
+    - C(offsets[].reset_to) of one in doubt skips nothing and may repeat records. It is V(null) where nothing tells.
   returned: success
   type: list
   elements: dict
@@ -161,7 +161,7 @@ offsets:
       command: kafka-consumer-groups.sh --bootstrap-server broker1:9092 --group billing --reset-offsets --topic orders:0 --to-offset 121 --execute
 transactions:
   description:
-    - Some of the transactions that are not ended on recovered partitions. RV(transactions[].state) is V(hanging), V(open), V(records_lost) or V(in_doubt).
+    - Some of the transactions that are not ended on recovered partitions. C(transactions[].state) is V(hanging), V(open), V(records_lost) or V(in_doubt).
     - The command for one that is open ends it on all of its partitions. Its producer, or its timeout, would do so too.
   returned: success
   type: list
@@ -180,7 +180,7 @@ transactions:
         the coordinator has payments-1 as CompleteCommit, so nobody will end it here: consumers with read_committed do not get past it; abort it
       command: kafka-transactions.sh --bootstrap-server broker1:9092 abort --topic orders --partition 0 --start-offset 97
 canaries:
-  description: Some of the records that were written for O(canary_topic), those with errors too. RV(canaries[].error) is Kafka's name, or V(null).
+  description: Some of the records that were written for O(canary_topic), those with errors too. C(canaries[].error) is Kafka's name, or V(null).
   returned: success
   type: list
   elements: dict

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_designated_election
 short_description: Elect designated leaders for partitions that have none
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Elects, for partitions without a live leader, the broker that a plan of M(streamops.kafka_recovery.kafka_recovery_plan) or O(partitions) designates.
@@ -159,7 +159,7 @@ summary:
   type: dict
   sample: {elected: 118, already_online: 0, clean_leader: 1, held: 1, stale: 0, failed: 0}
 results:
-  description: Some partitions, one of each outcome and reason first, then those that were not elected. RV(results[].leader) may be V(null).
+  description: Some partitions, one of each outcome and reason first, then those that were not elected. C(results[].leader) may be V(null).
   returned: always
   type: list
   elements: dict

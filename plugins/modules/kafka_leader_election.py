@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_leader_election
 short_description: Elect preferred or unclean leaders (KIP-460)
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Does what C(kafka-leader-election.sh) does, for all partitions or for named ones, and says of each what became of it, by Kafka's names of errors.
@@ -120,8 +120,8 @@ errors:
 results:
   description:
     - Some partitions, one of each outcome and error first, then those that failed.
-    - RV(results[].leader) leads after the election (in check mode, would lead), V(null) where nobody does. RV(results[].error) is Kafka's name, or
-      V(null). RV(results[].message) says why, and what to do.
+    - C(results[].leader) leads after the election (in check mode, would lead), V(null) where nobody does. C(results[].error) is Kafka's name, or
+      V(null). C(results[].message) says why, and what to do.
   returned: when elections were tried
   type: list
   elements: dict

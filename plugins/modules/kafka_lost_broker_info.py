@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_lost_broker_info
 short_description: Look for signs of life in brokers that are said to be lost
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Checks brokers three ways. Each has to be a broker of the cluster, registered or in a replica set; it has to be fenced; and it has to be silent,
@@ -56,8 +56,8 @@ objections:
   sample: ["broker 4 is named in lost_brokers, but its port broker-4.example.com:9092 accepts connections"]
 brokers:
   description: >-
-    What was seen of O(lost_brokers). RV(brokers[].silent_seconds) since the last fetch of the metadata log, V(null) where there was none since the
-    active controller took over; RV(brokers[].address) is V(null) where the cluster does not tell it.
+    What was seen of O(lost_brokers). C(brokers[].silent_seconds) since the last fetch of the metadata log, V(null) where there was none since the
+    active controller took over; C(brokers[].address) is V(null) where the cluster does not tell it.
   returned: success
   type: list
   elements: dict

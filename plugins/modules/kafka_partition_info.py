@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_partition_info
 short_description: Find partitions without a live leader, or in another state
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Lists the partitions in a O(state), with ISR, eligible leader replicas (KIP-966) and offline replicas, and says in words whether they can be
@@ -59,7 +59,7 @@ RETURN = r"""
 partitions:
   description:
     - The partitions in the asked state, internal topics first.
-    - RV(partitions[].min_insync_replicas) is never more than the number of replicas (KIP-966). It and RV(partitions[].unclean_leader_election_enable)
+    - C(partitions[].min_insync_replicas) is never more than the number of replicas (KIP-966). It and C(partitions[].unclean_leader_election_enable)
       are V(null), and a warning says so, where DESCRIBE_CONFIGS on the topic is not granted.
   returned: success
   type: list
@@ -85,7 +85,7 @@ count:
   sample: 1
 brokers:
   description:
-    - State of every broker that is registered or in a replica list. RV(brokers[].silent_seconds) since it last fetched the metadata log, V(null) where
+    - State of every broker that is registered or in a replica list. C(brokers[].silent_seconds) since it last fetched the metadata log, V(null) where
       the active controller does not know. It forgets who has been silent for five minutes.
   returned: success
   type: list

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_partition_reassignment
 short_description: Move the replicas of partitions to other brokers, or cancel moves that are under way
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Does what C(kafka-reassign-partitions.sh --execute), C(--verify) and C(--cancel) do, in one task. Replicas are moved, added and removed, with brokers
@@ -135,7 +135,7 @@ errors:
 results:
   description:
     - Some partitions, one of each outcome and error first, then those that failed.
-    - RV(results[].replicas) are those that the partition has, and while it is moving those that it had. RV(results[].message) says why, and what to do.
+    - C(results[].replicas) are those that the partition has, and while it is moving those that it had. C(results[].message) says why, and what to do.
   returned: when partitions were looked at
   type: list
   elements: dict

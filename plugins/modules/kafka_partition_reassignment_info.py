@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_partition_reassignment_info
 short_description: See how far partitions are on their way to other brokers
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Says of each partition whether it has the replicas that it is to have, is on its way there, or on its way elsewhere; and of each of these replicas whether
@@ -82,10 +82,10 @@ summary:
   sample: {unknown: 0, moving_elsewhere: 0, not_moving: 0, moving: 117, under_replicated: 0, in_place: 3}
 progress:
   description:
-    - All of these partitions together. RV(progress.in_sync) of RV(progress.partitions) have every replica in sync that they are to have;
-      RV(progress.replicas) counts the replicas by status.
-    - RV(progress.bytes_behind) and RV(progress.messages_behind) are what is still to be copied, RV(progress.bytes_per_second) and
-      RV(progress.estimated_seconds) need O(window). V(null) is what nobody told.
+    - All of these partitions together. C(progress.in_sync) of C(progress.partitions) have every replica in sync that they are to have;
+      C(progress.replicas) counts the replicas by status.
+    - C(progress.bytes_behind) and C(progress.messages_behind) are what is still to be copied, C(progress.bytes_per_second) and
+      C(progress.estimated_seconds) need O(window). V(null) is what nobody told.
   returned: success
   type: dict
   sample:
@@ -112,7 +112,7 @@ partitions:
 replicas:
   description:
     - Some of the replicas that these partitions are to have, one of each status first, then those that are furthest behind.
-    - RV(replicas[].status) is one of those that KIP-179 names, V(in_sync), V(behind), V(unknown_topic), V(unknown_partition), V(unknown_broker) and
+    - C(replicas[].status) is one of those that KIP-179 names, V(in_sync), V(behind), V(unknown_topic), V(unknown_partition), V(unknown_broker) and
       V(broker_does_not_host_partition).
   returned: success
   type: list

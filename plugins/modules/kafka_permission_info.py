@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_permission_info
 short_description: Find the permissions that a recovery would miss
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Asks a cluster what this client may do there, and names each ACL that a recovery needs and the client lacks, before anything is tried.
@@ -46,8 +46,8 @@ RETURN = r"""
 missing:
   description:
     - The ACLs to add, those that are needed first. Without the others the recovery works and knows less.
-    - RV(missing[].name) is C(*) where it has to hold for all topics or groups, because what is hidden may have lost its leader, too.
-    - RV(missing[].remedy) is the command that adds it. It says C(PRINCIPAL) where only the brokers know what they call this client.
+    - C(missing[].name) is C(*) where it has to hold for all topics or groups, because what is hidden may have lost its leader, too.
+    - C(missing[].remedy) is the command that adds it. It says C(PRINCIPAL) where only the brokers know what they call this client.
   returned: success
   type: list
   elements: dict

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_quorum_info
 short_description: Describe the metadata quorum and say whether it is calm
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Describes the KRaft quorum as its leader sees it, through the brokers (DescribeQuorum), voters and observers with their lag.
@@ -78,8 +78,8 @@ high_watermark:
   sample: 4711
 voters:
   description: >-
-    The controllers. RV(voters[].lag) in records behind the leader's log end offset. Values that the leader does not know are V(null),
-    RV(voters[].directory_id) is where the voters are listed in the configuration.
+    The controllers. C(voters[].lag) in records behind the leader's log end offset. Values that the leader does not know are V(null),
+    C(voters[].directory_id) is where the voters are listed in the configuration.
   returned: success
   type: list
   elements: dict
@@ -115,8 +115,8 @@ looked_at:
   sample: 18213.7
 controllers:
   description: >-
-    What each of O(controller_bootstrap_servers) says itself. RV(controllers[].active) tells whether it leads the quorum. What one does not tell
-    is V(null), and RV(controllers[].error) says why.
+    What each of O(controller_bootstrap_servers) says itself. C(controllers[].active) tells whether it leads the quorum. What one does not tell
+    is V(null), and C(controllers[].error) says why.
   returned: success
   type: list
   elements: dict

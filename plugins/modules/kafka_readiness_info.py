@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_readiness_info
 short_description: Say whether a recovery can be started
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Asks in one go, with one login, what M(streamops.kafka_recovery.kafka_permission_info), M(streamops.kafka_recovery.kafka_quorum_info) and
@@ -34,7 +34,7 @@ options:
     type: float
     default: 3.0
   limit:
-    description: Return at most this many partitions without a live leader. RV(partitions.count) counts all. V(0) returns all.
+    description: Return at most this many partitions without a live leader. C(partitions.count) counts all. V(0) returns all.
     type: int
     default: 0
 extends_documentation_fragment:

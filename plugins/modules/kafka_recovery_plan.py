@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_recovery_plan
 short_description: Decide which replica of each offline partition is to be elected, and how sure that is
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Reads the landing files that M(streamops.kafka_recovery.kafka_replica_log_info) wrote for a run, applies the rules of decision on Spark, and
@@ -42,6 +42,11 @@ options:
       - By default every file of the run is planned.
     type: list
     elements: str
+  other_clusters:
+    description: Names of clusters of the same run that are planned by another task, for example in another batch of a play. Their files are left alone.
+    type: list
+    elements: str
+    default: []
   strategy:
     description:
       - When a partition is elected, by KIP-966's names.
@@ -141,26 +146,21 @@ summary:
     online: 0
 """
 
-import traceback
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, manual_output, spark_options
-
-PYSPARK_IMPORT_ERROR = None
-try:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
-except ImportError:
-    PYSPARK_IMPORT_ERROR = traceback.format_exc()
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
 
 
 def recovery_plan(module: AnsibleModule) -> None:
     """Exit with what RETURN documents."""
     params, where = module.params, spark_options.place(module)
-    workdir = Path(params["workdir"]).expanduser().absolute()
-    found = plans.landing(workdir, params["run_id"], params["clusters"])
+    workdir = Path(params["workdir"]).absolute()
+    found = plans.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
     spark_options.refuse_nothing(module, found.files, found.quarantine, "landing file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
@@ -169,7 +169,7 @@ def recovery_plan(module: AnsibleModule) -> None:
     for row in result["quarantine"]:
         module.warn(f"not planned: {row['path']}: {row['reason']}")
     if params["manual_output_dir"]:
-        folder = Path(params["manual_output_dir"]).expanduser().absolute()
+        folder = Path(params["manual_output_dir"]).absolute()
         outputs = [manual_output.write(Path(plan["path"]), folder) for plan in result["plans"]]
         result["manual_outputs"] = [str(path) for path in outputs if path]
     module.exit_json(changed=False, **result)
@@ -182,6 +182,7 @@ def main() -> None:
             "workdir": {"type": "path", "required": True},
             "run_id": {"type": "str", "required": True},
             "clusters": {"type": "list", "elements": "str"},
+            "other_clusters": {"type": "list", "elements": "str", "default": []},
             "strategy": {"type": "str", "choices": ["none", "balanced", "aggressive"], "default": "balanced"},
             "ranking": {"type": "str", "choices": ["last_written_epoch", "kip1275"], "default": "last_written_epoch"},
             "manual_output_dir": {"type": "path"},
@@ -189,8 +190,9 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    if PYSPARK_IMPORT_ERROR is not None:
-        module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=PYSPARK_IMPORT_ERROR)
+    trace = import_error("pyspark.sql", "pyarrow")
+    if trace is not None:
+        module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=trace)
     spark_options.run(module, recovery_plan, "plans that were not finished stand as before")
 
 

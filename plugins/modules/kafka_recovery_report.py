@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_recovery_report
 short_description: Report recoveries and risks of the fleet as a page, as JSON and as Prometheus metrics
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Brings the files of a workdir into the history tables (C(<workdir>/history)), and reports from these alone.
@@ -119,7 +119,7 @@ run_ids:
   elements: str
   sample: [2026-11-21T02-47-10Z]
 summary:
-  description: Counts over all clusters; RV(summary.ingested) counts runs that were new in the tables, or had changed.
+  description: Counts over all clusters; C(summary.ingested) counts runs that were new in the tables, or had changed.
   returned: success
   type: dict
   sample:
@@ -140,17 +140,11 @@ quarantine:
       reason: "no seal at its end: the file was cut off while it was written or copied"
 """
 
-import traceback
-
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, options, spark_options
-
-LIBRARY_IMPORT_ERROR = None
-try:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import reporting
-except ImportError:
-    LIBRARY_IMPORT_ERROR = traceback.format_exc()
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import reporting
 
 
 def recovery_report(module: AnsibleModule) -> None:
@@ -179,10 +173,9 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    if LIBRARY_IMPORT_ERROR is not None:
-        module.fail_json(
-            msg=missing_required_lib("pyspark[connect], pygal, itables, prometheus-client or jinja2"), exception=LIBRARY_IMPORT_ERROR
-        )
+    trace = import_error("pyspark.sql", "pyarrow", "pygal", "itables", "prometheus_client", "jinja2")
+    if trace is not None:
+        module.fail_json(msg=missing_required_lib("pyspark[connect], pygal, itables, prometheus-client or jinja2"), exception=trace)
     spark_options.run(module, recovery_report, "the report stands as before")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_recovery_spark
 short_description: Start or stop a Spark Connect server on this machine
-version_added: 0.2.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Runs the Spark Connect server that PySpark ships, for one workdir. M(streamops.kafka_recovery.kafka_recovery_plan) finds it there with
@@ -123,20 +123,20 @@ token_file:
 """
 
 import re
-import traceback
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, options, spark_options, spark_server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
+    interruption,
+    options,
+    spark_keeper,
+    spark_options,
+    spark_server,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
-
-LIBRARY_IMPORT_ERROR = None
-try:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper
-except ImportError:
-    LIBRARY_IMPORT_ERROR = traceback.format_exc()
 
 
 def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]:
@@ -174,7 +174,7 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
 def recovery_spark(module: AnsibleModule) -> None:
     """Exit with what RETURN documents."""
     options.check_numbers(module.params)
-    folder = Folder(Path(module.params["workdir"]).expanduser().absolute())
+    folder = Folder(Path(module.params["workdir"]).absolute())
     if module.params["state"] == "stopped":
         server = spark_server.running(folder.workdir) if module.check_mode else spark_server.stop(folder.workdir)
         module.exit_json(changed=server is not None, log=str(folder.log))
@@ -201,8 +201,9 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    if LIBRARY_IMPORT_ERROR is not None:
-        module.fail_json(msg=missing_required_lib("pyspark[connect] and psutil"), exception=LIBRARY_IMPORT_ERROR)
+    trace = import_error("psutil", "pyspark.sql", "pyarrow")
+    if trace is not None:
+        module.fail_json(msg=missing_required_lib("pyspark[connect] and psutil"), exception=trace)
     try:
         interruption.listen()
         recovery_spark(module)

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_redundancy_plan
 short_description: Decide which brokers take over the replicas of lost ones
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Reads the layout files of a run, in which M(streamops.kafka_recovery.kafka_partition_reassignment_info) says where the replicas of each cluster lie,
@@ -39,6 +39,11 @@ options:
       - By default every file of the run is planned.
     type: list
     elements: str
+  other_clusters:
+    description: Names of clusters of the same run that are planned by another task, for example in another batch of a play. Their files are left alone.
+    type: list
+    elements: str
+    default: []
   lost_brokers:
     description:
       - Ids of the brokers that are given up, in each cluster that has them. By default every fenced broker that is not coming back.
@@ -100,8 +105,8 @@ RETURN = r"""
 plans:
   description:
     - The reassignment files, sorted by cluster, each with what it amounts to.
-    - RV(plans[].bytes) are those that will be copied, V(0) for each of the RV(plans[].unknown_sizes) partitions whose size no broker told.
-    - RV(plans[].rack_violations) are the planned partitions with two replicas in one rack although another rack has none; survivors are not moved for it.
+    - C(plans[].bytes) are those that will be copied, V(0) for each of the C(plans[].unknown_sizes) partitions whose size no broker told.
+    - C(plans[].rack_violations) are the planned partitions with two replicas in one rack although another rack has none; survivors are not moved for it.
     - The skews say how much the broker with most has above the mean of the unfenced brokers when all is done, in percent; V(null) where there is nothing.
   returned: success
   type: list
@@ -141,19 +146,14 @@ summary:
     bytes: 214748364800
 """
 
-import traceback
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, spark_options
-
-PYSPARK_IMPORT_ERROR = None
-try:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import redundancy_plans
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
-except ImportError:
-    PYSPARK_IMPORT_ERROR = traceback.format_exc()
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import redundancy_plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
 
 
 def redundancy_plan(module: AnsibleModule) -> None:
@@ -163,8 +163,8 @@ def redundancy_plan(module: AnsibleModule) -> None:
         **{name: params[name] for name in ("lost_brokers", "replication_factor", "topics", "max_disk_percent")}
     )
     options.check()
-    workdir = Path(params["workdir"]).expanduser().absolute()
-    found = redundancy_plans.landing(workdir, params["run_id"], params["clusters"])
+    workdir = Path(params["workdir"]).absolute()
+    found = redundancy_plans.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
     spark_options.refuse_nothing(module, found.files, found.quarantine, "layout file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
@@ -182,6 +182,7 @@ def main() -> None:
             "workdir": {"type": "path", "required": True},
             "run_id": {"type": "str", "required": True},
             "clusters": {"type": "list", "elements": "str"},
+            "other_clusters": {"type": "list", "elements": "str", "default": []},
             "lost_brokers": {"type": "list", "elements": "int"},
             "replication_factor": {"type": "int"},
             "topics": {"type": "list", "elements": "str"},
@@ -190,8 +191,9 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    if PYSPARK_IMPORT_ERROR is not None:
-        module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=PYSPARK_IMPORT_ERROR)
+    trace = import_error("pyspark.sql", "pyarrow")
+    if trace is not None:
+        module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=trace)
     spark_options.run(module, redundancy_plan, "files that were not finished stand as before")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_replica_log_info
 short_description: Read the log of every surviving replica of offline partitions
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Asks every unfenced broker that hosts a replica of an offline partition for its log start, log end offset, high watermark, partition leader
@@ -80,7 +80,7 @@ counts:
   type: dict
   sample: {partitions: 120, offline: 118, replicas_answered: 236, replicas_silent: 0, same: 100, prefix: 17, forked: 1, unknown: 0}
 history:
-  description: What reading the metadata log cost (RV(history.bytes), RV(history.seconds)), whether it began with a snapshot, and why it could not be
+  description: What reading the metadata log cost (C(history.bytes), C(history.seconds)), whether it began with a snapshot, and why it could not be
     read to its end (V(null) if it could).
   returned: when O(controller_bootstrap_servers) is given and a partition is offline
   type: dict

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_replication_throttle
 short_description: Throttle replicas that catch up, and remove exactly that throttle
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Limits the bytes per second that brokers send and fetch for replicas that are not in sync, those that come back after an outage and those that
@@ -177,7 +177,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replicati
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import Rates
 
-PRESENT, ABSENT = "present", "absent"
+PRESENT = "present"
+ABSENT = "absent"
 
 
 def replication_throttle(module: KafkaModule, cluster: Replication) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_watermark_info
 short_description: Take a snapshot of all partitions of a cluster, while they have leaders
-version_added: 0.1.0
+version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Reads, for every partition of a cluster, its leader's log end offset and high watermark, ISR, eligible leader replicas and last known ELR (KIP-966),

@@ -124,3 +124,11 @@ def test_a_plan_that_cannot_be_written_is_told_before_spark_reads(spark: SparkSe
     (tmp_path / "plans").write_text("in the way")
     with pytest.raises(FileError, match=re.escape(str(tmp_path / "plans"))):
         written(spark, tmp_path)
+
+
+def test_the_files_of_clusters_that_another_batch_plans_are_left_alone(tmp_path: Path) -> None:
+    for cluster in ("east", "west", "stranger"):
+        land(tmp_path, cluster, ROWS)
+    found = plans.landing(tmp_path, RUN, ["west"], ["east", "not yet gathered"])
+    assert set(found.files) == {"west"}
+    assert [Path(row["path"]).stem for row in found.quarantine] == ["stranger"]

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+with suppress(ImportError):  # libraries.py says why
+    import pyarrow.parquet as pq
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS
@@ -209,7 +211,7 @@ class Batch:
 
     def _row(self, run: Run, last: dict[tuple[str, str], Row], now: datetime) -> Row:
         headers, before, kept = self.headers[run], self.audit.get(run, {}), self._kept(run)
-        times_told = tuple(dict.fromkeys(name for _, name in TIMES.values()))
+        times_told = tuple(dict.fromkeys(name for _table, name in TIMES.values()))
         row: Row = dict.fromkeys(("cluster_id", "backend", *times_told, *DECIDED, *FOUND, *DIGESTS))
         for kind in kept:
             told = ("cluster_id", "backend", TIMES[kind][1], DIGEST[kind], *TOLD_BY.get(kind, ()))
@@ -263,7 +265,7 @@ class Batch:
 def _last(audit: Mapping[Run, Row]) -> dict[tuple[str, str], Row]:
     """The last run of each origin and cluster that has a time."""
     timed = sorted((row["collected_at"], run) for run, row in audit.items() if row["collected_at"])
-    return {(run.origin, run.cluster): audit[run] for _, run in timed}
+    return {(run.origin, run.cluster): audit[run] for _time, run in timed}
 
 
 def _by_a_look(kind: str, changed: Collection[str]) -> bool:

@@ -11,9 +11,11 @@ be anybody's missing evidence, and the whole file is quarantined.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import functions as F
 
 BROKER_STATES = ("unfenced", "fenced", "coming_back")
 PARTITION_KINDS = ("partition", "replica", "pair", "proof", "history", "healthy")

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column
+    from pyspark.sql import functions as F
 
 
 def present(condition: Column) -> Column:

@@ -33,7 +33,7 @@ def compact(catalog: Catalog, today: date) -> int:
 def _mergeable(files: tuple[DataFile, ...], today: date) -> list[list[DataFile]]:
     """Files that can become one: of one table, cluster, day and version."""
     past = [file for file in files if file.date < today]
-    groups = (list(group) for _, group in groupby(past, key=lambda file: (file.table, file.cluster, file.date, file.version)))
+    groups = (list(group) for _key, group in groupby(past, key=lambda file: (file.table, file.cluster, file.date, file.version)))
     return [group for group in groups if len(group) > 1]
 
 

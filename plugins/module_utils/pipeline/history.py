@@ -10,9 +10,11 @@ smaller holds every committed record: it had them all when it left, none was com
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, filled, listed, present
 

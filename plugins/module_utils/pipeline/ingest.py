@@ -8,13 +8,15 @@ A file that cannot be used is quarantined with the reason, and everything else g
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import DataFrame, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import (
     bronze,
@@ -115,7 +117,7 @@ def _refuse_broken(spark: SparkSession, batch: Batch) -> None:
     landing, snapshots = _paths(batch.usable(LANDING)), _paths(batch.usable(HEALTHY))
     if landing:
         for row in bronze.broken_files(bronze.brokers(bronze.grouped(observations.records(spark, landing)))).collect():
-            run_id, _, cluster = row.cluster.partition("/")
+            run_id, _slash, cluster = row.cluster.partition("/")
             batch.refuse(Run(RECOVERY, cluster, run_id), LANDING, row.reason)
     if snapshots:
         for row in healthy.broken_files(spark, snapshots).collect():

@@ -10,9 +10,11 @@ many runs go through bronze, silver and gold together, by the rules by which the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, gold, history, silver, tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first

@@ -10,8 +10,11 @@ come last. Integers only, and no ties but by broker id, so that the same layout 
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from contextlib import suppress
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, let, present, quotient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import MOVES, rack_aware
@@ -205,7 +208,7 @@ def _added(brokers: Column, move: Column) -> Column:
     """Who gets the missing replicas of a partition; nobody where there is not room for all of them."""
     nobody = F.slice(move["kept"], 1, 0)
 
-    def pick(state: Column, _: Column) -> Column:
+    def pick(state: Column, _step: Column) -> Column:
         able = F.filter(
             brokers,
             lambda row: (

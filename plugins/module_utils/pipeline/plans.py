@@ -9,10 +9,12 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from pyspark.sql import DataFrame, Row, SparkSession
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file
@@ -27,7 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 )
 
 # Entries by (section, evidence or reason).
-Counts = Counter[tuple[str, str | None]]
+Counts: TypeAlias = "Counter[tuple[str, str | None]]"
 
 
 def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
@@ -40,9 +42,9 @@ def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
 LANDING = Kind("landing", "landing file", ("evidence", "kafka_replica_log_info"), _prove)
 
 
-def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None) -> Landing:
+def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> Landing:
     """Look through `<workdir>/landing/<run_id>`, see `sealed.look`."""
-    return look(workdir, LANDING, run_id, clusters)
+    return look(workdir, LANDING, run_id, clusters, others)
 
 
 def plan_entries(spark: SparkSession, files: Sequence[str], strategy: str, ranking: str, keep: Keep) -> DataFrame:
@@ -91,7 +93,7 @@ def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str], ro
 
 
 def _total(counts: Counts, section: str) -> int:
-    return sum(number for (part, _), number in counts.items() if part == section)
+    return sum(number for (part, _word), number in counts.items() if part == section)
 
 
 def _plan(name: str, path: Path, counts: Counts) -> dict[str, Any]:

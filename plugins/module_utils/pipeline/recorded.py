@@ -9,10 +9,12 @@ The files were checked before (see `sources`); here they are read once more, sid
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import literal_path
@@ -44,7 +46,8 @@ _TYPES = dict(field.split() for field in tables.SCHEMAS["impact"].split(", "))
 # What the file calls `group` would be a word of SQL.
 _NAMES = {"group_id": "group"}
 _FIELDS = {
-    section: ", ".join(f"{_NAMES.get(name, name)}: {_TYPES[name]}" for name in columns.split()) for section, (_, columns) in FOUND.items()
+    section: ", ".join(f"{_NAMES.get(name, name)}: {_TYPES[name]}" for name in columns.split())
+    for section, (_table, columns) in FOUND.items()
 }
 IMPACT = ", ".join([*(f"{section} array<struct<{fields}>>" for section, fields in _FIELDS.items()), "warnings array<string>"])
 TOLD_BY_PLAN = {"plan_id": "plan_id", "planned_at": "planned_at", "strategy": "strategy", "ranking": "ranking", "backend": "backend"}

@@ -10,9 +10,11 @@ gets them (see `placement`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, let, present
 
@@ -130,7 +132,7 @@ def _reason() -> Column:
 def _chosen_to_stay() -> Column:
     """The `wanted` of more survivors that stay: the leader, then members of the ISR, from as many racks as there are, in the order of the assignment."""
 
-    def take(chosen: Column, _: Column) -> Column:
+    def take(chosen: Column, _step: Column) -> Column:
         racks = F.transform(chosen, lambda broker: _rack("racks", broker))
         rest = F.transform(
             F.array_except("survivors", chosen),

@@ -16,11 +16,13 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import layout, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
@@ -141,9 +143,9 @@ def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
 LAYOUT = Kind(layout.FOLDER, "layout file", ("layout", "kafka_partition_reassignment_info"), _prove)
 
 
-def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None) -> Landing:
+def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> Landing:
     """Look through `<workdir>/layout/<run_id>`, see `sealed.look`."""
-    return look(workdir, LAYOUT, run_id, clusters)
+    return look(workdir, LAYOUT, run_id, clusters, others)
 
 
 def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: Keep) -> DataFrame:

@@ -9,11 +9,12 @@ import os
 import socket
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pyspark.sql import SparkSession
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError

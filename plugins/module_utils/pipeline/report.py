@@ -10,9 +10,11 @@ which has one row per run and cluster, and the others are read for the runs, clu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame, Window
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
     ALREADY_ONLINE,
@@ -26,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import present
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import RECOVERY
 
-Read = Callable[[str], DataFrame]
+Read = Callable[[str], "DataFrame"]
 
 # A partition of a plan that nobody has applied (yet). In reports only.
 PLANNED = "planned"

@@ -9,10 +9,12 @@ Of each day the last snapshot of a cluster stands for it. The change is that sin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame, Window
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import risk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, present

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import reduce
 from operator import or_
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+with suppress(ImportError):  # libraries.py says why
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
 
 BLOCK = 1 << 16
 # Rows of one group: what a reader has to hold of a column at a time.

@@ -10,9 +10,11 @@ none the partition is offline. Whether logs fork cannot be seen while there is a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError

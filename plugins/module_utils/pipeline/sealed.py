@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame, Row
@@ -29,7 +29,7 @@ BATCH_BYTES = 64 << 20
 SETTINGS = {**INTERPRETED, "spark.sql.subexpressionElimination.enabled": "false"}
 SUFFIX = ".jsonl"
 
-Keep: TypeAlias = "Callable[[DataFrame], DataFrame]"
+Keep = Callable[["DataFrame"], "DataFrame"]
 T = TypeVar("T")
 
 
@@ -95,8 +95,8 @@ class Landing:
         self.quarantine.append({"path": printable(str(path)), "reason": printable(reason)})
 
 
-def look(workdir: Path, kind: Kind, run_id: str, clusters: Sequence[str] | None) -> Landing:
-    """Look through `<workdir>/<folder>/<run_id>`. `clusters`: the expected names; None takes every file as expected.
+def look(workdir: Path, kind: Kind, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> Landing:
+    """Look through `<workdir>/<folder>/<run_id>`. `clusters`: the expected names; None takes every file as expected, but those of `others`.
 
     A file is quarantined where it is missing, fails its seal, is of another cluster or run, or was not expected. NoSnapshotError where
     there is no such directory.
@@ -106,7 +106,7 @@ def look(workdir: Path, kind: Kind, run_id: str, clusters: Sequence[str] | None)
     if not folder.is_dir():
         evidence, module = kind.gather
         raise NoSnapshotError(f"{folder} is no directory: gather the {evidence} of run {run_id} first ({module})")
-    present = {path.stem for path in folder.glob(f"*{SUFFIX}")}
+    present = {path.stem for path in folder.glob(f"*{SUFFIX}")} - set(others)
     expected = present if clusters is None else {safe_name("clusters", name) for name in clusters}
     found = Landing(run_id)
     for name in sorted(present | expected):

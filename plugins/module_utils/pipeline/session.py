@@ -18,9 +18,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+with suppress(ImportError):  # libraries.py says why
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import unbroken
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError, in_words
@@ -175,7 +176,7 @@ def _console_to(log: IO[bytes]) -> Iterator[None]:
     sys.stderr.flush()
     kept = [(number, os.dup(number)) for number in (1, 2)]
     try:
-        for number, _ in kept:
+        for number, _handler in kept:
             os.dup2(log.fileno(), number)
         yield
     finally:

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from contextlib import suppress
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import BROKER_STATES, REPLICA, STATE, TOPIC_ID
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, present

@@ -11,8 +11,11 @@ other groups allows, which never makes the cluster more uneven. Integers only, s
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from contextlib import suppress
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame, Window
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first, let, quotient
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import reduce
@@ -19,9 +19,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import local, rewriting, tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import literal_path
@@ -116,7 +117,7 @@ class Store:
     @contextmanager
     def publishing(self) -> Iterator[Publication]:
         """Publish what is written in the block: all of it, in the place of the runs named as replaced, or on any error nothing."""
-        with self.catalog.writing() as change:
+        with self.catalog.writing() as change:  # pylint: disable=contextmanager-generator-missing-cleanup  # an error ends it, too
             publication = Publication(self._spark, change, change.current)
             yield publication
             take_out(self.catalog.root, change, publication.replaced)
@@ -144,7 +145,7 @@ def has_origin(table: str) -> bool:
 
 def _read(spark: SparkSession, table: str, base: Path, files: Collection[tuple[int, str]]) -> DataFrame:
     newest = tables.version(table)
-    if any(version > newest for version, _ in files):
+    if any(version > newest for version, _path in files):
         raise CatalogError(
             f"{base} has files of version {max(files)[0]}, and {newest} is the newest known here: written by a newer version of the collection; use that one"
         )
@@ -152,7 +153,7 @@ def _read(spark: SparkSession, table: str, base: Path, files: Collection[tuple[i
     for version, group in groupby(sorted(files), key=lambda file: file[0]):
         schema = tables.SCHEMAS[table] if version == newest else tables.FORMER[table, version]
         reader = spark.read.schema(f"{schema}, {tables.PARTITIONED_BY}").option("basePath", literal_path(str(base)))
-        rows = reader.parquet(*(literal_path(path) for _, path in group))
+        rows = reader.parquet(*(literal_path(path) for _version, path in group))
         for step in range(version, newest):
             rows = tables.UPGRADES[table, step](rows)
         found.append(rows.select(*tables.columns(table)))

@@ -11,9 +11,11 @@ UPGRADES that makes the next version's rows out of it, and files that were writt
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as F
 
 PARTITIONED_BY = "cluster string, date date"
 

@@ -9,9 +9,11 @@ Lengths are told as offsets: a range of offsets holds at most that many records 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELIGIBLE, LAST_IN_SYNC, LAST_KNOWN_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import loss

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import pygal
+with suppress(ImportError):  # libraries.py says why
+    import pygal
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 

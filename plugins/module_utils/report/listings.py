@@ -46,7 +46,10 @@ TOPICS: Columns = (
     ("topic", "Topic", "text"),
     ("partitions", "Partitions", "number"),
     ("without_leader", "Without a leader", "number"),
-    *((outcome, OUTCOME_WORDS[outcome].split(",")[0].capitalize(), "number") for outcome in ("elected", "already_online", "held")),
+    *(
+        (outcome, OUTCOME_WORDS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
+        for outcome in ("elected", "already_online", "held")
+    ),
     ("lower_bound", "Lost at least", "bound"),
     ("upper_bound_all", "at most", "bound"),
 )
@@ -55,7 +58,11 @@ RUNS: Columns = (
     ("last_at", "Ended", "time"),
     ("strategy", "Strategy", "text"),
     ("cluster_names", "Clusters", "text"),
-    *((outcome, OUTCOME_WORDS[outcome].split(",")[0].capitalize(), "number") for outcome in SHOWN_FIRST if outcome != "planned"),
+    *(
+        (outcome, OUTCOME_WORDS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
+        for outcome in SHOWN_FIRST
+        if outcome != "planned"
+    ),
 )
 RISK_PARTITIONS: Columns = (
     ("cluster", "Cluster", "text"),
@@ -141,7 +148,7 @@ WHAT_IF: Columns = (
 def _table(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "columns": [{"key": key, "title": title, "kind": kind} for key, title, kind in columns],
-        "rows": [[row.get(key) for key, _, _ in columns] for row in rows],
+        "rows": [[row.get(key) for key, _title, _kind in columns] for row in rows],
     }
 
 

@@ -13,10 +13,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import prometheus_client
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
+try:
+    import prometheus_client
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    from prometheus_client.metrics_core import Metric
+    from prometheus_client.registry import Collector
+except ImportError:  # libraries.py says why
+    Collector = object  # type: ignore[misc, assignment]
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import WITHOUT_LEADER
@@ -95,7 +98,7 @@ class Metrics(Collector):
             if row["outcome"] in WITHOUT_LEADER:
                 key = (row["cluster"], row["word"] or row["outcome"])
                 waiting[key] = waiting.get(key, 0) + row["partitions"]
-        calm = {row["cluster"] for row in self._doc["clusters"]} - {cluster for cluster, _ in waiting}
+        calm = {row["cluster"] for row in self._doc["clusters"]} - {cluster for cluster, _since in waiting}
         yield from waiting.items()
         yield from (((cluster, "none"), 0) for cluster in sorted(calm))
 

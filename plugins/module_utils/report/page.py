@@ -11,12 +11,14 @@ import importlib.util
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
+with suppress(ImportError):  # libraries.py says why
+    import jinja2
+    from markupsafe import Markup
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import MOST_NAMED
