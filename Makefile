@@ -1,15 +1,22 @@
 # make setup   everything that the rest needs, in .venv, .cache and the user's cache; quick when nothing changed
 # make demo    two real clusters on this machine lose partitions in ways that hurt, and get them back
+# make gameday  a rehearsal: a local fleet breaks, you recover it, and get a score: SEED=7 LEVEL=easy|normal|hard
 # make check   lint, types, unit tests
 # make test    check, and the same on real Kafka clusters
 # make test-long  what takes too long for every change: all molecule scenarios, a fleet of six clusters
 # make molecule  all molecule scenarios; make test runs some of them
+# make docs    the documentation site, every link in it followed: .cache/docs/html/index.html
 # make test-matrix  the scenarios on Kafka 3.9 to 4.3, each the newest patch, ELR on and off; writes docs/versions.md
+# make adoption  what Ansible's own tools say of it on every ansible-core that it supports: CELLS=py3.12-core-2.21 CHECKS="sanity units"
+# make quickstart  the quick start of the README, followed to the letter
+# make changelog  takes the fragments of changelogs/fragments into the release that galaxy.yml names, and writes CHANGELOG.md
 # make model   every state of a small partition: what each rule of decision would destroy there
 # make chaos   random histories on real clusters, recovered under faults: SEED=1 RUNS=5
 # make bench   figures against the stock Kafka tool
 # make bench-reassignment  of these the figures of moves and throttles
 # make bench-pipeline  figures of the plan, the history and the report on simulated fleets: LARGEST=30000000 replica rows, ONLY=fleet
+# make bench-events  seconds from the death of the last in-sync replicas to the survivor's election, with nobody doing anything
+# make bench-fleet  what plan and recover cost for each of many clusters: AGAINST=another checkout to compare with
 # make clean   removes what setup made in this checkout (not the user's cache of Kafka jars)
 
 PYTHON ?= python3
@@ -20,13 +27,16 @@ COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
 
 SEED ?= 1
 RUNS ?= 5
+CELLS ?=
+CHECKS ?=
+LEVEL ?= normal
 LARGEST ?= 3000000
 ONLY ?= plan fleet history cluster
 # Parts of check and test at a time. What a part prints is shown when it ends. After one that fails no other begins, and make fails.
 JOBS ?= 2
 SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: setup demo check lint unit-spark unit-plain test test-long molecule on-east on-others on-chaos on-molecule on-model on-history test-matrix model chaos bench bench-reassignment bench-pipeline clean
+.PHONY: setup demo gameday check lint unit-spark unit-plain test test-long molecule on-east on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-pipeline bench-events bench-fleet docs on-docs clean
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
@@ -47,13 +57,17 @@ $(COLLECTION):
 demo: setup
 	@$(BIN)/python -m demo
 
+# Without SEED= it is another night each time.
+gameday: setup
+	@$(BIN)/python -m gameday --level $(LEVEL) $(if $(filter-out file,$(origin SEED)),--seed $(SEED))
+
 check: setup
 	$(SIDE_BY_SIDE) unit-spark lint unit-plain
 
 lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy $(COLLECTION)/plugins tests
+	$(BIN)/mypy $(COLLECTION)/plugins $(COLLECTION)/extensions/eda/plugins/event_source tests
 	$(BIN)/yamllint .
 	$(BIN)/ansible-lint --offline
 
@@ -65,7 +79,7 @@ unit-plain:
 
 # The longest parts first.
 test: check
-	$(SIDE_BY_SIDE) on-east on-others on-chaos on-history on-molecule on-model
+	$(SIDE_BY_SIDE) on-east on-others on-chaos on-history on-molecule on-model on-docs
 
 on-east:
 	$(BIN)/pytest tests/integration -m "east and not long"
@@ -94,11 +108,28 @@ test-long: setup molecule
 on-model:
 	$(BIN)/pytest tests/model
 
+on-docs:
+	$(BIN)/pytest tests/docsite
+
 test-matrix: setup
 	$(BIN)/pytest tests/matrix -v
 
+adoption: setup
+	@$(BIN)/python -m adoption --cells $(CELLS) --checks $(CHECKS)
+
+quickstart: setup
+	$(BIN)/pytest tests/integration/test_quick_start.py
+
+changelog: setup
+	@$(BIN)/antsibull-changelog lint
+	@PATH="$(CURDIR)/$(BIN):$$PATH" antsibull-changelog release --update-existing --refresh-plugins --reload-plugins
+	@rm -f changelogs/.plugin-cache.yaml
+
 model: setup
 	@$(BIN)/python -m model
+
+docs: setup
+	@$(BIN)/python -m docsite
 
 chaos: setup
 	@$(BIN)/python -m chaos --seed $(SEED) --runs $(RUNS)
@@ -112,6 +143,12 @@ bench-reassignment: setup
 
 bench-pipeline: setup
 	@$(BIN)/python -m bench.pipeline --largest $(LARGEST) --only $(ONLY)
+
+bench-events: setup
+	@$(BIN)/python -m bench.events
+
+bench-fleet: setup
+	@$(BIN)/python -m bench.fleet $(if $(AGAINST),--against $(AGAINST))
 
 clean:
 	rm -rf .venv .cache .ansible .pytest_cache .mypy_cache .ruff_cache .hypothesis
