@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-import runpy
+import importlib.util
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,8 +18,12 @@ SOURCES = COLLECTION / "extensions/eda/plugins/event_source"
 
 
 def loaded(name: str) -> dict[str, Any]:
-    """The names of a source."""
-    return runpy.run_path(str(SOURCES / f"{name}.py"))
+    """The names of a source. Not by runpy, as ansible-rulebook does it: that asks ansible-test's importer, where there is one, for a package."""
+    spec = importlib.util.spec_from_file_location(f"event_source_{name}", SOURCES / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return vars(module)
 
 
 @asynccontextmanager

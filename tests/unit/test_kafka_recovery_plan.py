@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from missing import without
 from situations import FENCED, RUN, Log, Situation, broker_rows, land
 
 MODULE = Path(__file__).parents[2] / "plugins/modules/kafka_recovery_plan.py"
@@ -51,8 +52,7 @@ def test_without_any_usable_file_it_fails_and_writes_nothing(tmp_path: Path) -> 
 
 
 def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
-    (tmp_path / "pyspark.py").write_text("raise ImportError('no pyspark here')")
-    assert "pyspark[connect]" in run(tmp_path, {"PYTHONPATH": str(tmp_path)})["msg"]
+    assert "pyspark[connect]" in run(tmp_path, without("pyspark", tmp_path))["msg"]
 
 
 @pytest.mark.parametrize(

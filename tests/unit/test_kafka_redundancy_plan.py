@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from layouts import RUN, broker, land, partition
+from missing import without
 
 MODULE = Path(__file__).parents[2] / "plugins/modules/kafka_redundancy_plan.py"
 ROWS = [broker(1, "fenced"), broker(2), broker(3), partition("orders", 0, [1, 2], [2]), partition("offline", 0, [1], [])]
@@ -53,8 +54,7 @@ def test_without_any_usable_file_it_fails_and_writes_nothing(tmp_path: Path) -> 
 
 
 def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
-    (tmp_path / "pyspark.py").write_text("raise ImportError('no pyspark here')")
-    assert "pyspark[connect]" in run(tmp_path, {"PYTHONPATH": str(tmp_path)})["msg"]
+    assert "pyspark[connect]" in run(tmp_path, without("pyspark", tmp_path))["msg"]
 
 
 @pytest.mark.parametrize(
