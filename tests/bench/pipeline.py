@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -42,6 +43,7 @@ SHARES = {
 def kept_warm(workdir: Path) -> Iterator[None]:
     """The server of an on-call machine, once it has rehearsed."""
     workdir.mkdir(mode=0o700, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # it must not outlive a bench that is ended
     keeper = psutil.Process(module("kafka_recovery_spark", workdir=str(workdir), idle_timeout=0).result["pid"])
     try:
         while len(keeper.children()) > 1:
