@@ -161,6 +161,19 @@ class Operator:
         """What the cluster says of these topics' partitions."""
         return {(state.topic, state.partition): state for state in self.cluster.describe(*topics)}
 
+    def in_order_again(self, before: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, PartitionState]:
+        """What the cluster says of these partitions when all stand in the replica order that they had `before`; fails where that does not come.
+
+        The controller has answered to whoever put an order back. The broker that is asked here learns of it a moment later.
+        """
+        topics = sorted({topic for topic, _ in before})
+        self.cluster.wait_for_partitions(
+            topics,
+            lambda state: (state.topic, state.partition) not in before or state.replicas == before[state.topic, state.partition].replicas,
+            "in the replica order from before",
+        )
+        return self.states(*topics)
+
     def ask(self, name: str, check: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
         """Run a module with this cluster's connection and return its result."""
         answer = run_module(name, {**self.connection, **params}, check, diff)

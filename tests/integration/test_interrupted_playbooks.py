@@ -126,7 +126,7 @@ def test_a_playbook_that_is_interrupted_leaves_nothing_half_done_and_the_next_ru
     returncode: int,
 ) -> None:
     operator, folder = prepared(topic), tmp_path / "run"
-    before = {key: state.replicas for key, state in operator.states(topic).items()}
+    before = operator.states(topic)
     plans = {"plan_dir": str(operator.path("plans", "1").parent)}
     with in_a_terminal(operator, folder, "interrupted", **plans) as (process, keyboard):
         said = folder / "stdout"
@@ -136,15 +136,16 @@ def test_a_playbook_that_is_interrupted_leaves_nothing_half_done_and_the_next_ru
         assert process.wait(GIVE_UP_SECONDS) == returncode, said.read_text()
         # Ansible has ended. The module has not: it holds its lock, and the orders are as they are in the middle of an election.
         assert is_working(operator)
-        assert {key: state.replicas for key, state in operator.states(topic).items()} != before
+        assert {key: state.replicas for key, state in operator.states(topic).items()} != {
+            key: state.replicas for key, state in before.items()
+        }
         assert not operator.path("results", "interrupted").exists()
         (folder / "go").touch()
         wait_until(lambda: not is_working(operator), "the end of the module")
     wait_until(operator.path("results", "interrupted").exists, "results")
     results = operator.read("results", "interrupted")
     assert outcomes(results["partitions"]) == {topic: {"elected"}}, "the batch that was under way"
-    after = operator.states(topic)
-    assert {key: state.replicas for key, state in after.items()} == before
+    after = operator.in_order_again(before)
     assert {state.leader for state in after.values()} == {2}
     assert [path for path in operator.workdir.rglob(".*") if operator.name in path.name] == []
     again = operator.apply("1", "again")
@@ -154,7 +155,7 @@ def test_a_playbook_that_is_interrupted_leaves_nothing_half_done_and_the_next_ru
 def test_what_was_not_reached_is_held_and_elected_by_the_next_run(prepared: Callable[[str], Operator]) -> None:
     """Four batches of one partition; the signal comes during the first, and another one right after it."""
     operator = prepared("interrupted.between")
-    before = {key: state.replicas for key, state in operator.states(operator.name).items()}
+    before = operator.states(operator.name)
     params = {**operator.connection, **operator.files("interrupted"), "plan": str(operator.path("plans", "1")), "allow_data_loss": True}
     answer = run_module("kafka_designated_election", params, before=BETWEEN.format(name="SIGINT"))
     assert answer.returncode == 1, answer
@@ -164,12 +165,11 @@ def test_what_was_not_reached_is_held_and_elected_by_the_next_run(prepared: Call
     results = operator.read("results", "interrupted")
     assert [row["outcome"] for row in results["partitions"]] == ["elected", "held", "held", "held"]
     assert all(row["reason"].startswith("interrupted: SIGINT came before its turn") for row in results["partitions"][1:])
-    assert {key: state.replicas for key, state in operator.states(operator.name).items()} == before
+    operator.in_order_again(before)
 
     result = operator.apply("1", "again")
     assert (result["summary"]["already_online"], result["summary"]["elected"], result["repaired"]) == (1, 3, [])
-    after = operator.states(operator.name)
-    assert {key: state.replicas for key, state in after.items()} == before
+    after = operator.in_order_again(before)
     assert {state.leader for state in after.values()} == {2}
 
 

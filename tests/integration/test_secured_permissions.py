@@ -188,8 +188,7 @@ def test_with_exactly_these_it_works_from_end_to_end(fortress: Fortress, operato
     before = operator.states("orders")
     results = operator.recover("1", ["orders"])
     assert {(row["outcome"], row["leader"]) for row in results.values()} == {("elected", 2)}
-    after = operator.states("orders")
-    assert {key: state.replicas for key, state in after.items()} == {key: state.replicas for key, state in before.items()}
+    operator.in_order_again(before)
     found = operator.ask("kafka_partition_info", partitions_file=str(operator.path("results", "1")))
     assert found["count"] == 0
     assert by_partition(operator.read("results", "1")["partitions"])["orders", 0]["outcome"] == "elected"

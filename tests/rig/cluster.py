@@ -16,6 +16,7 @@ ASK_SECONDS = 2.0  # for small questions: a broker that hangs must not hold the 
 DESCRIBE_SECONDS = 20.0
 WORK_SECONDS = 300.0  # thousands of partitions on a busy machine take a while
 POLL_SECONDS = 0.1
+SILENT_SECONDS = 3.0  # who fetched the metadata log within them counts as coming back, see brokers.FETCHING_WITHIN
 
 Answer = TypeVar("Answer")
 
@@ -140,9 +141,15 @@ class KafkaCluster(Nodes):
         self.wait_until(missing, "still fenced", seconds)
 
     def wait_fenced(self, broker_ids: Iterable[int], seconds: float = 60) -> None:
-        """Wait until the cluster counts none of these brokers as live."""
+        """Wait until the cluster counts none of these brokers as live, and nobody would take one whose process is gone for coming back."""
         wanted = set(broker_ids)
         self.wait_until(lambda: self._named(wanted & self.unfenced()), "still unfenced", seconds)
+
+        def fetching() -> str:
+            since, times = (time.time() - SILENT_SECONDS) * 1000, self.observer_fetch_times()
+            return self._named(broker for broker in wanted if not self.is_running(broker) and times.get(broker, 0) > since)
+
+        self.wait_until(fetching, "was fetching the metadata log a moment ago", seconds)
 
     def observer_fetch_times(self) -> dict[int, int]:
         """When each broker last fetched the metadata log, in milliseconds since 1970."""

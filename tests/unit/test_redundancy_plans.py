@@ -118,6 +118,16 @@ def test_a_cluster_in_which_a_lost_broker_lives_is_not_planned(spark: SparkSessi
 
 
 @pytest.mark.slow
+def test_brokers_that_come_back_are_named_and_keep_their_replicas(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", [broker(1, "coming_back"), broker(2), broker(3), partition("orders", 0, [1, 2], [2])])
+    result = written(spark, tmp_path)
+    (warning,) = result["warnings"]
+    assert result["summary"]["planned"] == 0
+    assert warning.startswith("east: coming back: 1; nothing was planned for the replicas there")
+    assert written(spark, tmp_path, lost_brokers=[1])["warnings"] == []
+
+
+@pytest.mark.slow
 def test_a_size_that_nobody_told_is_warned_of(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, "east", [broker(1, "fenced"), broker(2), broker(3), partition("orders", 0, [1, 2], [2], None)])
     (warning,) = written(spark, tmp_path)["warnings"]

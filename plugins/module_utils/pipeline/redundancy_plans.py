@@ -230,5 +230,11 @@ def _warnings(options: Options, counted: Mapping[str, Totals]) -> Iterator[str]:
     for broker in sorted(set(options.lost_brokers or ()) - seen):
         yield f"lost_brokers names {broker}, which no cluster that was planned has ever had: nothing was planned for it"
     for name, totals in sorted(counted.items()):
+        returning = [broker["broker_id"] for broker in totals.brokers if broker["broker_state"] == "coming_back" and not broker["lost"]]
+        if returning:
+            yield (
+                f"{name}: coming back: {', '.join(map(str, returning))}; nothing was planned for the replicas there: gather the layout anew when that "
+                "is decided, or name in lost_brokers whoever is to be given up"
+            )
         if totals.unknown_sizes:
             yield f"{name}: no broker told the size of {totals.unknown_sizes} of the partitions: they count as empty, and disks may fill up more than planned"
