@@ -16,8 +16,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import Downstream
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import FOLDER, SECTIONS, one_a_line
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,

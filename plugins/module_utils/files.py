@@ -14,7 +14,6 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -193,11 +192,6 @@ def _opened(beside: Path) -> BinaryIO:
             stream.close()
             raise FileError(f"cannot write {beside}: {error.strerror}") from error
         stream.close()
-
-
-def utc_now() -> str:
-    """The time as it stands in files of the workdir."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def write_private(path: Path, content: bytes) -> None:

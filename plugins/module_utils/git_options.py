@@ -11,8 +11,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import Remote, Repository, check_folder, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import Layout
 
@@ -31,21 +31,18 @@ def files(folder: str, clusters: list[str]) -> dict[str, Path]:
 
 
 def run(module: AnsibleModule, work: Callable[[AnsibleModule, Repository, Layout], dict[str, Any]]) -> None:
-    """Call `work` with the repository and exit with what it returns; a spoken error fails the task with its text."""
+    """Call `work` with the repository and end as `answer` does."""
     params = module.params
     # Of what is here a path is meant; anything else is for git to understand.
     local = Path(params["repository"]).expanduser()
     url = str(local.absolute()) if local.is_dir() else params["repository"]
-    try:
-        interruption.listen()
+
+    def fetched() -> dict[str, Any]:
         options.check_numbers(params)
         layout = Layout(check_folder(params["directory"]))
         author = params.get("author_name") or "", params.get("author_email") or ""
         remote = Remote(url, params["timeout"], author, params.get("signing_key") or "")
         with scratch(remote, params["branch"], module.tmpdir) as repository:
-            result = work(module, repository, layout)
-        interruption.only_note()
-    except SpokenError as error:
-        interruption.only_note()
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+            return work(module, repository, layout)
+
+    answer(module, fetched)

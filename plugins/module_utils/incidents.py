@@ -15,11 +15,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import journal_file, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants, journal_file, strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import (
@@ -160,7 +159,7 @@ def too_often(cluster: str, claims: Sequence[Claim], limits: Limits, now: float)
 def seconds(at: str) -> float:
     """Seconds since 1970 of a time as it stands in a claim."""
     try:
-        return datetime.strptime(at, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
+        return instants.read(at).timestamp()
     except ValueError as error:
         raise IncidentError(f"{at!r:.80} in the ledger is no time") from error
 

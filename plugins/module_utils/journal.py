@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal_file import JournalFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,

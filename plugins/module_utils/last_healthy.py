@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants, snapshot, strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, check_inside, read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
@@ -247,7 +247,7 @@ def _marks(path: Path) -> Iterator[Row]:
 
 def _collected_at(header: Mapping[str, Any]) -> datetime:
     try:
-        return datetime.strptime(str(header.get("collected_at")), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        return instants.read(str(header.get("collected_at")))
     except ValueError:
         raise _RefusedError(f"the header does not say when it was taken: {strictjson.shortened(header.get('collected_at'))}") from None
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""KafkaModule: AnsibleModule with the connection options, the library checks and one place that turns errors into fail_json."""
+"""KafkaModule: AnsibleModule with the connection options, and the library checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
@@ -22,7 +22,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connectio
     CONNECTION_REQUIRED_TOGETHER,
     Connection,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options import check_numbers
 
 C = TypeVar("C", bound=Cluster)
@@ -58,28 +57,20 @@ class KafkaModule:
         opening: type[C] = Cluster,  # type: ignore[assignment]
         before: Callable[[KafkaModule], object] = lambda _module: None,
     ) -> None:
-        """Open the cluster as one of class `opening`, call `work`, exit with the dict that it returns. `before`: what no broker has to be asked for.
-
-        A dict with a true `failed` fails the task after everything was tried; a spoken error fails it with its text.
-        """
+        """Open the cluster as one of class `opening`, call `work` and end as `answer` does. `before`: what no broker has to be asked for."""
         if CLIENT_IMPORT_ERROR is not None:
             library, trace = CLIENT_IMPORT_ERROR
             self.ansible.fail_json(msg=missing_required_lib(library), exception=trace)
         # The process ends with its one task: collecting garbage among a hundred thousand rows would only cost the operator's time.
         gc.disable()
-        try:
-            interruption.listen()
+
+        def connected() -> dict[str, Any]:
             check_numbers(self.params)
             before(self)
             with opening(self.connection) as cluster:
-                result = work(self, cluster)
-            interruption.only_note()
-        except SpokenError as error:
-            interruption.only_note()
-            self.ansible.fail_json(msg=str(error))
-        if result.pop("failed", False):
-            self.ansible.fail_json(**result)
-        self.ansible.exit_json(**result)
+                return work(self, cluster)
+
+        answer(self.ansible, connected)
 
 
 def partition_arguments() -> dict[str, Any]:

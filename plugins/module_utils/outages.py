@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, in_recovery_order
 
@@ -57,12 +58,12 @@ def harmless(text: str) -> str:
 
 def instant(now: float) -> str:
     """A time (seconds since 1970) as events have it."""
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return instants.written(datetime.fromtimestamp(now, UTC))
 
 
 def run_id(now: float, cluster: str) -> str:
     """The name of a run that an event starts: by its time, as other runs, and of its own for each cluster."""
-    return f"{datetime.fromtimestamp(now, UTC):%Y-%m-%dT%H-%M-%SZ}-{cluster}"
+    return f"{datetime.fromtimestamp(now, UTC):{instants.RUN_FORMAT}}-{cluster}"
 
 
 def event(kind: str, cluster: str, now: float, **fields: Any) -> dict[str, Any]:

@@ -184,13 +184,20 @@ def load(path: str | Path) -> dict[str, Any]:
     version, content that does not fit its sha256, a partition named twice, a designated leader outside the replicas.
     """
     try:
-        return _checked(strictjson.parse(read_regular(Path(path))))
+        content = read_regular(Path(path))
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror}") from error
+    return parse(content, path)
+
+
+def parse(content: bytes, source: str | Path) -> dict[str, Any]:
+    """Check what a plan file holds, as `load` does. `source`: what errors call it."""
+    try:
+        return _checked(strictjson.parse(content))
     except ContentError as error:
-        raise PlanError(f"{path}: {error}") from error
+        raise PlanError(f"{source}: {error}") from error
     except RecursionError as error:
-        raise PlanError(f"{path}: is nested too deeply for a plan") from error
+        raise PlanError(f"{source}: is nested too deeply for a plan") from error
 
 
 def _checked(plan: Any) -> dict[str, Any]:

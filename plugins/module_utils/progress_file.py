@@ -17,7 +17,8 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import progress, strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import read_regular, utc_now, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import read_regular, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 
 FOLDER = "progress"
 

@@ -9,14 +9,12 @@ What a remote has already is left as it is: the same is no change, anything else
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, recovery_summary, strictjson
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import read_regular, safe_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import ATTEMPTS, GitError, PushRejectedError, Repository
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
@@ -116,13 +114,14 @@ def commit_results(
     Results of a run that was interrupted, or that was not allowed to elect, are left out: the plan is still to be applied.
     """
     found, left_out = {}, {}
-    names = {planfile.load(plans[cluster]).get("run_id", run_id) for cluster in results}
+    applied = {cluster: planfile.load(plans[cluster]) for cluster in results}
+    names = {plan.get("run_id", run_id) for plan in applied.values()}
     if len(names) > 1:
         raise GitError(f"the plans are of several recoveries ({', '.join(sorted(names))}): commit the results of each by itself")
     recovery = names.pop() if names else run_id
     for cluster, path in sorted(results.items()):
         content, document = _results(path)
-        if document["plan_id"] != planfile.load(plans[cluster]).get("plan_id"):
+        if document["plan_id"] != applied[cluster].get("plan_id"):
             raise GitError(f"{path} are not results of the plan {plans[cluster]}: give each recovery its own kafka_recovery_run_id")
         if why := _not_applied(document):
             left_out[cluster] = why
@@ -211,13 +210,10 @@ def _others(repository: Repository, commit: str, files: Mapping[str, bytes], fol
 
 def _parsed(content: bytes) -> Mapping[str, Any]:
     """A plan; nothing where it is none."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        file.write(content)
-        file.flush()
-        try:
-            return planfile.load(file.name)
-        except SpokenError:
-            return {}
+    try:
+        return planfile.parse(content, "what the repository has")
+    except planfile.PlanError:
+        return {}
 
 
 def _essence(plan: Mapping[str, Any]) -> Any:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import layout, progress, snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.measuring import measure
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,

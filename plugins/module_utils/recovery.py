@@ -14,7 +14,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, blast_radius, election, interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
     ALREADY_ONLINE,
     CLEAN_LEADER,
@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
     Entry,
     Result,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left, foreign, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster

@@ -31,7 +31,8 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server, spark_warmth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import PAGES, SESSION, need_java
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
 

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 # spark_remote: the server of this workdir (kafka_recovery_spark) where one runs, else a Spark of the module's own.
@@ -54,15 +53,3 @@ def refuse_nothing(module: AnsibleModule, files: Collection[Any], quarantine: Se
         module.fail_json(
             msg=f"no {what} of run {module.params['run_id']} can be used: {reasons or 'there is none'}", quarantine=list(quarantine)
         )
-
-
-def run(module: AnsibleModule, work: Callable[[AnsibleModule], None], unfinished: str) -> None:
-    """Call `work`, which ends the module, and turn its spoken errors into fail_json. `unfinished`: what an interruption leaves."""
-    try:
-        interruption.listen()
-        work(module)
-    except SpokenError as error:
-        interruption.only_note()
-        # What was asked of Spark fails in words of its own when it is interrupted.
-        stopped = f"{interruption.INTERRUPTED} by {interruption.noted()}: {unfinished}; run again"
-        module.fail_json(msg=stopped if interruption.noted() else str(error))

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import ONE_COLLECTOR, QUICK_COMPILER, session
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server

@@ -21,7 +21,8 @@ from typing import IO, Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal_file import JournalFile, locked, opened
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER, ContentError, Name, Optional

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import safe_name, work_file
@@ -23,8 +24,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
 
 FOLDER, SUFFIX = "healthy", ".jsonl"
-# As the role `common` names runs. Sorted by name they are sorted by time.
-RUN_TIME = "%Y-%m-%dT%H-%M-%SZ"
 NAMED_BY_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)\.jsonl")
 HOUR = 3600
 # Whose log ends are asked for beside the leader's.
@@ -152,7 +151,7 @@ def time_of(name: str) -> datetime | None:
     found = NAMED_BY_TIME.fullmatch(name)
     if found:
         with suppress(ValueError):  # a thirteenth month
-            return datetime.strptime(found[1], RUN_TIME).replace(tzinfo=UTC)
+            return instants.read(found[1], instants.RUN_FORMAT)
     return None
 
 

@@ -132,7 +132,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import incidents, interruption, planfile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside, safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import workdir_arguments
 
@@ -185,6 +185,20 @@ def rows(claims: list[incidents.Claim]) -> list[dict[str, Any]]:
     return [{name: getattr(claim, name) for name in names} for claim in claims[:SHOWN]]
 
 
+def recovery_incident(module: AnsibleModule) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params = module.params
+    for name in LIMITS:
+        if params[name] < 0:
+            raise incidents.IncidentError(f"{name} is {params[name]}: it has to be 0 or more")
+    if params["incident"]:
+        safe_name("incident", params["incident"])
+    workdir = Path(params["workdir"]).absolute()
+    ledger = incidents.Ledger(workdir, params["cluster"])
+    result = (claimed if params["state"] == "claimed" else finished)(module, ledger, workdir)
+    return {"changed": False, "ledger": str(ledger.top / params["cluster"]), **result}
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
@@ -199,21 +213,7 @@ def main() -> None:
         required_if=[("state", "claimed", ("plan",))],
         supports_check_mode=True,
     )
-    workdir = Path(module.params["workdir"]).absolute()
-    try:
-        interruption.listen()
-        for name in LIMITS:
-            if module.params[name] < 0:
-                raise incidents.IncidentError(f"{name} is {module.params[name]}: it has to be 0 or more")
-        if module.params["incident"]:
-            safe_name("incident", module.params["incident"])
-        ledger = incidents.Ledger(workdir, module.params["cluster"])
-        result = (claimed if module.params["state"] == "claimed" else finished)(module, ledger, workdir)
-        interruption.only_note()
-    except SpokenError as error:
-        interruption.only_note()
-        module.fail_json(msg=str(error))
-    module.exit_json(changed=False, ledger=str(ledger.top / module.params["cluster"]), **result)
+    answer(module, lambda: recovery_incident(module))
 
 
 if __name__ == "__main__":

@@ -147,17 +147,19 @@ summary:
 """
 
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, manual_output, spark_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
 
 
-def recovery_plan(module: AnsibleModule) -> None:
-    """Exit with what RETURN documents."""
+def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
+    """Return what RETURN documents."""
     params, where = module.params, spark_options.place(module)
     workdir = Path(params["workdir"]).absolute()
     found = plans.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
@@ -172,7 +174,7 @@ def recovery_plan(module: AnsibleModule) -> None:
         folder = Path(params["manual_output_dir"]).absolute()
         outputs = [manual_output.write(Path(plan["path"]), folder) for plan in result["plans"]]
         result["manual_outputs"] = [str(path) for path in outputs if path]
-    module.exit_json(changed=False, **result)
+    return {"changed": False, **result}
 
 
 def main() -> None:
@@ -193,7 +195,7 @@ def main() -> None:
     trace = import_error("pyspark.sql", "pyarrow")
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=trace)
-    spark_options.run(module, recovery_plan, "plans that were not finished stand as before")
+    answer(module, lambda: recovery_plan(module), "plans that were not finished stand as before")
 
 
 if __name__ == "__main__":

@@ -140,21 +140,23 @@ quarantine:
       reason: "no seal at its end: the file was cut off while it was written or copied"
 """
 
+from typing import Any
+
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, options, spark_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import options, spark_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import reporting
 
 
-def recovery_report(module: AnsibleModule) -> None:
-    """Exit with what RETURN documents."""
+def recovery_report(module: AnsibleModule) -> dict[str, Any]:
+    """Return what RETURN documents."""
     options.check_numbers(module.params)
     result = reporting.report(module.params, spark_options.place(module))
-    interruption.only_note()
     for row in result["quarantine"]:
         module.warn(f"refused: {row['path']}: {row['reason']}")
-    module.exit_json(changed=False, **result)
+    return {"changed": False, **result}
 
 
 def main() -> None:
@@ -176,7 +178,7 @@ def main() -> None:
     trace = import_error("pyspark.sql", "pyarrow", "pygal", "itables", "prometheus_client", "jinja2")
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect], pygal, itables, prometheus-client or jinja2"), exception=trace)
-    spark_options.run(module, recovery_report, "the report stands as before")
+    answer(module, lambda: recovery_report(module), "the report stands as before")
 
 
 if __name__ == "__main__":

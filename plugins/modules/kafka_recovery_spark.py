@@ -124,6 +124,7 @@ token_file:
 
 import re
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
@@ -134,7 +135,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
     spark_options,
     spark_server,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
 
@@ -171,18 +172,18 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
     return changed, spark_server.awaited(folder.workdir, warm=True) if params["wait"] else spark_server.running(folder.workdir)
 
 
-def recovery_spark(module: AnsibleModule) -> None:
-    """Exit with what RETURN documents."""
+def recovery_spark(module: AnsibleModule) -> dict[str, Any]:
+    """Return what RETURN documents."""
     options.check_numbers(module.params)
     folder = Folder(Path(module.params["workdir"]).absolute())
     if module.params["state"] == "stopped":
         server = spark_server.running(folder.workdir) if module.check_mode else spark_server.stop(folder.workdir)
-        module.exit_json(changed=server is not None, log=str(folder.log))
+        return {"changed": server is not None, "log": str(folder.log)}
     changed, server = started(module, folder)
     if server is None and not module.check_mode:
         raise SparkServerError(f"the Spark server ended before it answered: {spark_keeper.last_words(folder)} (see {folder.log})")
     shown = {"remote": server.remote, "ready": server.ready, "pid": server.pid, "token_file": str(folder.token)} if server else {}
-    module.exit_json(changed=changed, log=str(folder.log), **shown)
+    return {"changed": changed, "log": str(folder.log), **shown}
 
 
 def main() -> None:
@@ -204,11 +205,7 @@ def main() -> None:
     trace = import_error("psutil", "pyspark.sql", "pyarrow")
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect] and psutil"), exception=trace)
-    try:
-        interruption.listen()
-        recovery_spark(module)
-    except SpokenError as error:
-        module.fail_json(msg=str(error))
+    answer(module, lambda: recovery_spark(module))
 
 
 if __name__ == "__main__":

@@ -147,17 +147,19 @@ summary:
 """
 
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, spark_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import redundancy_plans
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
 
 
-def redundancy_plan(module: AnsibleModule) -> None:
-    """Exit with what RETURN documents."""
+def redundancy_plan(module: AnsibleModule) -> dict[str, Any]:
+    """Return what RETURN documents."""
     params, where = module.params, spark_options.place(module)
     options = redundancy_plans.Options(
         **{name: params[name] for name in ("lost_brokers", "replication_factor", "topics", "max_disk_percent")}
@@ -169,10 +171,9 @@ def redundancy_plan(module: AnsibleModule) -> None:
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
         result = redundancy_plans.write(spark, found, workdir, options)
-    interruption.only_note()
     for warning in (*(f"not planned: {row['path']}: {row['reason']}" for row in result["quarantine"]), *result.pop("warnings")):
         module.warn(warning)
-    module.exit_json(changed=False, **result)
+    return {"changed": False, **result}
 
 
 def main() -> None:
@@ -194,7 +195,7 @@ def main() -> None:
     trace = import_error("pyspark.sql", "pyarrow")
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=trace)
-    spark_options.run(module, redundancy_plan, "files that were not finished stand as before")
+    answer(module, lambda: redundancy_plan(module), "files that were not finished stand as before")
 
 
 if __name__ == "__main__":

@@ -134,7 +134,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
     snapshot_proofs,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import (
     KafkaModule,

@@ -87,7 +87,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot, watermarks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import COMPAT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
 
 

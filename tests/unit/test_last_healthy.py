@@ -15,16 +15,16 @@ import pytest
 from healthy_files import CLUSTER_ID, TOPIC_ID, leaderless, mark, write
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import RUN_FORMAT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.last_healthy import last
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.watermarks import RUN_TIME
 
 BEGAN = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 OFFLINE = PartitionState("t", 0, TOPIC_ID, -1, 4, (1, 2, 3), (), (1,), (), (1,))
 
 
 def at(seconds: float) -> str:
-    return (BEGAN + timedelta(seconds=seconds)).strftime(RUN_TIME)
+    return (BEGAN + timedelta(seconds=seconds)).strftime(RUN_FORMAT)
 
 
 def milliseconds(seconds: float) -> int:

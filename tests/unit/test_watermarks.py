@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import watermarks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants, watermarks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import LogEnd
@@ -86,7 +86,7 @@ def test_followers_are_asked_as_far_as_that_is_wanted(followers: str, of_broker_
 def name(hours: float, minutes: int = 0) -> str:
     """The file of a run that began at so many minutes past an hour, so many hours ago."""
     hour = datetime.now(UTC).replace(minute=0, second=0)
-    return (hour - timedelta(hours=hours) + timedelta(minutes=minutes)).strftime(watermarks.RUN_TIME) + ".jsonl"
+    return (hour - timedelta(hours=hours) + timedelta(minutes=minutes)).strftime(instants.RUN_FORMAT) + ".jsonl"
 
 
 def test_old_snapshots_are_thinned_out_and_nothing_else_is_touched(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 with suppress(ImportError):  # libraries.py says why
     import pyarrow.parquet as pq
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import DataFile
@@ -79,7 +80,6 @@ KNOWN = (
     "outcomes",
     "table_rows",
 )
-TIME = "%Y-%m-%dT%H:%M:%SZ"
 QUARANTINE, AUDIT = "quarantine", "recovery_audit"
 
 
@@ -250,7 +250,7 @@ class Batch:
                     found.append(f"its {kind} file has changed since it was brought in: {rows}")
         elif last and row["collected_at"] and row["collected_at"] < last["collected_at"]:
             found.append(
-                f"gathered at {row['collected_at']:{TIME}}, before run {last['run_id']} ({last['collected_at']:{TIME}}), "
+                f"gathered at {row['collected_at']:{instants.FORMAT}}, before run {last['run_id']} ({last['collected_at']:{instants.FORMAT}}), "
                 "which was written earlier: a clock went backwards"
             )
         if last and row["cluster_id"] and last["cluster_id"] and row["cluster_id"] != last["cluster_id"]:
@@ -285,7 +285,7 @@ def _header(source: Source, other: Row | None) -> Row:
         raise SourceError(f"its ranking {header['ranking']} is none of {', '.join(RANKINGS)}")
     name = TIMES[source.kind][0]
     try:
-        time = datetime.strptime(header[name], TIME).replace(tzinfo=UTC)
+        time = instants.read(header[name])
     except ValueError as error:
         raise SourceError(f"its {name} {header[name]} is no time as in 2026-01-31T03:00:00Z") from error
     impact = {count: header["summary"][count] for count in COUNTS} if source.kind == IMPACT else None

@@ -33,9 +33,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files imp
     private_directory,
     read_regular,
     refuse_link,
-    utc_now,
     write_private,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 
 VERSION = 1
 STAGING = "_staging"

@@ -17,7 +17,8 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import utc_now, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, entries, gold, history, silver, spread
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import (
     BrokenFileError,

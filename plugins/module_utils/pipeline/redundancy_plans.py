@@ -26,7 +26,8 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import layout, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import replacing, utc_now, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import replacing, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import layouts, placement, redundancy, redundancy_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import (

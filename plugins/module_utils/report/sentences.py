@@ -9,8 +9,10 @@ What is not known is never counted as nothing: sums say for how many partitions 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants
 
 # The outcomes as an operator says them.
 OUTCOME_WORDS = {
@@ -41,7 +43,7 @@ def count(value: int, one: str, many: str | None = None) -> str:
 
 def instant(value: datetime | None) -> str | None:
     """A time as it stands in all files; None stays None. Spark hands out times of this machine's zone, without saying so."""
-    return None if value is None else value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if value is None else instants.written(value)
 
 
 def lasting(seconds: float) -> str:

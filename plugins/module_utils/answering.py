@@ -1,0 +1,33 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How every module ends: with what its work returns, or with the text of a spoken error; and what a signal does to it meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
+
+def answer(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfinished: str | None = None) -> None:
+    """Exit with the dict that `work` returns. One with a true `failed` fails the task after everything was tried; a spoken error fails it with its text.
+
+    From here on SIGTERM and SIGINT end the work (see `interruption`). `unfinished`: what that leaves, to be said instead of the error that
+    comes of it: what was asked of Spark fails in words of its own when it is interrupted.
+    """
+    try:
+        interruption.listen()
+        result = work()
+        interruption.only_note()
+    except SpokenError as error:
+        interruption.only_note()
+        stopped = f"{interruption.INTERRUPTED} by {interruption.noted()}: {unfinished}; run again"
+        module.fail_json(msg=stopped if unfinished and interruption.noted() else str(error))
+    if result.pop("failed", False):
+        module.fail_json(**result)
+    module.exit_json(**result)
