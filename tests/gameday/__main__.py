@@ -21,7 +21,8 @@ from rich.status import Status
 
 from gameday import scores, telling
 from gameday.prompt import ROOT, Prompt
-from gameday.scenarios import CARELESS, FAMILIES, LEVELS, Scenario, draw
+from gameday.scenario import Scenario
+from gameday.scenarios import CARELESS, FAMILIES, LEVELS, draw
 from gameday.score import Card, Facts, score
 from gameday.stage import Stage, fleet
 from rig import KafkaCluster, RigError

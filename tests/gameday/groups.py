@@ -6,7 +6,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from confluent_kafka import TopicPartition as Assigned
 from confluent_kafka.admin import AdminClient
 
-from gameday.scenarios import OFFSETS
+from gameday.scenario import OFFSETS
 from rig import Damage, KafkaCluster, NewTopic, Roles
 
 GROUPS = {"base": 24, "middle": 10, "last": 6}  # groups that commit at each stage

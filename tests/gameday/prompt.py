@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gameday import telling
-from gameday.scenarios import Scenario
+from gameday.scenario import Scenario
 from gameday.stage import UP, Stage
 from rig import RigError, keeper, stock
 

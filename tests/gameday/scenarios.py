@@ -2,134 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from random import Random
 
+from gameday.scenario import CLEAN, HOLD, OFFSETS, ONLINE, SERVE, Dice, Loss, Scenario, Site, Trouble, offline
 from rig import Plot, Roles
-from rig.scenarios import SCENARIOS
 
 LEVELS = ("easy", "normal", "hard")
-TOPICS = ("orders", "payments", "shipments", "clicks", "invoices", "sessions", "prices", "stock-levels")
-OFFSETS = "__consumer_offsets"
 FIRST_CONTROLLER = 101
 RECOVER = "run recover -e kafka_recovery_allow_data_loss=true"
 CARELESS = ("run kafka-leader-election --election-type unclean --all-topic-partitions", "done")
-
-# What becomes of a topic's partitions where everything is done right.
-SERVE = "serve"  # the best survivor leads
-CLEAN = "clean"  # a broker that holds everything leads again, and nobody else before it
-HOLD = "hold"  # nobody leads yet
-GONE = "gone"  # nobody can lead
-ONLINE = "online"  # the leader of before leads
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A topic and what happens to it (a name of rig.scenarios)."""
-
-    topic: str
-    kind: str
-    partitions: int
-    expected: str
-
-    def plots(self, roles: Roles) -> tuple[Plot, ...]:
-        return tuple(SCENARIOS[self.kind](roles, index) for index in range(self.partitions))
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """What goes on besides: a node and how it is. `seconds`: after so long it ends by itself, None: never.
-
-    unmounted  the broker's machine is up, its disk is not mounted: `mount` brings it back
-    starting   the broker loads its logs, and will be there
-    hanging    the process lives and does not answer: `restart` helps
-    down       the process has ended, its machine is up: `restart` helps
-    """
-
-    kind: str
-    site: str
-    nodes: tuple[int, ...]
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class Site:
-    """One cluster and its losses. `abrupt`: the last in-sync replicas die by SIGKILL."""
-
-    name: str
-    roles: Roles
-    losses: tuple[Loss, ...]
-    brokers: int = 3
-    controllers: int = 1
-    abrupt: bool = True
-    group_offsets: bool = False  # __consumer_offsets is offline, too
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        return (*(loss.topic for loss in self.losses), *((OFFSETS,) if self.group_offsets else ()))
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A night: what is broken, what the operator is told, what would have been best and why."""
-
-    key: str
-    title: str
-    level: str
-    seed: int
-    sites: tuple[Site, ...]
-    troubles: tuple[Trouble, ...]
-    clock: str
-    alert: tuple[str, ...]
-    told: tuple[str, ...]  # what colleagues add
-    hints: tuple[str, ...]
-    best: tuple[str, ...]
-    why: tuple[str, ...]
-    docs: tuple[str, ...]
-    par: float = 300.0
-    notes: Mapping[tuple[str, int], str] = field(default_factory=dict)  # what is known of machines
-
-    @property
-    def lost(self) -> set[tuple[str, int]]:
-        """Brokers that nobody brings back."""
-        curable = {(trouble.site, node) for trouble in self.troubles for node in trouble.nodes}
-        return {(site.name, broker) for site in self.sites for broker in site.roles.lost} - curable
-
-
-class Dice:
-    """What the seed decides: names, numbers, which broker plays which part."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        self.clock = f"0{self.random.randint(1, 5)}:{self.random.randint(0, 59):02}"
-        self.names = self.random.sample(TOPICS, len(TOPICS))
-
-    def topic(self) -> str:
-        return self.names.pop()
-
-    def partitions(self) -> int:
-        return self.random.randint(3, 6)
-
-    def roles(self, returning: bool = False) -> Roles:
-        lost, ahead, behind = self.random.sample((1, 2, 3), 3)
-        return Roles((lost,), ahead, behind, 4 if returning else None)
-
-    def seconds(self, least: int, most: int) -> float:
-        return float(self.random.randint(least, most))
-
-    def losses(self, *wanted: tuple[str, str]) -> tuple[Loss, ...]:
-        """One topic for each (kind, expected)."""
-        return tuple(Loss(self.topic(), kind, self.partitions(), expected) for kind, expected in wanted)
-
-
-def offline(site: Site) -> str:
-    """The alert of a cluster."""
-    counts = {loss.topic: loss.partitions for loss in site.losses if loss.expected != ONLINE}
-    counts |= {OFFSETS: 1} if site.group_offsets else {}
-    listed = ", ".join(f"{topic} ({count})" for topic, count in counts.items())
-    return f"kafka-{site.name}: OfflinePartitionsCount = {sum(counts.values())}: {listed}"
-
 
 GONE_FOR_GOOD = "The machine of broker {0} has burnt out, disks and all. There is no copy of them. Do not wait for it."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from gameday.scenarios import CLEAN, GONE, HOLD, ONLINE, SERVE
+from gameday.scenario import CLEAN, GONE, HOLD, ONLINE, SERVE
 
 RECORDS, REFUSALS, SERVICE, TIME, TIDY = 40, 20, 20, 10, 10
 HINT = 5  # points that a hint costs

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from gameday.scenarios import Scenario
+from gameday.scenario import Scenario
 from gameday.score import Card, Facts
 
 SHOWN = 5

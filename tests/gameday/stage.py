@@ -15,7 +15,8 @@ from integration.breaking import delete_topics
 from integration.throttle_leaks import NAMES as THROTTLES
 
 from gameday.groups import GroupOffsets, NightDamage
-from gameday.scenarios import GONE, HOLD, OFFSETS, ONLINE, SERVE, Scenario, Site, Trouble, worth
+from gameday.scenario import GONE, HOLD, OFFSETS, ONLINE, SERVE, Scenario, Site, Trouble
+from gameday.scenarios import worth
 from gameday.score import Facts, PartitionFacts, same_order
 from rig import KafkaCluster, PartitionState, RigError, TopicPartition, elect_unclean
 from rig.fleet import Fleet

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from gameday.scenarios import Scenario
+from gameday.scenario import Scenario
 from gameday.score import Card, Facts
 from gameday.stage import UP, Stage
 

@@ -21,7 +21,8 @@ import psutil
 import pytest
 from gameday.__main__ import open_game, settle
 from gameday.prompt import Prompt
-from gameday.scenarios import CARELESS, FAMILIES, HOLD, draw
+from gameday.scenario import HOLD
+from gameday.scenarios import CARELESS, FAMILIES, draw
 from gameday.score import Card, score
 from gameday.stage import Stage, settings
 from rich.console import Console

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from gameday.prompt import PLAYBOOKS
-from gameday.scenarios import CLEAN, FAMILIES, LEVELS, ONLINE, Scenario, draw, pool, worth
+from gameday.scenario import CLEAN, ONLINE, Scenario
+from gameday.scenarios import FAMILIES, LEVELS, draw, pool, worth
 from gameday.stage import settings as cluster_settings
 from hypothesis import given
 from hypothesis import strategies as st

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from gameday import scores
-from gameday.scenarios import CLEAN, GONE, HOLD, ONLINE, SERVE, draw
+from gameday.scenario import CLEAN, GONE, HOLD, ONLINE, SERVE
+from gameday.scenarios import draw
 from gameday.score import HINT, RECORDS, REFUSALS, SERVICE, TIDY, TIME, Card, Facts, PartitionFacts, same_order, score
 from hypothesis import given
 from hypothesis import strategies as st
