@@ -214,6 +214,26 @@ def test_an_alert_is_proposed_and_its_merge_is_applied(west: Operator, tmp_path:
     assert SECRET not in rulebook.said
 
 
+@pytest.mark.long
+def test_an_outage_that_the_fleet_source_sees_is_proposed_once_and_nothing_is_elected(west: Operator, tmp_path: Path) -> None:
+    cluster, topic, forge = west.cluster, "proposed", Forge(tmp_path / "forge")
+    breaking.create(cluster, topic)
+    hosts = automatic(west, kafka_recovery_git_repository=forge.url)
+    with Rulebook("propose", hosts, west.workdir, "watching west", interval=1, jitter=0) as rulebook:
+        breaking.lose_all_but(cluster, [topic], [2, 3])
+        log = RequestLog(cluster)
+        rulebook.wait_for("PLAY RECAP")
+        assert "have the branch merged into main to approve it" in rulebook.said
+        heads = git(Path(forge.url), "for-each-ref", "--format=%(refname:short)", "refs/heads/recovery").split()
+        (branch,) = heads
+        plan = json.loads(forge.show(branch, next(name for name in forge.names(branch) if name.endswith("plans/west.json"))))
+        assert [(row["topic"], row["partition"]) for row in plan["partitions"]] == [(topic, 0)]
+        assert leader(cluster, topic) == -1 and log.written() == {} and claims(west) == []
+        cluster.heal()
+        rulebook.wait_for("no partition is without a leader any more")
+    assert rulebook.said.count("PLAY RECAP") == 1, "one outage, one proposal"
+
+
 def post(port: int, body: bytes, headers: Mapping[str, str]) -> int:
     """Send a webhook and return its status."""
     request = urllib.request.Request(f"http://127.0.0.1:{port}/", data=body, headers=dict(headers), method="POST")

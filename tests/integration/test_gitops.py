@@ -16,7 +16,7 @@ import pytest
 import yaml
 from integration.requestlog import RequestLog
 from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, Played, outcomes
-from unit.remotes import Forge
+from unit.remotes import Forge, Person, signing, ssh_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from rig.fleet import host_vars, inventory, write_inventory
@@ -43,7 +43,15 @@ def resealed(plan: Path, **values: Any) -> bytes:
     return json.dumps({**made, "sha256": planfile.sha256(made)}).encode()
 
 
-def test_a_recovery_is_proposed_merged_applied_once_and_told_to_the_repository(east: Operator, forge: Forge) -> None:
+def with_a_key(person: Person, folder: Path) -> tuple[Person, Path]:
+    """The same person, who signs from now on, and the file of allowed signers with their key."""
+    key, line = ssh_key(folder, "ada")
+    signers = folder / "allowed_signers"
+    signers.write_text(line)
+    return Person(person.clone, signing(key)), signers
+
+
+def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to_the_repository(east: Operator, forge: Forge) -> None:
     named = [{"topic": "gitops", "partition": partition} for _, partition in east.keys(["gitops"])]
     before, log = east.states("gitops"), RequestLog(east.cluster)
     repository: dict[str, Any] = {"git_repository": forge.url}
@@ -64,11 +72,14 @@ def test_a_recovery_is_proposed_merged_applied_once_and_told_to_the_repository(e
     assert bypassed.returncode != 0 and "is not known to be merged, so nothing is elected" in bypassed.said, bypassed
     assert log.written() == {} and east.states("gitops") == before
 
-    forge.ada.merge("recovery/r1")
+    # From here on whoever approves has to sign.
+    signed, signers = with_a_key(forge.ada, east.workdir)
+    options |= {"require_signature": True, "git_allowed_signers": str(signers)}
+    signed.merge("recovery/r1")
     # A cluster that nobody can reach, first of all: it fails, the other is recovered, and its results are committed.
     plan = east.path("plans", "r1")
     away = resealed(plan, cluster="away")
-    forge.ada.write({f"{folder}/plans/away.json": away})
+    signed.write({f"{folder}/plans/away.json": away})
     plan.with_name("away.json").write_bytes(away)
     hosts = {"away": {"kafka_bootstrap_servers": "127.0.0.1:9", "kafka_request_timeout": "3"}, "east": host_vars(east.cluster)}
     write_inventory(east.workdir / "both.yml", inventory(hosts))
