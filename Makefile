@@ -36,7 +36,7 @@ ONLY ?= plan fleet history cluster
 JOBS ?= 2
 SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: setup demo gameday check lint unit-spark unit-plain test test-long molecule on-east on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-pipeline bench-events bench-fleet docs on-docs clean
+.PHONY: setup demo gameday check lint unit-spark unit-plain test test-long molecule on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-pipeline bench-events bench-fleet docs on-docs clean
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
@@ -62,7 +62,7 @@ gameday: setup
 	@$(BIN)/python -m gameday --level $(LEVEL) $(if $(filter-out file,$(origin SEED)),--seed $(SEED))
 
 check: setup
-	$(SIDE_BY_SIDE) unit-spark lint unit-plain
+	$(SIDE_BY_SIDE) unit-plain unit-spark lint
 
 lint:
 	$(BIN)/ruff check .
@@ -75,17 +75,20 @@ unit-spark:
 	$(BIN)/pytest tests/unit -m "spark and not slow"
 
 unit-plain:
-	$(BIN)/pytest tests/unit -m "not spark"
+	$(BIN)/pytest tests/unit -m "not spark and not slow"
 
 # The longest parts first.
 test: check
-	$(SIDE_BY_SIDE) on-east on-others on-chaos on-history on-molecule on-model on-docs
+	$(SIDE_BY_SIDE) on-west on-others on-east on-chaos on-history on-molecule on-model on-docs
 
 on-east:
 	$(BIN)/pytest tests/integration -m "east and not long"
 
+on-west:
+	$(BIN)/pytest tests/integration -m "west and not east and not long"
+
 on-others:
-	$(BIN)/pytest tests/integration -m "not east and not long"
+	$(BIN)/pytest tests/integration -m "not east and not west and not long"
 
 on-chaos:
 	$(BIN)/pytest tests/chaos

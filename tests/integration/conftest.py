@@ -21,10 +21,11 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what works on the cluster east: `make test` runs it beside the rest."""
+    """Mark what works on the clusters east and west: `make test` runs these and the rest side by side."""
     for item in items:
-        if HERE in item.path.parents and "damage" in getattr(item, "fixturenames", ()):
-            item.add_marker("east")
+        for fixture, marker in (("damage", "east"), ("small", "west")):
+            if HERE in item.path.parents and fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(marker)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from integration.support import CHECKOUT, Operator, play
 from unit.remotes import Forge
@@ -62,6 +63,7 @@ def run_examples(west: Operator, paths: list[Path], **variables: Any) -> None:
     assert played.recap["west"]["ok"] == len(tasks), played
 
 
+@pytest.mark.long
 def test_every_example_runs_as_it_stands(west: Operator) -> None:
     damage = Damage(west.cluster, Roles(returning=None))
     damage.add("lagging", 4, "orders")

@@ -18,7 +18,7 @@ from rig.jars import DEFAULT_VERSION
 
 GONE_SECONDS = 10
 # 3.9 has no eligible leader replicas: an offline partition keeps its last member in the ISR there
-VERSIONS = [DEFAULT_VERSION, "3.9.1"]
+VERSIONS = [DEFAULT_VERSION, pytest.param("3.9.1", marks=pytest.mark.long)]
 TWO_BROKERS = """
 import time
 from rig import KafkaCluster
@@ -204,6 +204,7 @@ def rig(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_command_line(tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.yml"
     name = f"test-{os.getpid()}"

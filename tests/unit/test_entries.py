@@ -245,6 +245,7 @@ def test_guards_hold_what_the_decision_stood_on(plan: Plan) -> None:
     }
 
 
+@pytest.mark.slow
 def test_where_eligible_leader_replicas_are_off_that_is_said_of_whom_the_isr_keeps(spark: SparkSession, tmp_path: Path) -> None:
     fenced = Situation("fenced", {1: FENCED, 2: LONG}, state={"isr": [1]})
     returning = Situation("returning", {9: COMING_BACK, 2: LONG}, state={"isr": [9]})

@@ -160,6 +160,7 @@ def test_one_that_hangs_for_an_hour_delays_no_other(hanging: str) -> None:
     assert "is a broker running there" in events[0]["reason"]
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_unreachable_once(hanging: str) -> None:
     slow = {"name": "slow", "bootstrap_servers": hanging, "request_timeout": 3600}
     (event,) = asyncio.run(told({"clusters": [slow], "look_timeout": 1}, 1, 2.5))

@@ -104,6 +104,7 @@ def test_whatever_the_rows_hold(spark: SparkSession, tmp_path: Path) -> None:
     assert len(broken) > FILES / 5 and len(reasons) > FILES / 5 and len(made) > FILES / 5, "some of each kind"
 
 
+@pytest.mark.slow
 def test_what_no_reader_of_json_takes_is_a_damaged_row(spark: SparkSession, tmp_path: Path) -> None:
     """Longer, deeper and larger than a parser allows: not a failure of Spark."""
     place = '"topic":"target","partition":0'

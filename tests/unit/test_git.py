@@ -172,6 +172,7 @@ def test_a_link_in_the_repository_is_no_file_and_a_file_is_no_folder(forge: Forg
             repository.commit(repository.tip, {"other/1": b""}, "x")
 
 
+@pytest.mark.slow
 def test_git_that_hangs_is_ended_with_all_that_it_has_started(forge: Forge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     hanging = tmp_path / "ssh"

@@ -188,6 +188,7 @@ def test_kip1275_ranks_by_length_and_evidence_tells_what_that_costs(spark: Spark
 
 @settings(max_examples=2)
 @given(seed=st.integers(0, 2**32), ranking=st.sampled_from(("last_written_epoch", "kip1275")))
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["balanced", "aggressive"])
 def test_random_partitions_are_decided_as_the_oracle_decides(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, strategy: str, seed: int, ranking: str

@@ -31,6 +31,7 @@ def run(tmp_path: Path, environment: dict[str, str] | None = None, **options: An
     return result
 
 
+@pytest.mark.slow
 def test_it_writes_files_in_check_mode_too_and_changes_nothing(tmp_path: Path) -> None:
     land(tmp_path, "east", ROWS)
     result = run(tmp_path, _ansible_check_mode=True, clusters=["east", "west"], lost_brokers=[1, 9])

@@ -9,6 +9,7 @@ import copy
 import re
 from typing import Any
 
+import pytest
 from markdown_it import MarkdownIt
 from test_planfile import ELECTED, HELD, content
 
@@ -68,6 +69,7 @@ def test_it_is_the_same_for_the_same_plan_whatever_the_order_of_its_entries() ->
     assert page(one) == page(other)
 
 
+@pytest.mark.slow
 def test_thousands_of_partitions_stay_readable_and_it_says_how_many_more_there_are() -> None:
     rows = [{**ELECTED, "topic": f"t{topic:03}", "partition": number} for topic in range(100) for number in range(40)]
     held = [{**HELD, "topic": f"h{number}", "partition": 0} for number in range(1000)]

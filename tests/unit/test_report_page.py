@@ -234,6 +234,7 @@ def test_hostile_names_are_text_wherever_they_stand(browser: Browser, tmp_path: 
         assert seen.complaints == [] and seen.requests == [path.as_uri()]
 
 
+@pytest.mark.slow
 def test_ten_thousand_partitions_are_searched_and_paged(browser: Browser, tmp_path: Path) -> None:
     words = ("forked", "no_survivor", "incomplete")
     rows = [partition("east", f"topic-{number % 500}", number // 500, "held", word=words[number % 3]) for number in range(MANY)]

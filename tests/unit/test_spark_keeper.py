@@ -50,6 +50,7 @@ def server() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         process.kill()
 
 
+@pytest.mark.slow
 def test_it_stays_while_there_are_clients_and_ends_when_nobody_comes(
     keeper: Keeper, folder: Folder, server: tuple[subprocess.Popen[bytes], int]
 ) -> None:
