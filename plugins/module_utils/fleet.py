@@ -95,7 +95,8 @@ def resolved(inventory: object) -> dict[str, dict[str, Any]]:
     wanted = {option: f"{{{{ kafka_{option} | default(none) }}}}" for option in CONNECTION_ARGUMENTS}
     said = _ansible(inventory, "ansible", GROUP, "-c", "local", "-m", "ansible.builtin.debug", "-a", json.dumps({"msg": wanted}))
     rows: dict[str, dict[str, Any]] = {}
-    for found in HOST_LINE.finditer(said):
+    # Hosts answer in any order; of several that cannot be used the first by name is told.
+    for found in sorted(HOST_LINE.finditer(said), key=lambda found: found[1]):
         answer, _end = json.JSONDecoder().raw_decode(said[found.end() :])
         if found[2] != "SUCCESS":
             said_of_it = str(answer.get("msg", found[2]))

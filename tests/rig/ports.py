@@ -11,13 +11,14 @@ from rig.errors import RigError
 BLOCK = 64
 # Below the ephemeral ranges of Linux and macOS: a port of a killed broker must not become the source port of some client.
 FIRST, LAST = 20000, 32000
+LOCKS = "streamops-kafka-rig-ports"  # in the folder of temporary files; stays, for all rigs of the machine
 
 
 class PortBlock:
     """A range of ports that other rigs on this machine keep away from, as long as the lock file is held open."""
 
     def __init__(self) -> None:
-        locks = Path(tempfile.gettempdir()) / "streamops-kafka-rig-ports"
+        locks = Path(tempfile.gettempdir()) / LOCKS
         locks.mkdir(mode=0o777, exist_ok=True)
         with suppress(PermissionError):  # made by another user, who opened it for all
             locks.chmod(0o777)
