@@ -161,6 +161,10 @@ class Operator:
         """What the cluster says of these topics' partitions."""
         return {(state.topic, state.partition): state for state in self.cluster.describe(*topics)}
 
+    def orders(self, *topics: str) -> dict[TopicPartition, tuple[int, ...]]:
+        """The replica order of every partition of these topics."""
+        return {key: state.replicas for key, state in self.states(*topics).items()}
+
     def in_order_again(self, before: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, PartitionState]:
         """What the cluster says of these partitions when all stand in the replica order that they had `before`; fails where that does not come.
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from integration.requestlog import RequestLog
 from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, Played, outcomes
-from unit.remotes import Forge, Person, signing, ssh_key
+from unit.remotes import Forge, with_a_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from rig.fleet import host_vars, inventory, write_inventory
@@ -41,14 +41,6 @@ def resealed(plan: Path, **values: Any) -> bytes:
     """Another plan, made of this one."""
     made = {**json.loads(plan.read_text()), **values}
     return json.dumps({**made, "sha256": planfile.sha256(made)}).encode()
-
-
-def with_a_key(person: Person, folder: Path) -> tuple[Person, Path]:
-    """The same person, who signs from now on, and the file of allowed signers with their key."""
-    key, line = ssh_key(folder, "ada")
-    signers = folder / "allowed_signers"
-    signers.write_text(line)
-    return Person(person.clone, signing(key)), signers
 
 
 def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to_the_repository(east: Operator, forge: Forge) -> None:

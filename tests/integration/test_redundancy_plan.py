@@ -118,7 +118,8 @@ def test_less_is_copied_than_kafkas_tool_proposes(
     assert ours.bytes == lost < theirs.bytes, (ours, theirs)
     assert ours.rack_violations == 0, (ours, theirs)
     # 36 leaders on 5 brokers: one has 8 whoever plans it. What Kafka's tool proposes is another thing each time (11 to 150 percent were seen).
-    assert ours.leader_skew <= 25, (ours, theirs)
+    # Rack a has two brokers left for a replica of each of the 36: an even share is 25 percent above the mean already, and bytes count as well.
+    assert ours.leader_skew <= 25 and ours.replica_skew <= 38, (ours, theirs)
     filled = {row["broker_id"]: row["bytes"] for row in plan["brokers"]}
     assert abs(filled[3] - filled[5]) <= 2 * max(sizes.values()), "the two that are left in the rack share what it lost"
 

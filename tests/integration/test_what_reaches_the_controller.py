@@ -8,24 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from integration.requestlog import RequestLog
-from integration.support import Operator, TopicPartition, by_partition, outcomes
+from integration.support import Operator, by_partition, outcomes
 
 # Three of the four partitions name the worse survivor first: one request puts them best-first, one puts them back.
 ONE_ELECTION = {"ALTER_PARTITION_REASSIGNMENTS": 2, "ELECT_LEADERS": 1}
 
 
-def replicas(operator: Operator, topic: str) -> dict[TopicPartition, tuple[int, ...]]:
-    return {key: state.replicas for key, state in operator.states(topic).items()}
-
-
 def test_an_election_writes_three_requests_and_a_second_run_none(prepared: Callable[[str], Operator]) -> None:
     operator = prepared("twice")
-    before = replicas(operator, "twice")
+    before = operator.states("twice")
 
     first = RequestLog(operator.cluster)
     assert operator.apply("1")["changed"]
     assert first.written() == ONE_ELECTION
-    assert replicas(operator, "twice") == before
+    operator.in_order_again(before)
 
     elected, second = operator.states("twice"), RequestLog(operator.cluster)
     again = operator.apply("1")

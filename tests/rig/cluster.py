@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import FETCHING_WITHIN
 from rig import admin, clients, config
 from rig.admin import NewTopic, PartitionState, TopicPartition
 from rig.errors import RigError
@@ -16,7 +17,6 @@ ASK_SECONDS = 2.0  # for small questions: a broker that hangs must not hold the 
 DESCRIBE_SECONDS = 20.0
 WORK_SECONDS = 300.0  # thousands of partitions on a busy machine take a while
 POLL_SECONDS = 0.1
-SILENT_SECONDS = 3.0  # who fetched the metadata log within them counts as coming back, see brokers.FETCHING_WITHIN
 
 Answer = TypeVar("Answer")
 
@@ -146,7 +146,7 @@ class KafkaCluster(Nodes):
         self.wait_until(lambda: self._named(wanted & self.unfenced()), "still unfenced", seconds)
 
         def fetching() -> str:
-            since, times = (time.time() - SILENT_SECONDS) * 1000, self.observer_fetch_times()
+            since, times = (time.time() - FETCHING_WITHIN) * 1000, self.observer_fetch_times()
             return self._named(broker for broker in wanted if not self.is_running(broker) and times.get(broker, 0) > since)
 
         self.wait_until(fetching, "was fetching the metadata log a moment ago", seconds)

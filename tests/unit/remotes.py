@@ -118,6 +118,14 @@ def ssh_key(folder: Path, name: str) -> tuple[Path, str]:
     return key, f'{name}@example.com namespaces="git" {kind} {public}\n'
 
 
+def with_a_key(person: Person, folder: Path) -> tuple[Person, Path]:
+    """The same person, who signs from now on, and the file of allowed signers with their key."""
+    key, line = ssh_key(folder, "ada")
+    signers = folder / "allowed_signers"
+    signers.write_text(line)
+    return Person(person.clone, signing(key)), signers
+
+
 def signing(key: Path) -> list[str]:
     """Arguments of git with which commits are signed by that key."""
     return ["-c", "gpg.format=ssh", "-c", f"user.signingKey={key}"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from remotes import Forge, Person, git, signing, ssh_key
+from remotes import Forge, Person, git, signing, ssh_key, with_a_key
 from test_proposals import FOLDER, LAYOUT, committed, plan, proposed, results
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import STATES, Approvals, Rules
@@ -180,10 +180,8 @@ def test_only_a_merge_signed_by_somebody_who_may_counts(forge: Forge, tmp_path: 
 def test_a_signed_merge_of_something_else_does_not_sign_an_edit_that_came_later(forge: Forge, tmp_path: Path) -> None:
     path = plan(tmp_path)
     proposed(forge, path)
-    key, line = ssh_key(tmp_path, "ada")
-    signers = tmp_path / "allowed_signers"
-    signers.write_text(line)
-    Person(forge.ada.clone, signing(key)).merge("recovery/r1")
+    signed, signers = with_a_key(forge.ada, tmp_path)
+    signed.merge("recovery/r1")
     other = plan(tmp_path, strategy="aggressive")
     forge.ada.write({PATH: other.read_bytes()}, "unsigned edit")
     assert refused(forge, tmp_path, other, rules=Rules(True, signers))[0] == "unsigned"

@@ -20,7 +20,7 @@ with suppress(ImportError):  # libraries.py says why
 BROKER_STATES = ("unfenced", "fenced", "coming_back")
 PARTITION_KINDS = ("partition", "replica", "pair", "proof", "history", "healthy")
 TOPIC_ID = r"^[a-zA-Z0-9_-]{1,64}$"
-# As files.utc_now writes it.
+# As instants.utc_now writes it.
 TIME = "yyyy-MM-dd'T'HH:mm:ssX"
 TOPIC_NAME = r"^[a-zA-Z0-9._-]{1,249}$"
 
