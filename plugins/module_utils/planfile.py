@@ -9,6 +9,7 @@ JSON (sorted keys, no spaces, without the sha256 itself), so that laying the fil
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import tempfile
@@ -37,6 +38,10 @@ SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20
 # Made once: json.dumps makes a new encoder for every call with options.
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+# The same few names of fields in every entry.
+_name = functools.cache(json.dumps)
 
 
 class PlanError(SpokenError):
@@ -68,7 +73,7 @@ class PlanWriter:
     def add(self, section: str, entry: Mapping[str, Any]) -> None:
         """Write one entry, each of its fields on a line of its own, in the order given."""
         self._advance(section)
-        fields = ",\n  ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in entry.items())
+        fields = ",\n  ".join(f"{_name(key)}: {json.dumps(value)}" for key, value in entry.items())
         self._stream.write(f"{',' if self._counts[section] else ''}\n {{{fields}}}".encode())
         self._spools[section].write((b"," if self._counts[section] else b"") + canonical(entry))
         self._counts[section] += 1

@@ -29,11 +29,11 @@ from types import FrameType
 with suppress(ImportError):  # libraries.py says why
     import psutil
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server, spark_warmth
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive, spark_server, spark_warmth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import PAGES, SESSION, need_java
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import NO_LINES, PAGES, SESSION, need_java
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
 
 PR_SET_PDEATHSIG = 1
@@ -186,11 +186,13 @@ class Keeper:
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
             # What is settled once is settled for small sessions; the rest each session brings with it.
-            "spark.driver.extraJavaOptions": f"-XX:+ExitOnOutOfMemoryError {spark_warmth.java_options(self.settings.lasts)}",
+            "spark.driver.extraJavaOptions": f"-XX:+ExitOnOutOfMemoryError {spark_warmth.java_options(self.settings.lasts)} "
+            f"{class_archive.options(self.folder.workdir)}",
             "spark.local.dir": str(scratch),
             "spark.sql.warehouse.dir": str(scratch / "warehouse"),
             **SESSION,
             **PAGES,
+            **NO_LINES,
             **self.settings.conf,
             # What nobody may change: who can reach it, and that they have to know the token.
             "spark.master": self.settings.master,

@@ -7,53 +7,110 @@ compiled what plans take most of their time with."""
 from __future__ import annotations
 
 import os
+import statistics
+import subprocess
+import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import ONE_COLLECTOR, QUICK_COMPILER, session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import Landing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import (
+    LOCAL,
+    ONE_COLLECTOR,
+    QUICK_COMPILER,
+    ROOM,
+    session,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server
 
 WARM = "warm-up"
 # Partitions of each plan. One is enough to have every class loaded; the rehearsals are for the optimising compiler, which goes by what was
-# called thousands of times.
+# called thousands of times. They end where plans do not get faster any more (see `settled`).
 FIRST = (1,)
-REHEARSALS = (5000,) * 20
+REHEARSALS = (5000,) * 80
+WINDOW, BETTER = 10, 0.97
+# What befalls partitions in turn.
+FATES = ("same", "prefix", "forked", "same", "prefix", "silent", "coming_back", "same", "no_survivor", "prefix", "unlike", "online")
 POLITENESS = 10
+# Partitions of the plan whose classes are archived: enough to have its tables sorted and spilled as those of real ones are.
+ARCHIVED = 500
 
 
 def java_options(lasts: bool) -> str:
     """Options of the server's Java. One that `lasts` has the time to optimise."""
-    return ONE_COLLECTOR if lasts else f"{QUICK_COMPILER} {ONE_COLLECTOR}"
+    return f"{ONE_COLLECTOR} {ROOM}" if lasts else f"{QUICK_COMPILER} {ONE_COLLECTOR}"
 
 
 def rows(partitions: int) -> Iterator[dict[str, Any]]:
-    """A landing file's rows of so many partitions without a leader, one survivor a prefix of the other."""
-    yield {"kind": "broker", "broker_id": 1, "broker_state": "fenced", "silent_seconds": 60.0, "rack": None}
-    for broker in (2, 3):
-        yield {"kind": "broker", "broker_id": broker, "broker_state": "unfenced", "silent_seconds": None, "rack": None}
-    for partition in range(partitions):
-        where = {"topic": WARM, "partition": partition}
+    """A landing file's rows of so many partitions, of everything that can befall one in turn: code that is compiled for the common case alone is
+    thrown away when the first real plan meets another."""
+    for broker in range(1, 7):
+        state = {1: "fenced", 2: "coming_back"}.get(broker, "unfenced")
+        yield {"kind": "broker", "broker_id": broker, "broker_state": state, "silent_seconds": 60.5 if broker == 1 else None, "rack": None}
+    for place in range(partitions):
+        fate = FATES[place % len(FATES)]
+        yield from _partition({"topic": f"{WARM}-{place // 64}", "partition": place % 64}, fate, place)
+
+
+def _partition(where: dict[str, Any], fate: str, place: int) -> Iterator[dict[str, Any]]:
+    """The rows of one partition with two survivors at most, on brokers that differ from place to place."""
+    lost = 2 if fate == "coming_back" else 1
+    one, other = 3 + place % 4, 3 + (place + 1) % 4
+    replicas = [lost] if fate == "no_survivor" else [lost, one, other]
+    online, end = fate == "online", 100 + place
+    yield {
+        **{"kind": "partition", **where, "topic_id": WARM, "leader": one if online else -1, "leader_epoch": 3, "replicas": replicas},
+        **{"isr": [one] if online else [lost], "eligible_leader_replicas": [], "last_known_elr": [], "offline_replicas": [lost]},
+        **{"reassigning": False, "named": False, "min_insync_replicas": min(2, len(replicas))},
+        **{"unclean_leader_election_enable": False, "cleanup_policy": "delete"},
+    }
+    if online:
+        return
+    logs = {broker: (end - (9 if fate == "prefix" and broker == other else 0)) for broker in replicas[1:]}
+    for broker in replicas:
+        silent = broker == other and fate == "silent"
+        log = (
+            {"log_start_offset": 0, "log_end_offset": logs[broker], "high_watermark": 65 + place % 9}
+            if broker in logs and not silent
+            else {}
+        )
+        epochs = {"partition_leader_epoch": 3, "last_written_epoch": 2 if fate == "forked" and broker == other else 3} if log else {}
+        state = "unfenced" if broker in logs else "coming_back" if broker == 2 else "fenced"
         yield {
-            **{"kind": "partition", **where, "topic_id": WARM, "leader": -1, "leader_epoch": 1, "replicas": [1, 2, 3], "isr": [1]},
-            **{"eligible_leader_replicas": [], "last_known_elr": [], "offline_replicas": [1], "reassigning": False, "named": False},
+            **{"kind": "replica", **where, "broker_id": broker, "broker_state": state, "error": "NO_ANSWER" if silent else None},
+            **log,
+            **epochs,
         }
-        yield {"kind": "replica", **where, "broker_id": 1, "broker_state": "fenced", "error": None, "log_end_offset": None}
-        for broker, end in ((2, 90), (3, 100)):
-            yield {
-                **{"kind": "replica", **where, "broker_id": broker, "broker_state": "unfenced", "error": None, "log_start_offset": 0},
-                **{"log_end_offset": end, "high_watermark": 80, "partition_leader_epoch": 1, "last_written_epoch": 0},
-            }
-        yield {"kind": "pair", **where, "broker_a": 2, "broker_b": 3, "relation": "prefix", "shorter": 2, "common_offset": 90}
+    if fate not in ("no_survivor", "silent"):
+        low, high = sorted(logs)
+        relation, common = {"prefix": ("prefix", end - 9), "forked": ("forked", 70), "unlike": ("unknown", None)}.get(fate, ("same", end))
+        reason = "compacted" if common is None else None
+        pair = {"relation": relation, "shorter": other if fate == "prefix" else None, "common_offset": common, "reason": reason}
+        yield {"kind": "pair", **where, "broker_a": low, "broker_b": high, **pair}
+        yield {"kind": "proof", **where, "source": "consumer_group", "name": WARM, "offset": 60, "broker_id": one, "held": True}
+        isrs = ([lost, one, other], [lost, one], [lost], [lost])
+        changes = [
+            {"offset": at, "timestamp": 1_795_000_000_000 + at, "leader": -1 if at == 3 else lost, "leader_epoch": min(at, 3), "isr": isr}
+            | {"eligible_leader_replicas": [], "unclean": False, "reassigned": False}
+            for at, isr in enumerate(isrs)
+        ]
+        yield {
+            **{"kind": "history", **where, "doubt": None, "offline_since": changes[-1]["timestamp"], "last_isr": [lost]},
+            **{"metadata_version": 21, "min_insync_replicas": 2, "changes": changes},
+        }
+    yield {
+        **{"kind": "healthy", **where, "observed_at": 1_794_999_990_000, "topic_id": WARM, "leader_epoch": 3, "isr": replicas},
+        **{"log_end_offset": end, "high_watermark": 90, "append_rate": 2.5},
+    }
 
 
-def plan_something(folder: Folder, server: Server, sizes: Sequence[int]) -> None:
-    """Make a plan of so many partitions for each of `sizes`, below `<workdir>/spark`."""
-    os.nice(POLITENESS)
-    scratch = folder.path / WARM
+def landed(workdir: Path, partitions: int) -> Landing:
+    """Write a landing file of so many partitions."""
     header = {
         "cluster": WARM,
         "cluster_id": WARM,
@@ -62,8 +119,44 @@ def plan_something(folder: Folder, server: Server, sizes: Sequence[int]) -> None
         "backend": "compat",
         "unreachable_brokers": [],
     }
+    snapshot.write(work_file(workdir, "landing", WARM, WARM, ".jsonl"), header, rows(partitions))
+    return plans.landing(workdir, WARM, None)
+
+
+def plan_something(folder: Folder, server: Server, sizes: Sequence[int]) -> None:
+    """Make a plan of so many partitions for each of `sizes`, below `<workdir>/spark`."""
+    os.nice(POLITENESS)
+    scratch = folder.path / WARM
+    found, size = None, 0
+    took: list[float] = []
     for partitions in sizes:
-        snapshot.write(work_file(scratch, "landing", WARM, WARM, ".jsonl"), header, rows(partitions))
-        found = plans.landing(scratch, WARM, None)
+        if found is None or partitions != size:
+            found, size = landed(scratch, partitions), partitions
+        began = time.monotonic()
         with session(None, server.remote, found.settings(), found.bytes, folder.workdir) as spark:
             plans.write_plans(spark, found, scratch, "balanced", "last_written_epoch")
+        took.append(time.monotonic() - began)
+        if settled(took):
+            return
+
+
+def plan_and_end(java_option: str, scratch: Path) -> subprocess.Popen[bytes]:
+    """Make a plan in a Spark of its own, whose Java is given the option; return that Java, which is ending."""
+    found = landed(scratch, ARCHIVED)
+    options = f"{QUICK_COMPILER} {ONE_COLLECTOR} {java_option}"
+    with session(LOCAL, None, {**found.settings(), "spark.driver.extraJavaOptions": options}, found.bytes) as spark:
+        plans.write_plans(spark, found, scratch, "balanced", "last_written_epoch")
+        gateway = spark.sparkContext._gateway
+    assert gateway
+    gateway.shutdown()
+    java: subprocess.Popen[bytes] = gateway.proc
+    # What Java takes for the end of its Python.
+    assert java.stdin
+    java.stdin.close()
+    return java
+
+
+def settled(took: Sequence[float]) -> bool:
+    """Whether the last WINDOW of so many seconds for a plan each are no better than those before."""
+    earlier, last = took[-2 * WINDOW : -WINDOW], took[-WINDOW:]
+    return len(earlier) == WINDOW and statistics.median(last) > BETTER * statistics.median(earlier)

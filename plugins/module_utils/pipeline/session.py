@@ -23,6 +23,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import unbroken
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError, in_words
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.remote import connect, own_server, reach, token_of
@@ -37,24 +38,24 @@ BYTES_PER_TASK = 8 << 20
 SESSION = {"spark.sql.session.timeZone": "UTC"}
 # Every table that is broadcast, however small, takes a page of memory, and keeps it for as long as Java likes: 64 MB with 4 GB.
 PAGES = {"spark.buffer.pageSize": "2m"}
-LEAN = {
-    **PAGES,
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # Recording the Python line of every expression costs a second.
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
-}
+# Recording the Python line of every expression costs a second.
+NO_LINES = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
+LEAN = {**PAGES, **NO_LINES, "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 # The ports that a driver has are for itself alone: without authentication everybody on this machine could speak to them.
 EMBEDDED = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.authenticate": "true"}
 STANDALONE = "spark://"
 # Spark itself waits for ever for a worker that gives it an executor.
 EXECUTOR_SECONDS = 60.0
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ONE_COLLECTOR, QUICK_COMPILER = "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"
+# All that Java may take is there from the beginning (or half of the machine's, if that is less), half of it for what does not live long: a plan then stops
+# once or twice for its garbage, and not twenty times.
+ROOM = "-XX:InitialRAMPercentage=50 -XX:NewRatio=1"
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 # For a few seconds' work the optimising compiler of Java, generated code and planning anew between stages cost more than they bring:
 # together half of the processor time of a cold run.
 SMALL = {
-    "spark.driver.extraJavaOptions": f"{QUICK_COMPILER} {ONE_COLLECTOR}",
+    JAVA_OPTIONS: f"{QUICK_COMPILER} {ONE_COLLECTOR}",
     "spark.sql.adaptive.enabled": "false",
     **INTERPRETED,
 }
@@ -95,7 +96,8 @@ def session(
             with token_of(own, workdir):
                 spark = connect(remote, {**{name: value for name, value in settings.items() if name.startswith("spark.sql.")}, **conf})
         else:
-            spark = _start(master or LOCAL, settings, conf, log)
+            java = f"{settings.get(JAVA_OPTIONS, '')} {class_archive.options(workdir)}".strip()
+            spark = _start(master or LOCAL, {**settings, JAVA_OPTIONS: java}, conf, log)
         try:
             with _executors(spark, "" if remote else master or LOCAL):
                 yield spark

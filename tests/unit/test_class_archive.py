@@ -1,0 +1,103 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The archive of Spark's classes: only one that nobody else could have put there is used, and one of another Java is none."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.class_archive import ClassArchiveError
+
+
+@pytest.fixture
+def workdir(tmp_path: Path) -> Path:
+    folder = tmp_path / 'with "quotes" and \\'
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def put(workdir: Path, mode: int = 0o400) -> Path:
+    path = class_archive.place(workdir)
+    assert path
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_bytes(b"classes")
+    path.chmod(mode)
+    return path
+
+
+def test_one_of_our_own_is_used(workdir: Path) -> None:
+    assert class_archive.options(workdir) == "" and class_archive.options(None) == ""
+    path = put(workdir)
+    # Spark takes options apart as a shell does.
+    assert shlex.split(class_archive.options(workdir)) == [f"-XX:SharedArchiveFile={path}"]
+
+
+@pytest.mark.parametrize("spoilt", ["others may write in it", "others may write beside it", "a link", "a directory"])
+def test_what_another_could_have_put_there_is_not(workdir: Path, spoilt: str) -> None:
+    path = put(workdir, 0o420 if spoilt == "others may write in it" else 0o400)
+    if spoilt == "others may write beside it":
+        path.parent.chmod(0o770)
+    elif spoilt == "a link":
+        path.rename(path.with_suffix(".real"))
+        path.symlink_to(path.with_suffix(".real"))
+    elif spoilt == "a directory":
+        path.unlink()
+        path.mkdir()
+    assert class_archive.options(workdir) == ""
+
+
+def test_another_java_has_another(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(workdir)
+    other = workdir / "jdk" / "bin" / "java"
+    other.parent.mkdir(parents=True)
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o700)
+    monkeypatch.setenv("JAVA_HOME", str(workdir / "jdk"))
+    assert not class_archive.is_there(workdir)
+    monkeypatch.setenv("JAVA_HOME", str(workdir / "nothing"))
+    assert class_archive.place(workdir) is None
+    with pytest.raises(ClassArchiveError, match="no Java"):
+        class_archive.make(workdir, lambda *_: pytest.fail("there is nothing to run"))
+
+
+def test_it_is_there_whole_or_not_at_all(workdir: Path) -> None:
+    """Java that writes none is told of, and leaves nothing behind; the one of an older Java goes when there is a new one."""
+
+    def ends(command: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(["sh", "-c", command])
+
+    with pytest.raises(ClassArchiveError, match="Xshare:dump"):
+        class_archive.make(workdir, lambda _option, _scratch: ends("exit 0"))
+    folder = workdir / "spark"
+    assert not [path for path in folder.iterdir() if "archive" in path.name or "classes" in path.name]
+    old = folder / "classes-0123456789abcdef.jsa"
+    old.write_bytes(b"of another Java")
+
+    def archived(option: str, _scratch: Path) -> subprocess.Popen[bytes]:
+        name, path = shlex.split(option)[0].split("=", 1)
+        assert name == "-XX:ArchiveClassesAtExit"
+        return ends(f"printf classes > {shlex.quote(path)}")
+
+    made = class_archive.make(workdir, archived)
+    assert made == class_archive.place(workdir) and made.read_bytes() == b"classes" and made.stat().st_mode & 0o777 == 0o400
+    assert class_archive.is_there(workdir) and not old.exists()
+    assert [path.name for path in folder.iterdir() if "classes" in path.name or "archive" in path.name] == [made.name]
+
+
+def test_a_java_that_does_not_end_is_ended(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_archive, "DUMP_SECONDS", 0.1)
+    started: list[subprocess.Popen[bytes]] = []
+
+    def hangs(_option: str, _scratch: Path) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(["sleep", "60"]))
+        return started[0]
+
+    with pytest.raises(ClassArchiveError, match=r"after 0\.1 s"):
+        class_archive.make(workdir, hangs)
+    assert started[0].returncode

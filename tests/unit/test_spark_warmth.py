@@ -1,0 +1,27 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a server rehearses: it has to be what real plans are made of, or Java compiles for something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from situations import plan_all
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_warmth
+
+
+def test_a_rehearsal_meets_everything_that_befalls_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    plan = plan_all(spark, tmp_path, {spark_warmth.WARM: list(spark_warmth.rows(9 * len(spark_warmth.FATES)))}, "balanced")[
+        spark_warmth.WARM
+    ]
+    assert {row["evidence"] for row in plan["partitions"]} == {"prefix", "forked_resolved"}
+    held = {(row["reason"], row["evidence"]) for row in plan["held"]}
+    assert held >= {("wait_for_clean_leader", "incomplete"), ("no_survivor", "no_survivor"), ("incomplete", "incomplete")}
+    assert {evidence for _, evidence in held} >= {"below_high_watermark"}
+    assert len(plan["online"]) == 9
+    assert {row["loss"]["estimate_from"] for row in plan["partitions"]} == {"healthy_snapshot"}
+    told = " ".join(row["explanation"] for row in plan["partitions"] + plan["held"])
+    assert "cannot be trusted" not in told, "rows with defects are not looked at any further"
