@@ -14,6 +14,8 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import time
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
@@ -25,6 +27,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_ser
 
 # What was seen: 17 s on a machine of two cores.
 DUMP_SECONDS = 180.0
+BLOCK = 1 << 20
+REMEDY = "Java may lack an archive of its own, which `java -Xshare:dump` as administrator makes, or the disk may be full"
+SCRATCH, LEFT_SECONDS = ".archive-", 3600.0
 
 
 class ClassArchiveError(SpokenError):
@@ -38,41 +43,51 @@ def java() -> Path | None:
     return Path(found).resolve() if found else None
 
 
-def place(workdir: Path) -> Path | None:
-    """Where the archive of this Java and this PySpark is, or would be: another one for any other of them. None without Java."""
+def identity() -> str | None:
+    """What tells this Java and this PySpark from others, as the beginning of the archive's name. None without Java."""
     program, spark = java(), find_spec("pyspark")
     if program is None or spark is None or spark.origin is None:
         return None
     seen = program.stat()
-    identity = f"{program}|{seen.st_mtime_ns}|{seen.st_size}|{spark.origin}|{Path(spark.origin).stat().st_mtime_ns}"
-    return Folder(workdir).path / f"classes-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
+    parts = f"{program}|{seen.st_mtime_ns}|{seen.st_size}|{spark.origin}|{Path(spark.origin).stat().st_mtime_ns}"
+    return f"classes-{hashlib.sha256(parts.encode()).hexdigest()[:16]}-"
 
 
-def is_there(workdir: Path) -> bool:
-    """Whether there is an archive that nobody else could have put there."""
-    path = place(workdir)
-    if path is None:
-        return False
-    with suppress(FileNotFoundError, FileError):
-        check_inside(workdir, path)
-        found = path.lstat()
-        return stat.S_ISREG(found.st_mode) and found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
-    return False
+def find(workdir: Path) -> Path | None:
+    """The archive of this Java and this PySpark, where there is one that is whole, and that nobody else could have put there."""
+    begins = identity()
+    for path in Folder(workdir).path.glob(f"{begins}*.jsa") if begins else ():
+        with suppress(OSError, FileError):
+            check_inside(workdir, path)
+            found = path.lstat()
+            safe = stat.S_ISREG(found.st_mode) and found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
+            # With a file that was cut off Java crashes.
+            if safe and path.stem == f"{begins}{_checksum(path)}":
+                return path
+    return None
 
 
 def options(workdir: Path | None) -> str:
     """What to tell Java, empty without an archive."""
-    return _option("SharedArchiveFile", place(workdir)) if workdir and is_there(workdir) else ""
+    path = find(workdir) if workdir else None
+    return _option("SharedArchiveFile", path) if path else ""
 
 
 def make(workdir: Path, run: Callable[[str, Path], subprocess.Popen[bytes]]) -> Path:
     """Make the archive. `run`: given options for Java and a scratch directory, does what is to be archived and returns Java as it ends."""
-    path = place(workdir)
-    if path is None:
+    begins = identity()
+    if begins is None:
         raise ClassArchiveError("there is no Java to make a class data archive for; install Java 17 or newer")
-    with tempfile.TemporaryDirectory(dir=Folder(workdir).make().path, prefix=".archive-") as scratch:
-        made = Path(scratch, path.name)
-        ending = run(_option("ArchiveClassesAtExit", made), Path(scratch))
+    folder = Folder(workdir).make().path
+    for left in folder.glob(f"{SCRATCH}*"):  # by one that was killed
+        if time.time() - left.lstat().st_mtime > LEFT_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=SCRATCH) as scratch:
+        made = Path(scratch, "classes.jsa")
+        try:
+            ending = run(_option("ArchiveClassesAtExit", made), Path(scratch))
+        except SpokenError as error:
+            raise ClassArchiveError(f"no class data archive was made: {error}; {REMEDY}") from error
         try:
             ending.wait(timeout=DUMP_SECONDS)
         except subprocess.TimeoutExpired as error:
@@ -82,15 +97,22 @@ def make(workdir: Path, run: Callable[[str, Path], subprocess.Popen[bytes]]) -> 
                 f"Java had not written its class data archive after {DUMP_SECONDS:g} s; the machine may be too busy"
             ) from error
         if not made.is_file():
-            raise ClassArchiveError(
-                f"{java()} wrote no class data archive: its own one may be missing, which `java -Xshare:dump` as administrator makes, or the disk is full"
-            )
+            raise ClassArchiveError(f"{java()} wrote no class data archive; {REMEDY}")
         made.chmod(0o400)
-        made.replace(path)
-    for old in path.parent.glob("classes-*.jsa"):
+        path = made.replace(folder / f"{begins}{_checksum(made)}.jsa")
+    for old in folder.glob("classes-*.jsa"):
         if old != path:
             old.unlink(missing_ok=True)
     return path
+
+
+def _checksum(path: Path) -> str:
+    """Tells damage, not malice, which the permissions are for; a digest would take four times as long, at every start."""
+    checksum = 0
+    with path.open("rb") as stream:
+        while block := stream.read(BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return f"{checksum:08x}"
 
 
 def _option(name: str, path: Path | None) -> str:

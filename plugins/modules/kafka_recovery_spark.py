@@ -126,7 +126,7 @@ archive:
   description: The archive of classes.
   returned: when O(state=archived), not in check mode where it is missing
   type: str
-  sample: /var/lib/kafka-recovery/spark/classes-0a1b2c3d4e5f6071.jsa
+  sample: /var/lib/kafka-recovery/spark/classes-0a1b2c3d4e5f6071-8899aabb.jsa
 token_file:
   description: The file with its token, for clients of your own (environment variable E(SPARK_CONNECT_AUTHENTICATE_TOKEN)).
   returned: when a server runs
@@ -188,12 +188,11 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
 
 def archived(check_mode: bool, folder: Folder) -> dict[str, Any]:
     """What to return of the archive of classes, made where it is missing."""
-    there = class_archive.is_there(folder.workdir)
-    if there or check_mode:
-        path = class_archive.place(folder.workdir) if there else None
-    else:
+    path = class_archive.find(folder.workdir)
+    changed = path is None
+    if path is None and not check_mode:
         path = class_archive.make(folder.workdir, spark_warmth.plan_and_end)
-    return {"changed": not there, "log": str(folder.log), **({"archive": str(path)} if path else {})}
+    return {"changed": changed, "log": str(folder.log), **({"archive": str(path)} if path else {})}
 
 
 def recovery_spark(module: AnsibleModule) -> dict[str, Any]:

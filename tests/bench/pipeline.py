@@ -83,13 +83,14 @@ class Bench:
         with self.fleet(REPLICAS * PER_CLUSTER) as workdir:
             cold = [self._planned(workdir) for _ in range(3)]
             made = module("kafka_recovery_spark", workdir=str(workdir), state="archived")
+            size = Path(made.result["archive"]).stat().st_size
             archived = [self._planned(workdir) for _ in range(3)]
             with kept_warm(workdir):
                 warm = [self._planned(workdir, spark_remote="auto") for _ in range(RUNS + 1)][1:]
         self.note("plan of 30,000 replica rows, warm Connect server, whole module (median of 5)", _seconds(warm), "≤ 3 s")
         self.note("the same, cold local[*], Spark's classes archived (median of 3)", _seconds(archived), "≤ 15 s")
         self.note("the same, cold local[*], not archived (median of 3)", _seconds(cold))
-        self.note("archiving Spark's classes, once", f"{made.seconds:.0f} s, {Path(made.result['archive']).stat().st_size / 1e6:.0f} MB")
+        self.note("archiving Spark's classes, once", f"{made.seconds:.0f} s, {size / 1e6:.0f} MB")
 
     def fleets(self, largest: int) -> None:
         """300,000 rows and ten times as many, until `largest`: Spark, and as far as 3 million rows a plain loop."""

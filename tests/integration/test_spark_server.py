@@ -84,6 +84,39 @@ def test_from_its_start_to_its_end(workdir: Path) -> None:
     assert {file.name for file in Folder(workdir).path.iterdir()} == {"lock", "starting", "server.log"}
 
 
+def test_what_is_archived_is_mapped_by_every_java_of_the_workdir(workdir: Path, tmp_path: Path) -> None:
+    archive = {"workdir": str(workdir), "state": "archived"}
+    would = run_module("kafka_recovery_spark", archive, check=True).result
+    assert would["changed"] and "archive" not in would and not Folder(workdir).path.exists()
+    made = run_module("kafka_recovery_spark", archive).result
+    path = made["archive"]
+    assert made["changed"] and Path(path).parent == Folder(workdir).path and Path(path).stat().st_size > 10 << 20
+    for check in (True, False):
+        again = run_module("kafka_recovery_spark", archive, check=check).result
+        assert not again["changed"] and again["archive"] == path
+
+    running = run_module("kafka_recovery_spark", {"workdir": str(workdir)}).result
+    (java,) = psutil.Process(running["pid"]).children()
+    assert path in Path(f"/proc/{java.pid}/maps").read_text()
+    run_module("kafka_recovery_spark", {"workdir": str(workdir), "state": "stopped"})
+
+    seen = tmp_path / "maps"
+    before = f"""{REMOTE}
+import pathlib, psutil
+start = session._start
+def started(*given):
+    spark = start(*given)
+    (java,) = psutil.Process().children()
+    pathlib.Path({str(seen)!r}).write_text(pathlib.Path(f"/proc/{{java.pid}}/maps").read_text())
+    return spark
+session._start = started
+"""
+    planned = run_module("kafka_recovery_plan", {"workdir": str(workdir), "run_id": RUN}, before=before)
+    assert planned.returncode == 0 and planned.stderr == "", planned
+    assert path in seen.read_text()
+    assert {file.name for file in Folder(workdir).path.iterdir()} == {"lock", "starting", "server.log", Path(path).name}
+
+
 def test_what_keeps_it_from_starting_is_told(workdir: Path) -> None:
     told = run_module("kafka_recovery_spark", {"workdir": str(workdir), "spark_conf": {"spark.driver.extraJavaOptions": "-Xmx1g"}})
     assert "the Spark server ended before it answered" in told.msg and "max heap" in told.msg and "\n" not in told.msg

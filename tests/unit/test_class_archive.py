@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
+import zlib
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.class_archive import ClassArchiveError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 
 @pytest.fixture
@@ -23,8 +26,7 @@ def workdir(tmp_path: Path) -> Path:
 
 
 def put(workdir: Path, mode: int = 0o400) -> Path:
-    path = class_archive.place(workdir)
-    assert path
+    path = workdir / "spark" / f"{class_archive.identity()}{zlib.crc32(b'classes'):08x}.jsa"
     path.parent.mkdir(mode=0o700, exist_ok=True)
     path.write_bytes(b"classes")
     path.chmod(mode)
@@ -38,7 +40,7 @@ def test_one_of_our_own_is_used(workdir: Path) -> None:
     assert shlex.split(class_archive.options(workdir)) == [f"-XX:SharedArchiveFile={path}"]
 
 
-@pytest.mark.parametrize("spoilt", ["others may write in it", "others may write beside it", "a link", "a directory"])
+@pytest.mark.parametrize("spoilt", ["it is cut off", "others may write in it", "others may write beside it", "a link", "a directory"])
 def test_what_another_could_have_put_there_is_not(workdir: Path, spoilt: str) -> None:
     path = put(workdir, 0o420 if spoilt == "others may write in it" else 0o400)
     if spoilt == "others may write beside it":
@@ -46,6 +48,9 @@ def test_what_another_could_have_put_there_is_not(workdir: Path, spoilt: str) ->
     elif spoilt == "a link":
         path.rename(path.with_suffix(".real"))
         path.symlink_to(path.with_suffix(".real"))
+    elif spoilt == "it is cut off":
+        path.chmod(0o600)
+        path.write_bytes(b"class")
     elif spoilt == "a directory":
         path.unlink()
         path.mkdir()
@@ -59,9 +64,9 @@ def test_another_java_has_another(workdir: Path, monkeypatch: pytest.MonkeyPatch
     other.write_text("#!/bin/sh\n")
     other.chmod(0o700)
     monkeypatch.setenv("JAVA_HOME", str(workdir / "jdk"))
-    assert not class_archive.is_there(workdir)
+    assert class_archive.find(workdir) is None
     monkeypatch.setenv("JAVA_HOME", str(workdir / "nothing"))
-    assert class_archive.place(workdir) is None
+    assert class_archive.identity() is None
     with pytest.raises(ClassArchiveError, match="no Java"):
         class_archive.make(workdir, lambda *_: pytest.fail("there is nothing to run"))
 
@@ -72,12 +77,21 @@ def test_it_is_there_whole_or_not_at_all(workdir: Path) -> None:
     def ends(command: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(["sh", "-c", command])
 
+    def fails(_option: str, _scratch: Path) -> subprocess.Popen[bytes]:
+        raise SpokenError("Java ended before Spark was up")
+
     with pytest.raises(ClassArchiveError, match="Xshare:dump"):
         class_archive.make(workdir, lambda _option, _scratch: ends("exit 0"))
+    with pytest.raises(ClassArchiveError, match="before Spark was up; .*Xshare:dump"):
+        class_archive.make(workdir, fails)
     folder = workdir / "spark"
     assert not [path for path in folder.iterdir() if "archive" in path.name or "classes" in path.name]
     old = folder / "classes-0123456789abcdef.jsa"
     old.write_bytes(b"of another Java")
+    killed, running = folder / ".archive-killed", folder / ".archive-running"
+    for scratch in (killed, running):
+        scratch.mkdir()
+    os.utime(killed, (0, 0))
 
     def archived(option: str, _scratch: Path) -> subprocess.Popen[bytes]:
         name, path = shlex.split(option)[0].split("=", 1)
@@ -85,9 +99,9 @@ def test_it_is_there_whole_or_not_at_all(workdir: Path) -> None:
         return ends(f"printf classes > {shlex.quote(path)}")
 
     made = class_archive.make(workdir, archived)
-    assert made == class_archive.place(workdir) and made.read_bytes() == b"classes" and made.stat().st_mode & 0o777 == 0o400
-    assert class_archive.is_there(workdir) and not old.exists()
-    assert [path.name for path in folder.iterdir() if "classes" in path.name or "archive" in path.name] == [made.name]
+    assert made == class_archive.find(workdir) and made.read_bytes() == b"classes" and made.stat().st_mode & 0o777 == 0o400
+    assert not old.exists()
+    assert {path.name for path in folder.iterdir() if "classes" in path.name or "archive" in path.name} == {made.name, running.name}
 
 
 def test_a_java_that_does_not_end_is_ended(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,8 +96,9 @@ def session(
             with token_of(own, workdir):
                 spark = connect(remote, {**{name: value for name, value in settings.items() if name.startswith("spark.sql.")}, **conf})
         else:
-            java = f"{settings.get(JAVA_OPTIONS, '')} {class_archive.options(workdir)}".strip()
-            spark = _start(master or LOCAL, {**settings, JAVA_OPTIONS: java}, conf, log)
+            if archive := class_archive.options(workdir):
+                settings[JAVA_OPTIONS] = f"{settings.get(JAVA_OPTIONS, '')} {archive}"
+            spark = _start(master or LOCAL, settings, conf, log)
         try:
             with _executors(spark, "" if remote else master or LOCAL):
                 yield spark
