@@ -96,8 +96,9 @@ def make(workdir: Path, run: Callable[[str, Path], subprocess.Popen[bytes]]) -> 
             raise ClassArchiveError(
                 f"Java had not written its class data archive after {DUMP_SECONDS:g} s; the machine may be too busy"
             ) from error
-        if not made.is_file():
-            raise ClassArchiveError(f"{java()} wrote no class data archive; {REMEDY}")
+        # Java that cannot write all of it says so with its exit code.
+        if ending.returncode or not made.is_file():
+            raise ClassArchiveError(f"{java()} wrote no class data archive (exit code {ending.returncode}); {REMEDY}")
         made.chmod(0o400)
         path = made.replace(folder / f"{begins}{_checksum(made)}.jsa")
     for old in folder.glob("classes-*.jsa"):

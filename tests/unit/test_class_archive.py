@@ -82,7 +82,11 @@ def test_it_is_there_whole_or_not_at_all(workdir: Path) -> None:
 
     with pytest.raises(ClassArchiveError, match="Xshare:dump"):
         class_archive.make(workdir, lambda _option, _scratch: ends("exit 0"))
-    with pytest.raises(ClassArchiveError, match="before Spark was up; .*Xshare:dump"):
+    with pytest.raises(ClassArchiveError, match="exit code 1"):
+        class_archive.make(
+            workdir, lambda option, _scratch: ends(f"printf half > {shlex.quote(shlex.split(option)[0].partition('=')[2])}; exit 1")
+        )
+    with pytest.raises(ClassArchiveError, match=r"before Spark was up; .*Xshare:dump"):
         class_archive.make(workdir, fails)
     folder = workdir / "spark"
     assert not [path for path in folder.iterdir() if "archive" in path.name or "classes" in path.name]
