@@ -7,7 +7,6 @@ compiled what plans take most of their time with."""
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -157,6 +156,6 @@ def plan_and_end(java_option: str, scratch: Path) -> subprocess.Popen[bytes]:
 
 
 def settled(took: Sequence[float]) -> bool:
-    """Whether the last WINDOW of so many seconds for a plan each are no better than those before."""
+    """Whether the best of the last WINDOW plans, which took so many seconds each, was no better than that of the WINDOW before."""
     earlier, last = took[-2 * WINDOW : -WINDOW], took[-WINDOW:]
-    return len(earlier) == WINDOW and statistics.median(last) > BETTER * statistics.median(earlier)
+    return len(earlier) == WINDOW and min(last) > BETTER * min(earlier)

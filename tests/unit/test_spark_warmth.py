@@ -7,10 +7,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 from situations import plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_warmth
+
+
+@pytest.mark.parametrize(
+    ("took", "settled"),
+    [
+        ([9.0] * 10, False),  # nothing to compare them with
+        ([9.0] * 10 + [8.0] * 10, False),
+        ([9.0] * 10 + [8.0] * 10 + [7.9] * 10, True),
+        ([5.0] * 10 + [4.0] * 10 + [40.0] * 6 + [3.8] * 4, False),  # a busy moment is not the end of it
+    ],
+)
+def test_rehearsals_end_where_plans_do_not_get_faster(took: list[float], settled: bool) -> None:
+    assert spark_warmth.settled(took) is settled
 
 
 def test_a_rehearsal_meets_everything_that_befalls_partitions(spark: SparkSession, tmp_path: Path) -> None:
