@@ -24,7 +24,7 @@ options:
         asked for now, whichever is longer.
       - V(stopped) ends it.
       - V(archived) starts none, but has Java archive the classes of Spark that plans need, once, so that whatever starts a Spark with this workdir, a
-        server or a module, does so a quarter sooner. It takes about a minute and 170 MB in the workdir, and is done anew where Java or PySpark is another.
+        server or a module, does so a quarter sooner. It takes half a minute and 170 MB in the workdir, and is done anew where Java or PySpark is another.
     type: str
     choices: [started, stopped, archived]
     default: started
