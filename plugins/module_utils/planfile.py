@@ -9,11 +9,11 @@ JSON (sorted keys, no spaces, without the sha256 itself), so that laying the fil
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
+import operator
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -38,10 +38,6 @@ SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20
 # Made once: json.dumps makes a new encoder for every call with options.
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-# The same few names of fields in every entry.
-_name = functools.cache(json.dumps)
 
 
 class PlanError(SpokenError):
@@ -71,11 +67,24 @@ class PlanWriter:
         stream.write(b"{\n" + b"".join(b"%s: %s,\n" % (canonical(key), canonical(value)) for key, value in header.items()))
 
     def add(self, section: str, entry: Mapping[str, Any]) -> None:
-        """Write one entry, each of its fields on a line of its own, in the order given."""
+        """Write one entry, each of its fields on a line of its own."""
+        self._put(section, [canonical(entry[name]).decode() for name in FIELDS[section]])
+
+    def add_json(self, section: str, fields: str) -> None:
+        """Write one entry of which Spark has made JSON: in the order of FIELDS, each field as array of this one on a line of its own, the names
+        inside of it sorted, no spaces."""
+        texts = fields[1:-1].split("]\n[")
+        # What Java writes in another way than Python: everything beyond ASCII, escapes in texts, and some floats, which no other section has.
+        if section == "brokers" or "\\" in fields or not fields.isascii():
+            texts = [canonical(json.loads(text)).decode() for text in texts]
+        self._put(section, texts)
+
+    def _put(self, section: str, texts: Sequence[str]) -> None:
         self._advance(section)
-        fields = ",\n  ".join(f"{_name(key)}: {json.dumps(value)}" for key, value in entry.items())
-        self._stream.write(f"{',' if self._counts[section] else ''}\n {{{fields}}}".encode())
-        self._spools[section].write((b"," if self._counts[section] else b"") + canonical(entry))
+        lines, sorted_names, ordered = _FORMS[section]
+        comma = "," if self._counts[section] else ""
+        self._stream.write(f"{comma}\n {{{lines % tuple(texts)}}}".encode())
+        self._spools[section].write(f"{comma}{{{sorted_names % ordered(texts)}}}".encode())
         self._counts[section] += 1
 
     def finish(self) -> None:
@@ -135,7 +144,7 @@ _LOSS = {
 _TRUNCATED = [{"broker_id": BROKER, "offset": Optional(OFFSET), "records": Optional(OFFSET)}]
 _CONFIGS = {"min_insync_replicas": Optional(int), "unclean_leader_election_enable": Optional(bool)}
 _BARE = {"partitions": [{"topic": str, "partition": int, "designatedLeader": BROKER}]}
-_PLAN = {
+_PLAN: dict[str, Any] = {
     "version": int,
     "plan_id": Name(),
     "cluster": Name(),
@@ -180,6 +189,21 @@ _PLAN = {
     "online": [{"topic": str, "partition": int, "leader": BROKER}],
     "sha256": str,
 }
+# The fields of an entry, by section.
+FIELDS: dict[str, tuple[str, ...]] = {section: tuple(_PLAN[section][0]) for section in SECTIONS}
+
+
+def _form(names: Sequence[str]) -> tuple[str, str, Callable[[Sequence[str]], tuple[str, ...]]]:
+    """How an entry is written to the file, how to its digest, and its values in the order in which the digest has them."""
+    order = sorted(names)
+    return (
+        ",\n  ".join(f'"{name}": %s' for name in names),
+        ",".join(f'"{name}":%s' for name in order),
+        operator.itemgetter(*(names.index(name) for name in order)),
+    )
+
+
+_FORMS = {section: _form(names) for section, names in FIELDS.items()}
 
 
 def load(path: str | Path) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline 
 
 ACKNOWLEDGED, OLD_TAIL = Log.of((100, 0), (21, 1), high_watermark=90), Log.of((180, 0), high_watermark=90)
 LONG = Log.of((120, 0), high_watermark=80)
+# An error in letters that JSON of Java and of Python have in different ways, and with what stands between the fields of an entry.
+ODD = 'no "bröker" \\ \x1f\x7f\u2028 [1]]\n[2]]'
 PAST = (
     {"leader": 3, "isr": [1, 2, 3]}, {"isr": [2, 3]}, {"leader": 2, "isr": [2]}, {"isr": [1, 2]}, {"isr": [2]}, {"leader": -1, "isr": []},
 )  # fmt: skip
@@ -190,6 +192,13 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         (0, "high_watermark"),
         [],
     ),
+    "odd-words": (
+        Situation("odd-words", {1: FENCED, 2: LONG, 3: ODD}),
+        f"broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 3 is alive but did not answer for its replica ({ODD}); "
+        "broker 1 has been silent for 12 s; held: gather the evidence again once everything answers",
+        (0, "high_watermark"),
+        [],
+    ),
     "nobody": (
         Situation("nobody", {1: FENCED, 9: COMING_BACK}, state={"isr": [9]}),
         "broker 1 has been silent for 12 s, broker 9 is coming back; "
@@ -206,7 +215,7 @@ Plan = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def plan(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    rows = broker_rows(8, {1: 12.9})
+    rows = broker_rows(12, {1: 12.9, 11: 12345678.25})
     for case, *_ in CASES.values():
         rows += case.rows()
     for topic in ORDER:
@@ -282,4 +291,5 @@ def test_internal_topics_come_first(plan: Plan) -> None:
 
 def test_brokers_are_listed_with_their_silence(plan: Plan) -> None:
     assert plan["brokers"][0] == {"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.9}
-    assert [row["broker_id"] for row in plan["brokers"]] == list(range(1, 9))
+    assert plan["brokers"][10]["silent_seconds"] == 12345678.25
+    assert [row["broker_id"] for row in plan["brokers"]] == list(range(1, 13))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,31 @@ def test_what_was_written_entry_by_entry_is_read_back(path: Path) -> None:
     assert plan == {**content(), "sha256": planfile.sha256(content())}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(path.parent.iterdir()) == [path]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(max_size=8), seconds=st.floats(0, 1e12), upper=st.booleans())
+def test_entries_in_the_json_of_another_encoder_are_the_same_plan(path: Path, text: str, seconds: float, upper: bool) -> None:
+    """Letters beyond ASCII as they are, hexadecimal digits in capitals, exponents of floats in full: Java's way."""
+
+    def lines(entry: dict[str, Any]) -> str:
+        values = [json.dumps([value], sort_keys=True, separators=(",", ":"), ensure_ascii=False) for value in entry.values()]
+        return (
+            re.sub(r"(?<!\\)\\u00[0-9a-f]{2}", lambda code: code[0][:2] + code[0][2:].upper(), "\n".join(values)) if upper else "\n".join(values)
+        )
+
+    broker, held = {**BROKER, "silent_seconds": seconds}, {**HELD, "explanation": text}
+    with planfile.writing(path, HEADER) as writer:
+        writer.add_json("brokers", lines(broker).replace(repr(seconds), f"{seconds:.17E}"))
+        writer.add_json("partitions", lines(ELECTED))
+        writer.add_json("held", lines(held))
+    written = path.read_bytes()
+    with planfile.writing(path, HEADER) as writer:
+        writer.add("brokers", broker)
+        writer.add("partitions", ELECTED)
+        writer.add("held", held)
+    assert planfile.load(path)["held"] == [held]
+    assert path.read_bytes() == written
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])

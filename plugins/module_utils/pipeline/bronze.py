@@ -66,7 +66,9 @@ def lines(spark: SparkSession, schema: str, files: Sequence[str]) -> DataFrame:
 
 def cluster_of_file() -> Column:
     """The cluster that a file is named after."""
-    return F.regexp_extract("_metadata.file_name", r"^(.*)\.jsonl$", 1)
+    # `_metadata.file_name` would be a column that is read beside all others: a quarter of the time of reading.
+    name = F.substring_index(F.input_file_name(), "/", -1)
+    return F.left(name, F.length(name) - len(".jsonl"))
 
 
 def literal_path(file: str) -> str:

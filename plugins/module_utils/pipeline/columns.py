@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 with suppress(ImportError):  # libraries.py says why
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as F
 
 
@@ -52,10 +52,21 @@ def as_json(entry: Column) -> Column:
     return F.to_json(entry, {"ignoreNullFields": "false"})
 
 
-def recovery_order() -> list[Column]:
-    """What to sort partitions by, as `partitions.in_recovery_order` does: internal topics first."""
+def json_lines(*fields: Column) -> Column:
+    """Each of `fields` as JSON, with its nulls, on a line of its own: as array of this one, since Spark makes JSON of no bare value."""
+    return F.concat_ws("\n", *(as_json(F.array(field)) for field in fields))
+
+
+def in_plan_order(rows: DataFrame, sections: Sequence[str], *last: str) -> DataFrame:
+    """Rows with `cluster`, `section`, `topic` and `partition`, clusters whole and each in the order of `sections`, then in that of
+    `partitions.in_recovery_order` (internal topics first), then by the columns `last`."""
     internal = F.when(F.col("topic") == "__transaction_state", 0).when(F.col("topic") == "__consumer_offsets", 1).otherwise(2)
-    return [internal, F.col("topic"), F.col("partition")]
+    # Columns and not expressions in the sort, which would be computed with each comparison.
+    ranked = rows.select(
+        "*", F.array_position(F.array(*map(F.lit, sections)), F.col("section")).alias("section_rank"), internal.alias("topic_rank")
+    )
+    ordered = ranked.repartition("cluster").sortWithinPartitions("cluster", "section_rank", "topic_rank", "topic", "partition", *last)
+    return ordered.drop("section_rank", "topic_rank")
 
 
 def let(value: Column, body: Callable[[Column], Column]) -> Column:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lines of the plan files: gold's decisions as the JSON objects that a plan holds, in the order in which they are written."""
+"""The entries of the plan files: gold's decisions as JSON, field by field, in the order in which they are written."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as F
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import loss
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import as_json, recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import in_plan_order, json_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.gold import ELECT, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.words import explanation
 
@@ -23,17 +24,17 @@ SECTIONS = (QUARANTINE, BROKERS, PARTITIONS, HELD_BACK, ONLINE_ALREADY)
 def plan_entries(leaders: DataFrame, brokers: DataFrame, broken_files: DataFrame) -> DataFrame:
     """One row (cluster, section, word, entry) per entry of a plan file, clusters whole and each in the order of SECTIONS and of recovery.
 
-    `entry` is JSON; `word` is the evidence of what is elected and the reason of what is held. A broken file's row comes before all
-    others of its cluster, which are then not to be used.
+    `entry`: the fields of the entry in the order of `planfile.FIELDS`, as `json_lines` writes them; of a broken file the reason, as it is. `word` is
+    the evidence of what is elected and the reason of what is held. A broken file's row comes before all others of its cluster, which are
+    then not to be used.
     """
+    told = brokers.select("cluster", F.inline("brokers"))
     rows = (
         _partition_rows(leaders)
-        .unionByName(_rows(brokers.select("cluster", F.explode("brokers").alias("broker")), BROKERS, F.col("broker")))
-        .unionByName(_rows(broken_files, QUARANTINE, F.struct("reason")))
+        .unionByName(_rows(told, BROKERS, _entry(BROKERS)))
+        .unionByName(_rows(broken_files, QUARANTINE, F.col("reason")))
     )
-    place = F.array_position(F.array(*map(F.lit, SECTIONS)), F.col("section"))
-    ordered = rows.repartition("cluster").sortWithinPartitions("cluster", place, *recovery_order(), "entry")
-    return ordered.select("cluster", "section", "word", "entry")
+    return in_plan_order(rows, SECTIONS, "broker_id", "entry").select("cluster", "section", "word", "entry")
 
 
 def _rows(table: DataFrame, section: str, entry: Column) -> DataFrame:
@@ -42,56 +43,42 @@ def _rows(table: DataFrame, section: str, entry: Column) -> DataFrame:
         F.lit(section).alias("section"),
         F.lit(None).cast("string").alias("topic"),
         F.lit(None).cast("int").alias("partition"),
+        (F.col("broker_id") if section == BROKERS else F.lit(None).cast("int")).alias("broker_id"),
         F.lit(None).cast("string").alias("word"),
-        as_json(entry).alias("entry"),
+        entry.alias("entry"),
     )
+
+
+def _entry(section: str, **fields: Column) -> Column:
+    """The entry of a section: its fields are columns of their names, but for those that are given."""
+    return json_lines(*(fields.get(name, F.col(name)) for name in planfile.FIELDS[section]))
 
 
 def _partition_rows(leaders: DataFrame) -> DataFrame:
     leader = F.coalesce(F.col("designated"), F.col("winner")["broker_id"])
+    # Names inside of a field stand in the order of the alphabet, in which the digest of a plan is made.
     survivors = F.transform(
         "survivors",
-        lambda log: F.struct(*(log[name].alias(name) for name in ("broker_id", "last_written_epoch", "log_end_offset", "broker_epoch"))),
+        lambda log: F.struct(*(log[name].alias(name) for name in ("broker_epoch", "broker_id", "last_written_epoch", "log_end_offset"))),
     )
-    told = leaders.withColumn("loss", loss.bounds()).withColumn("explanation", explanation(leader))
-    elected = F.struct(
-        "topic",
-        "partition",
-        F.col("designated").alias("designatedLeader"),
-        _order().alias("replicas_best_first"),
-        "evidence",
-        "explanation",
-        F.struct("topic_id", "leader_epoch", "replicas", survivors.alias("survivors")).alias("guards"),
-        "loss",
-        _truncated(leader).alias("truncated"),
-        "isr",
-        "eligible_leader_replicas",
-        "last_known_elr",
-        "min_insync_replicas",
-        "unclean_leader_election_enable",
+    elected = _entry(
+        PARTITIONS,
+        designatedLeader=F.col("designated"),
+        replicas_best_first=_order(),
+        guards=F.struct("leader_epoch", "replicas", survivors.alias("survivors"), "topic_id"),
+        truncated=_truncated(leader),
     )
-    held = F.struct(
-        "topic",
-        "partition",
-        "reason",
-        "evidence",
-        F.col("winner")["broker_id"].alias("candidate"),
-        "explanation",
-        "loss",
-        _truncated(leader).alias("truncated"),
-        survivors.alias("survivors"),
-        "min_insync_replicas",
-        "unclean_leader_election_enable",
-    )
-    online = F.struct("topic", "partition", "leader")
+    held = _entry(HELD_BACK, candidate=F.col("winner")["broker_id"], truncated=_truncated(leader), survivors=survivors)
     outcome = F.col("outcome")
+    told = leaders.withColumn("loss", loss.bounds()).withColumn("explanation", explanation(leader))
     return told.select(
         "cluster",
         F.when(outcome == ELECT, PARTITIONS).when(outcome == HELD, HELD_BACK).otherwise(ONLINE_ALREADY).alias("section"),
         "topic",
         "partition",
+        F.lit(None).cast("int").alias("broker_id"),
         F.when(outcome == ELECT, F.col("evidence")).when(outcome == HELD, F.col("reason")).alias("word"),
-        F.when(outcome == ELECT, as_json(elected)).when(outcome == HELD, as_json(held)).otherwise(as_json(online)).alias("entry"),
+        F.when(outcome == ELECT, elected).when(outcome == HELD, held).otherwise(_entry(ONLINE_ALREADY)).alias("entry"),
     )
 
 

@@ -71,14 +71,15 @@ def bounds() -> Column:
 
 def _object(found: Column) -> Column:
     lower, upper, estimate = found["lower"], found["upper"], found["estimate"]
+    # In the order of the alphabet, in which the digest of a plan is made.
     return F.struct(
+        estimate.alias("estimate"),
+        F.when(estimate.isNull(), NONE).otherwise(HEALTHY_SNAPSHOT).alias("estimate_from"),
+        _gaps().alias("gaps"),
         lower["lost"].alias("lower_bound"),
         F.coalesce(lower["source"], F.lit(NONE)).alias("lower_bound_from"),
         upper["lost"].alias("upper_bound"),
         F.coalesce(upper["source"], F.lit(UNKNOWN)).alias("upper_bound_from"),
-        estimate.alias("estimate"),
-        F.when(estimate.isNull(), NONE).otherwise(HEALTHY_SNAPSHOT).alias("estimate_from"),
-        _gaps().alias("gaps"),
     )
 
 
@@ -187,22 +188,18 @@ def told() -> Column:
             ),
         )
         .when(most == least, filled("%d %s (by %s)", most, one_or_more, by_most))
-        .when(
-            most.isNotNull() & (least > 0),
-            filled("between %d (by %s) and %d (by %s) %s%s", least, by_least, most, by_most, one_or_more, _guess()),
-        )
-        .when(most.isNotNull(), filled("at most %d %s (by %s)%s", most, one_or_more, by_most, _guess()))
-        .when(
-            least > 0,
-            filled("at least %d %s (by %s)%s, how many at most is not known: %s", least, one_or_more, by_least, _guess(), _why_unknown()),
-        )
-        .otherwise(filled("committed records may be lost%s, how many at most is not known: %s", _guess(), _why_unknown()))
+        .when(most.isNotNull() & (least > 0), filled("between %d (by %s) and %d (by %s) %s", least, by_least, most, by_most, one_or_more))
+        .when(most.isNotNull(), filled("at most %d %s (by %s)", most, one_or_more, by_most))
+        .when(least > 0, filled("at least %d %s (by %s)", least, one_or_more, by_least))
+        .otherwise(F.lit("committed records may be lost"))
     )
+    guess = F.when(present(most == least), F.lit("")).otherwise(_guess())
+    unknown = F.when(most.isNull(), filled(", how many at most is not known: %s", _why_unknown())).otherwise(F.lit(""))
     fewer = F.when(
         (F.size(loss["gaps"]) > 0) & (F.coalesce(most, F.lit(1)) > 0),
         filled(" (there are fewer records than offsets where there is %s)", F.translate(F.array_join(loss["gaps"], " or "), "_", " ")),
     ).otherwise(F.lit(""))
-    return F.when(F.col("winner").isNotNull(), F.concat(text, fewer))
+    return F.when(F.col("winner").isNotNull(), F.concat(text, guess, unknown, fewer))
 
 
 def _words(words: dict[str, str], source: Column) -> Column:

@@ -11,7 +11,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import as_json, filled, first, recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import as_json, filled, first, in_plan_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.placement import new_replicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import (
     BELOW_MIN_ISR,
@@ -48,9 +48,7 @@ def entries(clusters: DataFrame, tasks: DataFrame, placements: DataFrame, lost_b
             as_json(F.struct(F.col("broken").alias("reason"))).alias("entry"),
         )
     )
-    place = F.array_position(F.array(*map(F.lit, SECTIONS)), F.col("section"))
-    ordered = rows.repartition("cluster").sortWithinPartitions("cluster", place, *recovery_order(), "broker_id", "entry")
-    return ordered.select("cluster", "section", "word", "entry")
+    return in_plan_order(rows, SECTIONS, "broker_id", "entry").select("cluster", "section", "word", "entry")
 
 
 def _nowhere() -> list[Column]:

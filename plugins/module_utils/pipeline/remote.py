@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import warnings
@@ -68,6 +69,7 @@ def connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
     """A client of a Spark Connect server; Java is needed there, not here."""
     reach(remote, "sc", 15002, "spark_remote")
     try:
+        _import_client()
         _shake_hands(remote)
         spark = SparkSession.builder.remote(remote).getOrCreate()
     except ImportError as error:
@@ -79,6 +81,15 @@ def connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
     for key, value in conf.items():
         spark.conf.set(key, value)
     return spark
+
+
+def _import_client() -> None:
+    """Import Spark's client, which brings a thousand modules with it. A tenth of that time would go into looking for garbage, of which there is none."""
+    gc.disable()
+    try:
+        import pyspark.sql.connect.session  # noqa: F401
+    finally:
+        gc.enable()
 
 
 def _shake_hands(remote: str) -> None:

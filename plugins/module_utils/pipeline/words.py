@@ -57,7 +57,7 @@ def explanation(leader: Column) -> Column:
         _writable(),
         _held(),
     )
-    return F.array_join(F.array_compact(F.array(*told)), "; ")
+    return F.concat_ws("; ", *told)
 
 
 def _told(condition: Column, template: str, *values: Column) -> Column:
@@ -67,7 +67,7 @@ def _told(condition: Column, template: str, *values: Column) -> Column:
 
 def _each(array: Column | str, text: Callable[[Column], Column], between: str = " and ") -> Column:
     """The texts of all elements in one, null for an empty array."""
-    return F.when(F.size(array) > 0, F.array_join(F.transform(array, text), between))
+    return F.nullif(F.array_join(F.transform(array, text), between), F.lit(""))
 
 
 def _defects() -> Column:
@@ -75,15 +75,18 @@ def _defects() -> Column:
 
 
 def _best(leader: Column) -> Column:
-    log = first(F.filter("ranked", lambda row: row["broker_id"] == leader))
-    epoch = log["last_written_epoch"]
-    written = (
-        F.when(epoch >= 0, filled(", last written in leader epoch %d", epoch))
-        .when(epoch < 0, F.lit(" and is empty"))
-        .otherwise(F.lit(", in a leader epoch that could not be read"))
-    )
-    place = F.when(F.size("survivors") == 1, F.lit("is the only survivor")).otherwise(F.lit("holds the best log"))
-    return F.when(log.isNotNull(), filled("broker %d %s: it ends at offset %d%s", leader, place, log["log_end_offset"], written))
+    place = plural(F.size("survivors"), "is the only survivor", "holds the best log")
+
+    def told(log: Column) -> Column:
+        epoch = log["last_written_epoch"]
+        written = (
+            F.when(epoch >= 0, filled(", last written in leader epoch %d", epoch))
+            .when(epoch < 0, F.lit(" and is empty"))
+            .otherwise(F.lit(", in a leader epoch that could not be read"))
+        )
+        return filled("broker %d %s: it ends at offset %d%s", log["broker_id"], place, log["log_end_offset"], written)
+
+    return first(F.transform(F.filter("ranked", lambda row: row["broker_id"] == leader), told))
 
 
 def _identical() -> Column:
@@ -95,7 +98,7 @@ def _identical() -> Column:
 def _prefixes() -> Column:
     shorter = F.filter(F.col("winner")["relations"], lambda row: (row["relation"] == "prefix") & (row["shorter"] == row["other"]))
     logs = _each(shorter, lambda row: filled("broker %d's log (to offset %d)", row["other"], row["common_offset"]))
-    return F.when(F.size(shorter) == 1, F.concat(logs, F.lit(" is a prefix of it"))).otherwise(F.concat(logs, F.lit(" are prefixes of it")))
+    return F.concat(logs, plural(F.size(shorter), " is a prefix of it", " are prefixes of it"))
 
 
 def _tails() -> Column:
