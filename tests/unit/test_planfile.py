@@ -83,9 +83,8 @@ def test_entries_in_the_json_of_another_encoder_are_the_same_plan(path: Path, te
 
     def lines(entry: dict[str, Any]) -> str:
         values = [json.dumps([value], sort_keys=True, separators=(",", ":"), ensure_ascii=False) for value in entry.values()]
-        return (
-            re.sub(r"(?<!\\)\\u00[0-9a-f]{2}", lambda code: code[0][:2] + code[0][2:].upper(), "\n".join(values)) if upper else "\n".join(values)
-        )
+        made = "\n".join(values)
+        return re.sub(r"(?<!\\)\\u00[0-9a-f]{2}", lambda code: code[0][:2] + code[0][2:].upper(), made) if upper else made
 
     broker, held = {**BROKER, "silent_seconds": seconds}, {**HELD, "explanation": text}
     with planfile.writing(path, HEADER) as writer:

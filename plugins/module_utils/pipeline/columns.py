@@ -24,6 +24,12 @@ def any_of(array: Column | str, test: Callable[[Column], Column]) -> Column:
     return present(F.exists(array, lambda element: present(test(element))))
 
 
+def all_of(*conditions: Column) -> Column:
+    """Whether all hold, as a tree of few levels: Spark Connect takes no query of more than a hundred."""
+    half = len(conditions) // 2
+    return all_of(*conditions[:half]) & all_of(*conditions[half:]) if half else conditions[0]
+
+
 def first(array: Column | str) -> Column:
     """The first element of `array`, null where there is none."""
     return F.get(array, F.lit(0))

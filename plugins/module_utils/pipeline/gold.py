@@ -11,7 +11,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, let, present
 
 STRATEGIES = ("none", "balanced", "aggressive")
 RANKINGS = ("last_written_epoch", "kip1275")
@@ -223,19 +223,22 @@ def _reason(strategy: str) -> Column:
 
 def _waiting_for() -> Column:
     """Members of ISR, ELR or lastKnownElr whose broker comes back, or is there: then the controller elects it by itself."""
-    clean = F.array_distinct(F.concat("isr", "eligible_leader_replicas", "last_known_elr"))
-    back = F.filter("lost", lambda row: (row["broker_state"] == "coming_back") & present(F.array_contains(clean, row["broker_id"])))
-    alive = F.filter(
-        F.concat(
-            F.transform("survivors", lambda log: log["broker_id"]),
-            F.transform("unanswered", lambda row: row["broker_id"]),
-        ),
-        lambda broker: present(F.array_contains(clean, broker)),
+    alive = F.concat(
+        F.transform("survivors", lambda log: log["broker_id"]),
+        F.transform("unanswered", lambda row: row["broker_id"]),
     )
-    return F.concat(
-        F.transform(back, lambda row: F.struct(row["broker_id"].alias("broker_id"), row["broker_state"].alias("broker_state"))),
-        F.transform(alive, lambda broker: F.struct(broker.alias("broker_id"), F.lit("unfenced").alias("broker_state"))),
-    )
+
+    def of(clean: Column) -> Column:
+        back = F.filter("lost", lambda row: (row["broker_state"] == "coming_back") & present(F.array_contains(clean, row["broker_id"])))
+        return F.concat(
+            F.transform(back, lambda row: F.struct(row["broker_id"].alias("broker_id"), row["broker_state"].alias("broker_state"))),
+            F.transform(
+                F.filter(alive, lambda broker: present(F.array_contains(clean, broker))),
+                lambda broker: F.struct(broker.alias("broker_id"), F.lit("unfenced").alias("broker_state")),
+            ),
+        )
+
+    return let(F.concat("isr", "eligible_leader_replicas", "last_known_elr"), of)
 
 
 def _best_first(designated: Column) -> Column:

@@ -12,7 +12,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import BROKER_STATES, REPLICA, STATE, TOPIC_ID
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import all_of, any_of, first, present
 
 RELATIONS = ("same", "prefix", "forked", "unknown")
 
@@ -76,18 +76,11 @@ def _answered(row: Column) -> Column:
 
 def _survivors(state: Column) -> Column:
     """Replicas that can be elected, by their place in the assignment."""
-    names = [field.split()[0] for field in REPLICA.split(", ")]
     alive = F.filter("replica_rows", lambda row: present((row["broker_state"] == "unfenced") & _answered(row)))
     placed = F.transform(
-        alive,
-        lambda row: F.struct(
-            F.array_position(state["replicas"], row["broker_id"]).cast("int").alias("position"),
-            F.struct(*(row[name].alias(name) for name in names)).alias("log"),
-        ),
+        alive, lambda row: F.struct(F.array_position(state["replicas"], row["broker_id"]).cast("int").alias("position"), row.alias("log"))
     )
-    return F.transform(
-        F.sort_array(placed), lambda row: F.struct(*(row["log"][name].alias(name) for name in names), row["position"].alias("position"))
-    )
+    return F.transform(F.sort_array(placed), lambda row: row["log"].withField("position", row["position"]))
 
 
 def _related(survivors: Column, pairs: Column) -> Column:
@@ -113,14 +106,11 @@ def _related(survivors: Column, pairs: Column) -> Column:
             other["high_watermark"].alias("high_watermark"),
         )
 
-    names = [field.split()[0] for field in REPLICA.split(", ")]
     return F.transform(
         survivors,
-        lambda one: F.struct(
-            *(one[name].alias(name) for name in (*names, "position")),
-            F.transform(
-                F.filter(survivors, lambda other: other["broker_id"] != one["broker_id"]), lambda other: relation(one, other)
-            ).alias("relations"),
+        lambda one: one.withField(
+            "relations",
+            F.transform(F.filter(survivors, lambda other: other["broker_id"] != one["broker_id"]), lambda other: relation(one, other)),
         ),
     )
 
@@ -168,30 +158,30 @@ def _defect(condition: Column, text: str) -> Column:
 
 
 def _sound_state(state: Column) -> Column:
-    needed = ("topic_id", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas", "last_known_elr", "reassigning", "named")
+    needed = ("leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas", "last_known_elr", "reassigning", "named")
     replicas = state["replicas"]
-    complete = state[needed[0]].rlike(TOPIC_ID)
-    for name in needed[1:]:
-        complete = complete & state[name].isNotNull()
     return present(
-        complete
-        & (F.size(replicas) > 0)
-        & (F.size(replicas) == F.size(F.array_distinct(replicas)))
-        & ~any_of(replicas, lambda broker: F.coalesce(broker, F.lit(-1)) < 0)
-        & F.coalesce(state["min_insync_replicas"], F.lit(1)).between(1, F.size(replicas))
+        all_of(
+            state["topic_id"].rlike(TOPIC_ID),
+            *(state[name].isNotNull() for name in needed),
+            F.size(replicas) > 0,
+            F.size(replicas) == F.size(F.array_distinct(replicas)),
+            ~any_of(replicas, lambda broker: F.coalesce(broker, F.lit(-1)) < 0),
+            F.coalesce(state["min_insync_replicas"], F.lit(1)).between(1, F.size(replicas)),
+        )
     )
 
 
 def _unsound_log(row: Column) -> Column:
     """Empty logs have last_written_epoch -1; a measurement that is not there is null and no defect."""
     end = row["log_end_offset"]
-    sound = (
-        (row["broker_id"] >= 0)
-        & row["broker_state"].isin(*BROKER_STATES)
-        & (F.coalesce(end, F.lit(0)) >= 0)
-        & F.coalesce(row["log_start_offset"], F.lit(0)).between(0, F.coalesce(end, row["log_start_offset"], F.lit(0)))
-        & F.coalesce(row["high_watermark"], F.lit(0)).between(0, F.coalesce(end, row["high_watermark"], F.lit(0)))
-        & (F.coalesce(row["last_written_epoch"], F.lit(-1)) >= -1)
+    sound = all_of(
+        row["broker_id"] >= 0,
+        row["broker_state"].isin(*BROKER_STATES),
+        F.coalesce(end, F.lit(0)) >= 0,
+        F.coalesce(row["log_start_offset"], F.lit(0)).between(0, F.coalesce(end, row["log_start_offset"], F.lit(0))),
+        F.coalesce(row["high_watermark"], F.lit(0)).between(0, F.coalesce(end, row["high_watermark"], F.lit(0))),
+        F.coalesce(row["last_written_epoch"], F.lit(-1)) >= -1,
     )
     return ~present(sound)
 
@@ -204,11 +194,11 @@ def _sound_pair(pair: Column, answered: Column) -> Column:
     one, other, common = pair["broker_a"], pair["broker_b"], pair["common_offset"]
     shorter, longer = _log(pair["shorter"]), _log(F.when(pair["shorter"] == one, other).otherwise(one))
     ends = (_log(one)["log_end_offset"], _log(other)["log_end_offset"])
-    return (
-        (one < other)
-        & F.array_contains(answered, one)
-        & F.array_contains(answered, other)
-        & F.when(pair["relation"] == "unknown", F.lit(True))
+    return all_of(
+        one < other,
+        F.array_contains(answered, one),
+        F.array_contains(answered, other),
+        F.when(pair["relation"] == "unknown", F.lit(True))
         .when(pair["relation"] == "forked", common.between(F.lit(0), F.least(*ends)))
         .when(pair["relation"] == "same", (ends[0] == ends[1]) & (common == ends[0]))
         .when(
@@ -216,7 +206,7 @@ def _sound_pair(pair: Column, answered: Column) -> Column:
             pair["shorter"].isin(one, other)
             & (shorter["log_end_offset"] <= longer["log_end_offset"])
             & (common == shorter["log_end_offset"]),
-        )
+        ),
     )
 
 
@@ -233,28 +223,27 @@ def _sound_proof(proof: Column, answered: Column) -> Column:
 def _sound_history(row: Column) -> Column:
     """Changes in the order of the log, each with all that it says."""
     changes = row["changes"]
-    needed = ("offset", "leader", "leader_epoch", "isr", "eligible_leader_replicas", "unclean", "reassigned")
+    needed = ("leader", "leader_epoch", "isr", "eligible_leader_replicas", "unclean", "reassigned")
 
     def whole(change: Column) -> Column:
-        complete = change[needed[0]] >= 0
-        for name in needed[1:]:
-            complete = complete & change[name].isNotNull()
-        return complete & ~any_of(change["isr"], lambda broker: F.coalesce(broker, F.lit(-1)) < 0)
+        return all_of(change["offset"] >= 0, *(change[name].isNotNull() for name in needed))
 
     offsets = F.transform(changes, lambda change: change["offset"])
-    return (
-        ~any_of(changes, lambda change: ~present(whole(change)))
-        & (offsets == F.array_sort(offsets))
-        & (F.coalesce(row["min_insync_replicas"], F.lit(1)) >= 1)
+    brokers = F.flatten(F.transform(changes, lambda change: change["isr"]))
+    return all_of(
+        ~any_of(changes, lambda change: ~present(whole(change))),
+        ~any_of(brokers, lambda broker: F.coalesce(broker, F.lit(-1)) < 0),
+        offsets == F.array_sort(offsets),
+        F.coalesce(row["min_insync_replicas"], F.lit(1)) >= 1,
     )
 
 
 def _sound_healthy(row: Column) -> Column:
-    return (
-        (row["observed_at"] > 0)
-        & row["topic_id"].rlike(TOPIC_ID)
-        & (row["leader_epoch"] >= 0)
-        & row["isr"].isNotNull()
-        & row["high_watermark"].between(F.lit(0), row["log_end_offset"])
-        & (F.coalesce(row["append_rate"], F.lit(0.0)) >= 0)
+    return all_of(
+        row["observed_at"] > 0,
+        row["topic_id"].rlike(TOPIC_ID),
+        row["leader_epoch"] >= 0,
+        row["isr"].isNotNull(),
+        row["high_watermark"].between(F.lit(0), row["log_end_offset"]),
+        F.coalesce(row["append_rate"], F.lit(0.0)) >= 0,
     )
