@@ -21,6 +21,24 @@ QUARANTINE, BROKERS, PARTITIONS, HELD_BACK, ONLINE_ALREADY = "quarantine", "brok
 SECTIONS = (QUARANTINE, BROKERS, PARTITIONS, HELD_BACK, ONLINE_ALREADY)
 
 
+# What entries tell of a survivor and of the winner.
+SURVIVOR = ("broker_id", "last_written_epoch", "log_end_offset", "broker_epoch", "last_batch_transactional")
+WINNER = ("broker_id", "log_end_offset", "relations")
+
+
+def needed(decisions: DataFrame) -> DataFrame:
+    """Decisions without what no entry tells. They are kept, sent to other tasks and sorted, and with all that they rest on they are several times
+    as large."""
+    winner = F.col("winner")
+    return decisions.withColumns(
+        {
+            "survivors": F.transform("survivors", lambda log: F.struct(*(log[name].alias(name) for name in SURVIVOR))),
+            "winner": F.when(winner.isNotNull(), F.struct(*(winner[name].alias(name) for name in WINNER))),
+            "history": F.col("history").dropFields("changes"),
+        }
+    ).drop("ranked")
+
+
 def plan_entries(leaders: DataFrame, brokers: DataFrame, broken_files: DataFrame) -> DataFrame:
     """One row (cluster, section, word, entry) per entry of a plan file, clusters whole and each in the order of SECTIONS and of recovery.
 

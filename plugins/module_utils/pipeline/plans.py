@@ -52,7 +52,7 @@ def plan_entries(spark: SparkSession, files: Sequence[str], strategy: str, ranki
     grouped = keep(bronze.grouped(bronze.records(spark, files)))
     brokers = bronze.brokers(grouped)
     partitions = history.histories(silver.partitions(bronze.partition_records(grouped), brokers))
-    decisions = keep(gold.decisions(gold.evidence(gold.candidates(partitions, ranking)), strategy))
+    decisions = keep(entries.needed(gold.decisions(gold.evidence(gold.candidates(partitions, ranking)), strategy)))
     return entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(brokers))
 
 

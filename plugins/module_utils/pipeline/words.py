@@ -86,7 +86,7 @@ def _best(leader: Column) -> Column:
         )
         return filled("broker %d %s: it ends at offset %d%s", log["broker_id"], place, log["log_end_offset"], written)
 
-    return first(F.transform(F.filter("ranked", lambda row: row["broker_id"] == leader), told))
+    return first(F.transform(F.filter("survivors", lambda row: row["broker_id"] == leader), told))
 
 
 def _identical() -> Column:
