@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,9 @@ def answer(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfinished
         interruption.only_note()
         stopped = f"{interruption.INTERRUPTED} by {interruption.noted()}: {unfinished}; run again"
         module.fail_json(msg=stopped if unfinished and interruption.noted() else str(error))
+    finally:
+        # What there is ends with the process: Python need not look through all of it for garbage before.
+        gc.freeze()
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)
