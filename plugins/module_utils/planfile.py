@@ -74,8 +74,8 @@ class PlanWriter:
         """Write one entry of which Spark has made JSON: in the order of FIELDS, each field as array of this one on a line of its own, the names
         inside of it sorted, no spaces."""
         texts = fields[1:-1].split("]\n[")
-        # What Java writes in another way than Python: everything beyond ASCII, escapes in texts, and some floats, which no other section has.
-        if section == "brokers" or "\\" in fields or not fields.isascii():
+        # What Java writes in another way than Python: everything beyond printable ASCII, escapes in texts, and some floats, which no other section has.
+        if section == "brokers" or "\\" in fields or "\x7f" in fields or not fields.isascii():
             texts = [canonical(json.loads(text)).decode() for text in texts]
         self._put(section, texts)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
@@ -78,6 +78,8 @@ def test_what_was_written_entry_by_entry_is_read_back(path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=8), seconds=st.floats(0, 1e12), upper=st.booleans())
+@example(text="".join(map(chr, range(32, 127))), seconds=0.0, upper=False)
+@example(text="\x7f", seconds=0.0, upper=False)
 def test_entries_in_the_json_of_another_encoder_are_the_same_plan(path: Path, text: str, seconds: float, upper: bool) -> None:
     """Letters beyond ASCII as they are, hexadecimal digits in capitals, exponents of floats in full: Java's way."""
 
