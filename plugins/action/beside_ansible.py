@@ -8,6 +8,8 @@ and the interpreter of ansible-playbook both are for nothing: the same files are
 stays Ansible's: arguments, check mode, environment, async, results. The few lines that start the module go to the interpreter through a
 pipe, so that its options, a password perhaps, are in no file that a killed run leaves behind. Where anything else is wanted (a remote host,
 become, another interpreter), or where this release of Ansible has other inner workings, the module is packed as ever.
+
+Where more modules are to be expected, a fork server imports meanwhile what they need (`fork_server.py`), and they start as its forks.
 """
 
 from __future__ import annotations
@@ -20,7 +22,13 @@ from typing import Any
 import ansible
 from ansible import constants as C
 from ansible.module_utils.common.json import Direction, get_module_encoder
+from ansible.module_utils.common.text.converters import to_text
 from ansible.plugins.action.normal import ActionModule as Normal
+from ansible.utils.display import Display
+
+from ansible_collections.streamops.kafka_recovery.plugins.plugin_utils import forked
+
+display = Display()
 
 try:
     from ansible.executor.module_common import _BuiltModule
@@ -29,6 +37,11 @@ except ImportError:
     _BuiltModule = None
 
 PROFILE = "legacy"  # of modules that name none
+# What plays begin with in which others follow. With several hosts there is always more to come.
+FIRST = ("kafka_readiness_info", "kafka_recovery_spark")
+# It stays with the playbook that it is a descendant of.
+NEVER_FORKED = ("kafka_recovery_spark",)
+SPARK_CLIENT = "pyspark.sql.connect.session"
 # The package's own way to run a module, so that a crash is told as ever. The first entry of the path is the folder of this script.
 BOOTSTRAP = """\
 #!{interpreter}
@@ -36,7 +49,7 @@ import sys
 sys.path[:1] = [{root!r}]
 sys.path.append({ansible!r})
 from ansible.module_utils._internal._ansiballz._loader import run_module
-run_module(json_params={params!r}, profile={profile!r}, module_fqn={name!r}, modlib_path={root!r}, extensions={{}})
+run_module(**{arguments!r})
 """
 
 
@@ -44,10 +57,13 @@ class ActionModule(Normal):  # type: ignore[misc]
     """Ansible's own action for modules, with another way to the module's file."""
 
     _path: Path | None = None  # of the module's own file, where it runs from there
+    _fork: tuple[str, dict[str, Any]] | None = None  # what the fork server is to run, where it may
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's result."""
         self._path = self._installed(task_vars or {})
+        if self._path is not None and (self._path.stem in FIRST or len((task_vars or {}).get("ansible_play_hosts_all", ())) > 1):
+            _expect_more(self._path)
         result: dict[str, Any] = super().run(tmp, task_vars)
         return result
 
@@ -61,27 +77,41 @@ class ActionModule(Normal):  # type: ignore[misc]
         path = self._path
         if path is None or module_name != self._task.action:
             return super()._configure_module(module_name=module_name, module_args=module_args, task_vars=task_vars)
-        root = path.parents[5]
+        root, ansible_root = _places(path)
+        params = json.dumps({"ANSIBLE_MODULE_ARGS": module_args}, cls=get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE))
+        name = ".".join(path.relative_to(root).with_suffix("").parts)
+        arguments = {"profile": PROFILE, "module_fqn": name, "modlib_path": root, "extensions": {}}
+        self._fork = None if path.stem in NEVER_FORKED or self._task.async_val else (params, arguments)
         script = BOOTSTRAP.format(
-            interpreter=sys.executable,
-            root=str(root),
-            ansible=str(Path(ansible.__file__).parents[1]),
-            params=json.dumps(
-                {"ANSIBLE_MODULE_ARGS": module_args}, cls=get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
-            ).encode(),
-            profile=PROFILE,
-            name=".".join(path.relative_to(root).with_suffix("").parts),
+            interpreter=sys.executable, root=root, ansible=ansible_root, arguments={"json_params": params.encode(), **arguments}
         )
         built = _BuiltModule(
             b_module_data=script.encode(), module_style="new", shebang=f"#!{sys.executable}", serialization_profile=PROFILE
         )
         return built, str(path)
 
+    def _low_level_execute_command(self, cmd: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return exit code and output of what is run: the module itself, or what Ansible does around it."""
+        if self._fork is not None and kwargs.get("in_data") is not None and not self._compute_environment_string():
+            ran = forked.run(self._loader.get_basedir(), *self._fork)
+            if ran is not None:
+                display.vvv(f"FORKED {self._fork[1]['module_fqn']}", host=self._play_context.remote_addr)
+                stdout, stderr = (to_text(output, errors="surrogate_then_replace") for output in (ran.stdout, ran.stderr))
+                return {
+                    "rc": ran.rc,
+                    "stdout": stdout,
+                    "stdout_lines": stdout.splitlines(),
+                    "stderr": stderr,
+                    "stderr_lines": stderr.splitlines(),
+                }
+        done: dict[str, Any] = super()._low_level_execute_command(cmd, *args, **kwargs)
+        return done
+
     def _installed(self, task_vars: dict[str, Any]) -> Path | None:
         """The module's file in this collection, None where the module is to be packed."""
         if _BuiltModule is None or self._connection.transport != "local" or self._connection.become or self._task.delegate_to:
             return None
-        if self._templar.template(task_vars.get("ansible_python_interpreter")) != sys.executable:
+        if not _is_own(self._templar.template(task_vars.get("ansible_python_interpreter"))):
             return None
         found = self._shared_loader_obj.module_loader.find_plugin_with_context(
             self._task.action, ".py", collection_list=self._task.collections
@@ -90,3 +120,23 @@ class ActionModule(Normal):  # type: ignore[misc]
         if len(path.parts) < 7 or path.parents[4].name != "ansible_collections":
             return None
         return path if path.parent.resolve() == (Path(__file__).parents[1] / "modules").resolve() else None
+
+
+def _places(path: Path) -> tuple[str, str]:
+    """Where a module of this collection, by its file, and Ansible are imported from."""
+    return str(path.parents[5]), str(Path(ansible.__file__).parents[1])
+
+
+def _expect_more(path: Path) -> None:
+    """Have a fork server import what the modules of this collection do, beginning with what plays begin with."""
+    package = ".".join(path.parent.relative_to(path.parents[5]).parts)
+    modules = sorted((module.stem for module in path.parent.glob("kafka_*.py")), key=lambda name: (name not in FIRST, name))
+    if not C.DEFAULT_KEEP_REMOTE_FILES:
+        forked.start(_places(path), [*(f"{package}.{name}" for name in modules), SPARK_CLIENT])
+
+
+def _is_own(interpreter: Any) -> bool:
+    """Whether this is the interpreter of ansible-playbook, by whatever name (python, python3): in the same folder, or it has other libraries."""
+    if not isinstance(interpreter, str) or Path(interpreter).parent != Path(sys.executable).parent:
+        return False
+    return Path(interpreter).resolve() == Path(sys.executable).resolve()

@@ -58,11 +58,7 @@ class Downstream(Cluster):
 
     def logs(self, leaders: Leaders, epochs: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, Log]:
         """The leaders' logs, fetched back at both ends of what is committed. `epochs`: those whose ends are asked for, by partition."""
-        work = _by_leader(leaders)
-        ends = _all(self.log_ends(work))
-        starts = self._consumer_offsets(work, consumer_protocol.EARLIEST)
-        marks = self._consumer_offsets(work, consumer_protocol.LATEST)
-        stable = self._consumer_offsets(work, consumer_protocol.LATEST, consumer_protocol.READ_COMMITTED)
+        ends, starts, marks, stable = self._bounds(_by_leader(leaders))
         found: dict[TopicPartition, list[Ends]] = {key: [ends, starts, marks, stable] for key in leaders}
         errors = {key: _first_error(key, parts) for key, parts in found.items()}
         sound = {key: leader for key, leader in leaders.items() if errors[key] is None}
@@ -93,13 +89,20 @@ class Downstream(Cluster):
             for key in leaders
         }
 
-    def _consumer_offsets(self, work: Mapping[int, Keys], timestamp: int, isolation_level: int = 0) -> Ends:
-        asked = {
-            node: [consumer_protocol.list_offsets(chunk, timestamp, isolation_level) for chunk in chunks(keys, REQUEST_LIMIT)]
-            for node, keys in work.items()
-        }
-        answers = self._ask_each(asked)
-        return {key: end for rows in answers.values() for answer in rows for key, end in protocol.read_log_ends(answer).items()}
+    def _bounds(self, work: Mapping[int, Keys]) -> list[Ends]:
+        """Of each log its end, where it starts, its high watermark and its last stable offset. All four are asked in one round."""
+        questions: Sequence[Callable[[Keys], Any]] = (
+            protocol.list_offsets,
+            partial(consumer_protocol.list_offsets, timestamp=consumer_protocol.EARLIEST),
+            partial(consumer_protocol.list_offsets, timestamp=consumer_protocol.LATEST),
+            partial(consumer_protocol.list_offsets, timestamp=consumer_protocol.LATEST, isolation_level=consumer_protocol.READ_COMMITTED),
+        )
+        asked = {node: [ask(chunk) for chunk in chunks(keys, REQUEST_LIMIT) for ask in questions] for node, keys in work.items()}
+        found: list[Ends] = [{} for _ in questions]
+        for answers in self._ask_each(asked).values():
+            for place, answer in enumerate(answers):
+                found[place % len(questions)] |= protocol.read_log_ends(answer)
+        return found
 
     def _fetched_back(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, protocol.FetchedBatch]:
         """What consumers get at these offsets. An empty answer is asked for again with more room, as in `Cluster.batches`."""
@@ -271,10 +274,6 @@ def _by_leader(leaders: Leaders) -> dict[int, list[TopicPartition]]:
     for key, leader in leaders.items():
         work.setdefault(leader, []).append(key)
     return work
-
-
-def _all(answers: Mapping[int, Mapping[TopicPartition, Any]]) -> Ends:
-    return {key: end for rows in answers.values() for key, end in rows.items()}
 
 
 def _first_error(key: TopicPartition, parts: Iterable[Ends]) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,7 +56,7 @@ class PartitionState:
 
     def as_dict(self) -> dict[str, Any]:
         """The state as JSON-ready fields, tuples as lists, without `error`."""
-        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
         del fields["error"]
         return fields
 

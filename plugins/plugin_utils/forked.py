@@ -1,0 +1,91 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Running a module as a fork of this ansible-playbook's fork server, which has imported already what modules import. See `fork_server.py`.
+
+The server's address is in the private folder that Ansible makes for each ansible-playbook, and removes with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansible import constants as C
+
+SERVER = Path(__file__).with_name("fork_server.py")
+READY_SECONDS = 5.0  # after which the module is run without a server that is busy with imports
+LONGEST_ADDRESS = 100  # bytes: what every system takes for the path of a socket
+
+
+class Ran(NamedTuple):
+    """What a module has left: exit code as subprocess has them, output as bytes."""
+
+    rc: int
+    stdout: bytes
+    stderr: bytes
+
+
+def _address() -> str:
+    return str(Path(C.DEFAULT_LOCAL_TMP) / "forks")
+
+
+def start(path: Sequence[str], preload: Sequence[str]) -> None:
+    """Start the server in the background, unless that was done before. Of a worker of Ansible. `path`: before and after the server's own sys.path;
+    `preload`: modules that it imports while nobody wants anything."""
+    if sys.platform != "linux":  # Libraries of macOS do not bear to be forked, and kill the process that finds it out.
+        return
+    address, owner = _address(), os.getppid()
+    # Ansible names the folder for its process. Where that is not our parent, it has ended, and nobody would end the server.
+    if len(os.fsencode(address)) > LONGEST_ADDRESS or not Path(C.DEFAULT_LOCAL_TMP).name.startswith(f"ansible-local-{owner}"):
+        return
+    try:
+        os.close(os.open(f"{address}.started", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError:  # by another worker
+        return
+    settings = {"address": address, "owner": owner, "path": path, "preload": preload}
+    subprocess.Popen(
+        [sys.executable, str(SERVER), json.dumps(settings)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def run(cwd: str, json_params: str, arguments: Mapping[str, Any]) -> Ran | None:
+    """Have the server run a module and wait for its end; None where there is no server (yet) that would. `json_params` and `arguments`: of Ansible's
+    `run_module`.
+
+    Whoever ends this process ends the module: it gets SIGTERM then.
+    """
+    with socket.socket(socket.AF_UNIX) as server, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        server.settimeout(READY_SECONDS)
+        try:
+            server.connect(_address())
+            if not server.recv(1):
+                return None
+        except OSError:
+            return None
+        # From here on nobody else must run the module, whatever happens: it may be running.
+        ended = b""
+        with suppress(OSError):
+            server.settimeout(None)
+            request = json.dumps([cwd, json_params, dict(arguments)]).encode()
+            socket.send_fds(server, [b"%8d" % len(request)], [stdout.fileno(), stderr.fileno()])
+            server.sendall(request)
+            ended = server.makefile("rb").readline()
+        left = []
+        for output in (stdout, stderr):
+            output.seek(0)
+            left.append(output.read())
+        return Ran(int(ended or -signal.SIGKILL), *left)
