@@ -98,7 +98,7 @@ class Downstream(Cluster):
             partial(consumer_protocol.list_offsets, timestamp=consumer_protocol.LATEST, isolation_level=consumer_protocol.READ_COMMITTED),
         )
         asked = {node: [ask(chunk) for chunk in chunks(keys, REQUEST_LIMIT) for ask in questions] for node, keys in work.items()}
-        found: list[Ends] = [{} for _ in questions]
+        found: list[Ends] = [{} for _question in questions]
         for answers in self._ask_each(asked).values():
             for place, answer in enumerate(answers):
                 found[place % len(questions)] |= protocol.read_log_ends(answer)

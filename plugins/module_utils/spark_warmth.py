@@ -145,13 +145,11 @@ def plan_and_end(java_option: str, scratch: Path) -> subprocess.Popen[bytes]:
     options = f"{QUICK_COMPILER} {ONE_COLLECTOR} {java_option}"
     with session(LOCAL, None, {**found.settings(), "spark.driver.extraJavaOptions": options}, found.bytes) as spark:
         plans.write_plans(spark, found, scratch, "balanced", "last_written_epoch")
-        gateway = spark.sparkContext._gateway
-    assert gateway
+        gateway: Any = spark.sparkContext._gateway
     gateway.shutdown()
     java: subprocess.Popen[bytes] = gateway.proc
     # What Java takes for the end of its Python.
-    assert java.stdin
-    java.stdin.close()
+    java.stdin.close()  # type: ignore[union-attr]
     return java
 
 
