@@ -160,7 +160,7 @@ def imported(modules: Iterable[str]) -> Iterator[None]:
     """Import one after the other. What cannot be imported is left to the module that needs it, which has its words for that."""
     gc.disable()
     # What NumPy has for large matrices would start threads, and a process with threads is not to be forked.
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for module in modules:
         with suppress(Exception):
             importlib.import_module(module)
@@ -178,6 +178,7 @@ def run(request: Request) -> NoReturn:
         os.dup2(output, number)
         os.close(output)
     os.chdir(request.cwd)
+    gc.enable()  # in a fork from the middle of the imports, too
     # Imported before for what it imports itself; now it is the program.
     sys.modules.pop(request.arguments["module_fqn"], None)
     code = 1
@@ -185,6 +186,8 @@ def run(request: Request) -> NoReturn:
         run_module(json_params=request.json_params.encode(), **request.arguments)
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if ended.code is not None and not isinstance(ended.code, int):
+            sys.stderr.write(f"{ended.code}\n")
     except BaseException:  # run_module leaves this one to Python, which tells it so
         traceback.print_exc()
     # As Python ends, but for taking apart, object by object, what was imported: that alone would take longer than most modules do.

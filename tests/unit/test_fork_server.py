@@ -124,7 +124,8 @@ def test_errors_are_told_as_ever(rig: Rig) -> None:
     assert wrong.rc == 1 and "nonsense" in json.loads(wrong.stdout)["msg"] and b"not to be seen" not in wrong.stdout
     crashed = rig.run("crashes")
     assert crashed.rc == 1 and "on purpose" in json.dumps(json.loads(crashed.stdout)["exception"])
-    assert rig.run("leaves").rc == 1
+    left = rig.run("leaves")
+    assert (left.rc, left.stderr) == (1, b"with words\n")
 
 
 def test_a_module_ends_as_python_does(rig: Rig) -> None:
