@@ -79,8 +79,7 @@ class ActionModule(Normal):  # type: ignore[misc]
             return super()._configure_module(module_name=module_name, module_args=module_args, task_vars=task_vars)
         root, ansible_root = _places(path)
         params = json.dumps({"ANSIBLE_MODULE_ARGS": module_args}, cls=get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE))
-        name = ".".join(path.relative_to(root).with_suffix("").parts)
-        arguments = {"profile": PROFILE, "module_fqn": name, "modlib_path": root, "extensions": {}}
+        arguments = {"profile": PROFILE, "module_fqn": _name(path), "modlib_path": root, "extensions": {}}
         self._fork = None if path.stem in NEVER_FORKED or self._task.async_val else (params, arguments)
         script = BOOTSTRAP.format(
             interpreter=sys.executable, root=root, ansible=ansible_root, arguments={"json_params": params.encode(), **arguments}
@@ -127,12 +126,16 @@ def _places(path: Path) -> tuple[str, str]:
     return str(path.parents[5]), str(Path(ansible.__file__).parents[1])
 
 
+def _name(path: Path) -> str:
+    """By which a module of this collection is imported."""
+    return ".".join(path.relative_to(_places(path)[0]).with_suffix("").parts)
+
+
 def _expect_more(path: Path) -> None:
     """Have a fork server import what the modules of this collection do, beginning with what plays begin with."""
-    package = ".".join(path.parent.relative_to(path.parents[5]).parts)
-    modules = sorted((module.stem for module in path.parent.glob("kafka_*.py")), key=lambda name: (name not in FIRST, name))
+    modules = sorted(path.parent.glob("kafka_*.py"), key=lambda module: (module.stem not in FIRST, module.stem))
     if not C.DEFAULT_KEEP_REMOTE_FILES:
-        forked.start(_places(path), [*(f"{package}.{name}" for name in modules), SPARK_CLIENT])
+        forked.start(_places(path), [*map(_name, modules), SPARK_CLIENT])
 
 
 def _is_own(interpreter: Any) -> bool:

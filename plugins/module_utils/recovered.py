@@ -211,9 +211,10 @@ def _evidence(
 def _rows(path: Path) -> list[dict[str, Any]]:
     try:
         # As one list: to begin with each line anew would take three times as long.
-        rows = json.loads(b"[%b]" % b",".join(read_regular(path, follow=False).splitlines()))
+        lines = read_regular(path, follow=False).splitlines()
+        rows = json.loads(b"[%b]" % b",".join(lines))
     except (OSError, ValueError, RecursionError) as error:
         raise ContentError(f"cannot be read: {error}") from error
-    if not all(isinstance(row, dict) and "kind" in row for row in rows):
+    if len(rows) != len(lines) or not all(isinstance(row, dict) and "kind" in row for row in rows):
         raise ContentError("is nothing that was gathered")
     return list(rows)

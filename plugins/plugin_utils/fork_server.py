@@ -53,8 +53,7 @@ def requested(client: socket.socket) -> Request:
         if not parts[-1]:
             raise OSError("the client is gone")
         left -= len(parts[-1])
-    told = json.loads(b"".join(parts))
-    cwd, json_params, arguments = told
+    cwd, json_params, arguments = json.loads(b"".join(parts))
     return Request(cwd, json_params, arguments, outputs)
 
 

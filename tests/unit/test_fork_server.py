@@ -88,6 +88,10 @@ class Rig:
         assert ran is not None
         return ran
 
+    def waiting(self) -> int:
+        """Process id of the module `waits`, once it waits."""
+        return int(wait(lambda: (self.folder / "pid").exists() and (self.folder / "pid").read_text(), "the module"))
+
     def close(self) -> None:
         """End what is left."""
         for process in (self.owner, self.server):
@@ -138,7 +142,7 @@ def test_a_killed_module_is_told_of(rig: Rig) -> None:
     ran: list[forked.Ran] = []
     waiting = Thread(target=lambda: ran.append(rig.run("waits")))
     waiting.start()
-    os.kill(int(wait(lambda: (rig.folder / "pid").exists() and (rig.folder / "pid").read_text(), "the module")), signal.SIGKILL)
+    os.kill(rig.waiting(), signal.SIGKILL)
     waiting.join()
     assert ran[0].rc == -signal.SIGKILL
     assert rig.run("leaves").rc == 1, "the server goes on"
@@ -149,7 +153,7 @@ def test_a_module_is_ended_when_nobody_waits_for_it_any_more(rig: Rig) -> None:
     if client == 0:
         rig.run("waits")
         os._exit(0)
-    module = psutil.Process(int(wait(lambda: (rig.folder / "pid").exists() and (rig.folder / "pid").read_text(), "the module")))
+    module = psutil.Process(rig.waiting())
     os.kill(client, signal.SIGKILL)
     os.waitpid(client, 0)
     module.wait(SECONDS)
@@ -160,7 +164,7 @@ def test_the_server_ends_with_its_owner_but_not_before_its_modules(rig: Rig) -> 
     ran: list[forked.Ran] = []
     waiting = Thread(target=lambda: ran.append(rig.run("waits")))
     waiting.start()
-    module = int(wait(lambda: (rig.folder / "pid").exists() and (rig.folder / "pid").read_text(), "the module"))
+    module = rig.waiting()
     rig.owner.kill()  # a zombie from now on: nobody has asked for its exit code
     before = rig.server.cpu_times()
     time.sleep(1.5)
