@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import impact, usability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import impact, recovered, usability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import Downstream
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
@@ -53,14 +53,16 @@ class ConsumerImpact:
     def look(self) -> None:
         """Ask the cluster. Reads only."""
         states = self._states()
-        before = {key: self._run.partitions[key] for key in sorted(states, key=in_recovery_order)}
-        if not before:
+        if not states:
             return
-        unfenced = self._cluster.unfenced()
-        leaders = {key: states[key].leader for key in before if has_live_leader(states[key], unfenced)}
-        committed, groups, blind = self._cluster.committing(before.keys())
+        committed, groups, blind = self._cluster.committing(states.keys())
         if blind:
             self.warnings.append(f"groups and their offsets may be missing: {'; '.join(blind)}")
+        if committed:
+            self._take_evidence()
+        before = {key: self._run.partitions[key] for key in sorted(states, key=in_recovery_order)}
+        unfenced = self._cluster.unfenced()
+        leaders = {key: states[key].leader for key in before if has_live_leader(states[key], unfenced)}
         epochs = {key: set() if part.leader_epoch is None else {part.leader_epoch} for key, part in before.items()}
         for _group, key, _offset, epoch in committed:
             epochs[key] |= {epoch} if epoch >= 0 else set()
@@ -76,6 +78,13 @@ class ConsumerImpact:
         self._rows["offsets"] = offsets
         self._rows["groups"] = impact.summed_groups(offsets, groups)
         self._rows["transactions"] = self._transactions(leaders)
+
+    def _take_evidence(self) -> None:
+        said = self._run.warnings
+        self._run = recovered.with_evidence(
+            self._run, self._workdir, self._header["cluster"], self._header["run_id"], self._header["cluster_id"]
+        )
+        self.warnings += self._run.warnings[len(said) :]
 
     def _states(self) -> dict[TopicPartition, PartitionState]:
         """The recovered partitions that there still are."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,7 +52,7 @@ class Recovered:
 
     `topic_id` and `leader_epoch` are those from before the election, None where no plan tells. `forks` are empty where another than the
     designated broker was elected: then they are not known. `committed_below`: every record below was committed when the evidence was
-    gathered, so whoever led later had it too; None where that is not known.
+    gathered, so whoever led later had it too; None where that is not known (see `with_evidence`). `leader`: None where the results tell none.
     """
 
     topic: str
@@ -62,6 +62,7 @@ class Recovered:
     leader_epoch: int | None = None
     forks: tuple[Fork, ...] = ()
     committed_below: int | None = None
+    leader: int | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -71,7 +72,8 @@ class Recovered:
 
 @dataclass(frozen=True)
 class Run:
-    """`committed_before`: what groups had committed while the partitions were offline, by group and partition, as far as the landing file tells.
+    """`committed_before`: what groups had committed while the partitions were offline, by group and partition, as far as the landing file tells (see
+    `with_evidence`).
 
     `warnings`: which files were not used, and what cannot be said without them. `digest`: of the results, without what they say of an impact.
     """
@@ -83,10 +85,10 @@ class Run:
 
 
 def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path | None = None) -> Run:
-    """Read the files of a run. `plan`: another plan file than the run's own.
+    """Read results and plan of a run. `plan`: another plan file than the run's own.
 
     Raises RecoveredError where the results are missing, damaged, or of another cluster than `cluster_id`, and where the plan that they
-    were made with is not the one that is found. Without a landing file, and after elections by hand, less can be said.
+    were made with is not the one that is found. After elections by hand less can be said.
     """
     safe_name("cluster", cluster)
     safe_name("run_id", run_id)
@@ -98,16 +100,26 @@ def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path |
         )
     warnings: list[str] = []
     entries = _entries(workdir, plan or workdir / "plans" / run_id / f"{cluster}.json", results["plan_id"], warnings)
+    found = [row for row in results["partitions"] if _gives_a_leader(row, entries)]
+    partitions = [_recovered(row, entries.get((row["topic"], row["partition"]))) for row in found]
+    return Run({part.key: part for part in partitions}, warnings=tuple(warnings), digest=_digest(results))
+
+
+def with_evidence(run: Run, workdir: Path, cluster: str, run_id: str, cluster_id: str) -> Run:
+    """`run` with what its landing file tells, which only those need to know whose groups have committed something: it is several times as large as
+    the other files. One that cannot be used is a warning."""
     marks: dict[tuple[TopicPartition, int], int] = {}
     before: dict[tuple[str, TopicPartition], int] = {}
     try:
         _evidence(workdir, workdir / "landing" / run_id / f"{cluster}.jsonl", cluster_id, marks, before)
     except SpokenError as error:
-        marks, before = {}, {}
-        warnings.append(f"the evidence of run {run_id} is not used ({error}), so for some groups it cannot be said what they have read")
-    found = [row for row in results["partitions"] if _gives_a_leader(row, entries)]
-    partitions = [_recovered(row, entries.get((row["topic"], row["partition"])), marks) for row in found]
-    return Run({part.key: part for part in partitions}, before, tuple(warnings), _digest(results))
+        said = f"the evidence of run {run_id} is not used ({error}), so for some groups it cannot be said what they have read"
+        return replace(run, warnings=(*run.warnings, said))
+    partitions = {
+        key: part if part.leader is None else replace(part, committed_below=marks.get((key, part.leader)))
+        for key, part in run.partitions.items()
+    }
+    return replace(run, partitions=partitions, committed_before=before)
 
 
 def note_impact(workdir: Path, cluster: str, run_id: str, run: Run, impact: Mapping[str, Any]) -> None:
@@ -169,15 +181,16 @@ def _gives_a_leader(row: Mapping[str, Any], entries: Mapping[TopicPartition, Any
     return row["outcome"] in RECOVERED or (row["outcome"] == ALREADY_ONLINE and (row["topic"], row["partition"]) in entries)
 
 
-def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None, marks: Mapping[tuple[TopicPartition, int], int]) -> Recovered:
-    key, leader = (row["topic"], row["partition"]), row["leader"]
-    below = marks.get((key, leader)) if leader is not None else None
+def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Recovered:
+    leader = row["leader"]
+    key = row["topic"], row["partition"]
     if entry is None:
-        return Recovered(*key, row["outcome"], committed_below=below)
-    epochs = {survivor["broker_id"]: survivor["last_written_epoch"] for survivor in entry["guards"]["survivors"]}
+        return Recovered(*key, row["outcome"], leader=leader)
+    guards = entry["guards"]
+    epochs = {survivor["broker_id"]: survivor["last_written_epoch"] for survivor in guards["survivors"]}
     cuts = entry["truncated"] if leader == entry["designatedLeader"] else ()
     forks = tuple(Fork(cut["broker_id"], cut["offset"], epochs.get(cut["broker_id"])) for cut in cuts if cut["offset"] is not None)
-    return Recovered(*key, row["outcome"], entry["guards"]["topic_id"], entry["guards"]["leader_epoch"], forks, below)
+    return Recovered(*key, row["outcome"], guards["topic_id"], guards["leader_epoch"], forks, leader=leader)
 
 
 def _evidence(

@@ -73,6 +73,9 @@ class Until:
         return Until(idle, self.owner, self.owner_since) if self.owner == other.owner else Until(idle, 0, 0.0)
 
 
+FOR_EVER = Until(0.0, 0, 0.0)
+
+
 @dataclass(frozen=True)
 class Folder:
     """`<workdir>/spark` and the names in it."""

@@ -135,23 +135,17 @@ token_file:
 """
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
-    class_archive,
-    interruption,
-    options,
-    spark_keeper,
-    spark_options,
-    spark_server,
-    spark_warmth,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, options, spark_options, spark_server
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import FOR_EVER, Folder, Server, SparkServerError, Until
 
 
 def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]:
@@ -161,11 +155,32 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
         raise options.OptionError(f"memory is {params['memory']}: write a number and a unit, such as 1g or 768m")
     if not 0 <= params["port"] < 1 << 16:
         raise options.OptionError(f"port is {params['port']}: it has to be between 1 and 65535, or 0 for any free one")
-    owner = spark_keeper.owner() if params["ends_with_playbook"] else (0, 0.0)
-    until = Until(params["idle_timeout"], *owner)
     if module.check_mode:
         server = spark_server.running(folder.workdir)
+        if server is None:
+            need_libraries(module)
         return server is None, server
+    changed = not _stays_anyway(folder) and _kept(module, folder)
+    return changed, spark_server.awaited(folder.workdir, warm=True) if params["wait"] else spark_server.running(folder.workdir)
+
+
+def _stays_anyway(folder: Folder) -> bool:
+    """Whether a server runs here that nothing but state=stopped will end. Found out in a moment: every recovery of an on-call machine waits for it."""
+    with suppress(OSError, SpokenError):  # whoever takes a closer look says what is wrong
+        server = spark_server.running(folder.workdir)
+        return server is not None and spark_server.is_here(server) and spark_server.read_until(folder) == FOR_EVER
+    return False
+
+
+def _kept(module: AnsibleModule, folder: Folder) -> bool:
+    """Start the server where none runs, have it stay as long as is wanted; whether something changed."""
+    need_libraries(module)
+    # What starts a server brings most of the collection with it.
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper
+
+    params = module.params
+    owner = spark_keeper.owner() if params["ends_with_playbook"] else (0, 0.0)
+    until = Until(params["idle_timeout"], *owner)
     with spark_server.alone(folder.make()):
         server = spark_server.running(folder.workdir)
         if server is None:
@@ -175,22 +190,24 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
                 spark_keeper.start(
                     folder, spark_keeper.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts), until
                 )
-            changed = True
-        elif not spark_server.is_here(server):
+            return True
+        if not spark_server.is_here(server):
             raise SparkServerError(f"the Spark server of {folder.workdir} runs on {server.host}: use another workdir here")
-        else:
-            before = spark_server.read_until(folder)
-            changed = before.longest(until) != before
-            if changed:
-                spark_server.write_until(folder, before.longest(until))
-    return changed, spark_server.awaited(folder.workdir, warm=True) if params["wait"] else spark_server.running(folder.workdir)
+        before = spark_server.read_until(folder)
+        if (longer := before.longest(until)) == before:
+            return False
+        spark_server.write_until(folder, longer)
+        return True
 
 
-def archived(check_mode: bool, folder: Folder) -> dict[str, Any]:
+def archived(module: AnsibleModule, folder: Folder) -> dict[str, Any]:
     """What to return of the archive of classes, made where it is missing."""
+    need_libraries(module)
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive, spark_warmth
+
     path = class_archive.find(folder.workdir)
     changed = path is None
-    if path is None and not check_mode:
+    if path is None and not module.check_mode:
         path = class_archive.make(folder.workdir, spark_warmth.plan_and_end)
     return {"changed": changed, "log": str(folder.log), **({"archive": str(path)} if path else {})}
 
@@ -203,12 +220,21 @@ def recovery_spark(module: AnsibleModule) -> dict[str, Any]:
         server = spark_server.running(folder.workdir) if module.check_mode else spark_server.stop(folder.workdir)
         return {"changed": server is not None, "log": str(folder.log)}
     if module.params["state"] == "archived":
-        return archived(module.check_mode, folder)
+        return archived(module, folder)
     changed, server = started(module, folder)
     if server is None and not module.check_mode:
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper
+
         raise SparkServerError(f"the Spark server ended before it answered: {spark_keeper.last_words(folder)} (see {folder.log})")
     shown = {"remote": server.remote, "ready": server.ready, "pid": server.pid, "token_file": str(folder.token)} if server else {}
     return {"changed": changed, "log": str(folder.log), **shown}
+
+
+def need_libraries(module: AnsibleModule) -> None:
+    """Fail where there is no PySpark to start."""
+    trace = import_error("psutil", "pyspark.sql", "pyarrow")
+    if trace is not None:
+        module.fail_json(msg=missing_required_lib("pyspark[connect] and psutil"), exception=trace)
 
 
 def main() -> None:
@@ -227,9 +253,6 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    trace = import_error("psutil", "pyspark.sql", "pyarrow")
-    if trace is not None:
-        module.fail_json(msg=missing_required_lib("pyspark[connect] and psutil"), exception=trace)
     answer(module, lambda: recovery_spark(module))
 
 

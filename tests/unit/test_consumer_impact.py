@@ -76,7 +76,7 @@ def workdir(tmp_path: Path) -> Path:
 
 
 def look(workdir: Path, cluster: Cluster, topic_id: str = "id") -> ConsumerImpact:
-    run = Run({key: Recovered(*key, "elected", topic_id, 3) for key in KEYS}, warnings=("no landing file",))
+    run = Run({key: Recovered(*key, "elected", topic_id, 3) for key in KEYS}, warnings=("no plan",))
     found = ConsumerImpact(cast(Downstream, cluster), "east", run, "r1", workdir, Connection(("b:9092",)))
     found.look()
     return found
@@ -95,7 +95,10 @@ def test_everything_that_is_found_is_in_the_file(workdir: Path) -> None:
     }  # fmt: skip
     assert len(report["offsets"]) == len(report["partitions"]) == 1
     said = " | ".join(found.warnings)
-    assert all(text in said for text in ("no landing file", "broker 1 does not answer", "orders-0: TOPIC_AUTHORIZATION_FAILED"))
+    assert all(
+        text in said
+        for text in ("no plan", "evidence of run r1 is not used", "broker 1 does not answer", "orders-0: TOPIC_AUTHORIZATION_FAILED")
+    )
 
     written = json.loads(path.read_text())
     assert path == workdir / "impact" / "r1" / "east.json"
@@ -118,6 +121,12 @@ def test_a_group_gets_a_file_of_offsets_and_no_old_one_is_left(workdir: Path) ->
     cluster.committed = []
     look(workdir, cluster).write()
     assert sorted(path.name for path in folder.iterdir()) == ["east.json", "north.reset-1.csv"]
+
+
+def test_evidence_is_read_where_somebody_has_committed_something(workdir: Path) -> None:
+    cluster = Cluster()
+    cluster.committed = []
+    assert not any("evidence" in warning for warning in look(workdir, cluster).warnings)
 
 
 def test_topics_that_were_made_anew_are_not_those_that_were_recovered(workdir: Path) -> None:

@@ -68,7 +68,8 @@ def noted(workdir: Path) -> dict[str, Any]:
 
 
 def read(workdir: Path, **options: Any) -> Run:
-    return recovered.read(workdir, "east", "r1", CLUSTER_ID, **options)
+    """With the evidence, as where groups have committed something."""
+    return recovered.with_evidence(recovered.read(workdir, "east", "r1", CLUSTER_ID, **options), workdir, "east", "r1", CLUSTER_ID)
 
 
 def test_results_plan_and_evidence_are_put_together(workdir: Path) -> None:
@@ -86,8 +87,8 @@ def test_results_plan_and_evidence_are_put_together(workdir: Path) -> None:
     found = read(workdir)
     epochs = {survivor["broker_id"]: survivor["last_written_epoch"] for survivor in SURVIVORS}
     assert found.partitions == {
-        KEY: Recovered("orders", 0, "elected", "id", 3, (Fork(3, 90, epochs[3]),), 88),
-        ("orders", 4): Recovered("orders", 4, "clean_leader"),
+        KEY: Recovered("orders", 0, "elected", "id", 3, (Fork(3, 90, epochs[3]),), 88, leader=2),
+        ("orders", 4): Recovered("orders", 4, "clean_leader", leader=1),
     }
     assert found.committed_before == {("billing", KEY): 150}
     assert found.warnings == ()
@@ -104,13 +105,13 @@ def test_forks_are_not_known_of_a_leader_that_was_not_designated(workdir: Path) 
     results(workdir, row("clean_leader", leader=3))
     plan(workdir)
     landing(workdir, replica(2, 88), replica(3, 95))
-    assert read(workdir).partitions[KEY] == Recovered("orders", 0, "clean_leader", "id", 3, (), 95)
+    assert read(workdir).partitions[KEY] == Recovered("orders", 0, "clean_leader", "id", 3, (), 95, leader=3)
 
 
 def test_leaders_that_were_named_by_hand_have_no_plan(workdir: Path) -> None:
     results(workdir, row(), plan_id=None)
     found = read(workdir)
-    assert found.partitions == {KEY: Recovered("orders", 0, "elected")}
+    assert found.partitions == {KEY: Recovered("orders", 0, "elected", leader=2)}
     assert "without a plan" in found.warnings[0] and "no landing file" in found.warnings[1]
 
 
