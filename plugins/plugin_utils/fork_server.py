@@ -11,6 +11,7 @@ connection, and a module finds what it would find in a new interpreter.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import importlib
 import json
@@ -31,6 +32,7 @@ REQUEST_SECONDS = 10.0  # for a request that has begun to come in
 READY = b"."  # what is said to a client before it wants anything
 HEADER = 8  # bytes of a request that say how long the rest is
 OUTPUTS = 2  # files that come with a request, for stdout and stderr
+PR_SET_PDEATHSIG = 1
 
 
 class Request(NamedTuple):
@@ -70,6 +72,7 @@ class Server:
         with suppress(OSError):
             self.watched = os.pidfd_open(owner)
         self.clients: dict[int, socket.socket] = {}  # by the process id of the module
+        self.process, self.libc = os.getpid(), ctypes.CDLL(None)
         self.waking, self.woken = socket.socketpair()
         for end in (self.waking, self.woken):
             end.setblocking(False)
@@ -144,7 +147,10 @@ class Server:
                 client.close()
 
     def _leave(self) -> None:
-        """In a fork: let go of all that is the server's."""
+        """In a fork: let go of all that is the server's. Where that dies nobody learns what becomes of the module: it is to end as if interrupted."""
+        self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != self.process:
+            os._exit(1)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()

@@ -93,7 +93,11 @@ class Rig:
         return int(wait(lambda: (self.folder / "pid").exists() and (self.folder / "pid").read_text(), "the module"))
 
     def close(self) -> None:
-        """End what is left."""
+        """End what is left, also of a test that has failed."""
+        with suppress(FileNotFoundError, psutil.Error):
+            module = psutil.Process(int((self.folder / "pid").read_text()))
+            if module.cwd() == str(self.folder):
+                module.kill()
         for process in (self.owner, self.server):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -156,6 +160,18 @@ def test_a_module_is_ended_when_nobody_waits_for_it_any_more(rig: Rig) -> None:
     module = psutil.Process(rig.waiting())
     os.kill(client, signal.SIGKILL)
     os.waitpid(client, 0)
+    module.wait(SECONDS)
+    assert (rig.folder / "ended").read_text() == "SIGTERM"
+
+
+def test_a_module_is_ended_when_the_server_is_killed(rig: Rig) -> None:
+    ran: list[forked.Ran] = []
+    waiting = Thread(target=lambda: ran.append(rig.run("waits")))
+    waiting.start()
+    module = psutil.Process(rig.waiting())
+    rig.server.kill()
+    waiting.join()
+    assert ran[0].rc == -signal.SIGKILL
     module.wait(SECONDS)
     assert (rig.folder / "ended").read_text() == "SIGTERM"
 
