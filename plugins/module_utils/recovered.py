@@ -108,10 +108,8 @@ def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path |
 def with_evidence(run: Run, workdir: Path, cluster: str, run_id: str, cluster_id: str) -> Run:
     """`run` with what its landing file tells, which only those need to know whose groups have committed something: it is several times as large as
     the other files. One that cannot be used is a warning."""
-    marks: dict[tuple[TopicPartition, int], int] = {}
-    before: dict[tuple[str, TopicPartition], int] = {}
     try:
-        _evidence(workdir, workdir / "landing" / run_id / f"{cluster}.jsonl", cluster_id, marks, before)
+        marks, before = _evidence(workdir, workdir / "landing" / run_id / f"{cluster}.jsonl", cluster_id)
     except SpokenError as error:
         said = f"the evidence of run {run_id} is not used ({error}), so for some groups it cannot be said what they have read"
         return replace(run, warnings=(*run.warnings, said))
@@ -194,13 +192,9 @@ def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Recov
 
 
 def _evidence(
-    workdir: Path,
-    path: Path,
-    cluster_id: str,
-    marks: dict[tuple[TopicPartition, int], int],
-    before: dict[tuple[str, TopicPartition], int],
-) -> None:
-    """Take from a landing file the replicas' high watermarks, and what groups had committed."""
+    workdir: Path, path: Path, cluster_id: str
+) -> tuple[dict[tuple[TopicPartition, int], int], dict[tuple[str, TopicPartition], int]]:
+    """Take from a landing file the high watermarks, by partition and broker, and what groups had committed, by group and partition."""
     check_inside(workdir, path)
     header = snapshot.check(path)
     if header["cluster_id"] != cluster_id:
@@ -213,12 +207,11 @@ def _evidence(
         strictjson.check_each(proofs, _PROOF)
     except ContentError as error:
         raise RecoveredError(f"a row of it, {error}") from error
-    for row in replicas:
-        if row["high_watermark"] is not None:
-            marks[(row["topic"], row["partition"]), row["broker_id"]] = row["high_watermark"]
-    for row in proofs:
-        if row["source"] == "consumer_group":
-            before[row["name"], (row["topic"], row["partition"])] = row["offset"]
+    marks = {
+        ((row["topic"], row["partition"]), row["broker_id"]): row["high_watermark"] for row in replicas if row["high_watermark"] is not None
+    }
+    before = {(row["name"], (row["topic"], row["partition"])): row["offset"] for row in proofs if row["source"] == "consumer_group"}
+    return marks, before
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

@@ -324,15 +324,6 @@ def _lives(pid: int, since: float) -> bool:
         return False
 
 
-def last_words(folder: Folder) -> str:
-    """What the log of a server says that did not come up: the error, where there is one."""
-    with suppress(OSError):
-        lines = [line.strip() for line in folder.log.read_text(errors="replace").splitlines() if line.strip()]
-        told = [line for line in lines if "Exception" in line or "Error" in line or line.startswith("keeper:")]
-        return " | ".join((told or lines)[-3:])[:600]
-    return "it left no log"
-
-
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))

@@ -216,6 +216,15 @@ def stop(workdir: Path) -> Server | None:
     raise SparkServerError(f"the Spark server of {workdir} (process {server.pid}) does not end")
 
 
+def last_words(folder: Folder) -> str:
+    """What the log of a server says that did not come up: the error, where there is one."""
+    with suppress(OSError):
+        lines = [line.strip() for line in folder.log.read_text(errors="replace").splitlines() if line.strip()]
+        told = [line for line in lines if "Exception" in line or "Error" in line or line.startswith("keeper:")]
+        return " | ".join((told or lines)[-3:])[:600]
+    return "it left no log"
+
+
 @contextmanager
 def alone(folder: Folder) -> Iterator[None]:
     """Only one at a time starts or stops the server."""

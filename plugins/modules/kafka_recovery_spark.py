@@ -186,10 +186,8 @@ def _kept(module: AnsibleModule, folder: Folder) -> bool:
         if server is None:
             conf = spark_options.texts(params["spark_conf"])
             with interruption.unbroken():  # else there would be one that nobody knows
-                lasts = not (until.idle_seconds or until.owner)
-                spark_keeper.start(
-                    folder, spark_keeper.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts), until
-                )
+                settings = spark_keeper.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts=until == FOR_EVER)
+                spark_keeper.start(folder, settings, until)
             return True
         if not spark_server.is_here(server):
             raise SparkServerError(f"the Spark server of {folder.workdir} runs on {server.host}: use another workdir here")
@@ -223,9 +221,7 @@ def recovery_spark(module: AnsibleModule) -> dict[str, Any]:
         return archived(module, folder)
     changed, server = started(module, folder)
     if server is None and not module.check_mode:
-        from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper
-
-        raise SparkServerError(f"the Spark server ended before it answered: {spark_keeper.last_words(folder)} (see {folder.log})")
+        raise SparkServerError(f"the Spark server ended before it answered: {spark_server.last_words(folder)} (see {folder.log})")
     shown = {"remote": server.remote, "ready": server.ready, "pid": server.pid, "token_file": str(folder.token)} if server else {}
     return {"changed": changed, "log": str(folder.log), **shown}
 

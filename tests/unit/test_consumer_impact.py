@@ -123,7 +123,7 @@ def test_a_group_gets_a_file_of_offsets_and_no_old_one_is_left(workdir: Path) ->
     assert sorted(path.name for path in folder.iterdir()) == ["east.json", "north.reset-1.csv"]
 
 
-def test_evidence_is_read_where_somebody_has_committed_something(workdir: Path) -> None:
+def test_evidence_is_read_only_where_somebody_has_committed_something(workdir: Path) -> None:
     cluster = Cluster()
     cluster.committed = []
     assert not any("evidence" in warning for warning in look(workdir, cluster).warnings)

@@ -21,10 +21,9 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper, spark_server, spark_warmth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_keeper import Keeper, Settings
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Until
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import FOR_EVER, Folder, Until
 
 LISTENS = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); a = s.accept(); s.accept()"
-FOR_EVER = Until(0, 0, 0.0)
 
 
 @pytest.fixture
