@@ -23,6 +23,8 @@ PYTHON ?= python3
 export KAFKA_VERSION ?= 4.3.1
 BIN := .venv/bin
 MOLECULE = PATH="$(CURDIR)/$(BIN):$$PATH" MOLECULE_EPHEMERAL_DIRECTORY="$(CURDIR)/.cache/molecule" molecule test
+# Each part leaves its results in JUnit's form, from which `make test` and `make test-long` make a table of what was skipped.
+PYTEST = $(BIN)/pytest --junitxml=.cache/junit/$@.xml
 COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
 
 SEED ?= 1
@@ -35,8 +37,11 @@ ONLY ?= plan fleet history cluster
 # Parts of check and test at a time. What a part prints is shown when it ends. After one that fails no other begins, and make fails.
 JOBS ?= 2
 SIDE_BY_SIDE = +@$(MAKE) --no-print-directory --jobs=$(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+# One after the other, and after the last one, or the first that fails, the table of what was skipped. It changes the exit code only if nothing failed.
+WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { failed=$$?; break; }; done; \
+	$(BIN)/python -m skipped .cache/junit || failed=$${failed:-$$?}; exit $${failed:-0}
 
-.PHONY: setup demo gameday check lint unit-spark unit-plain test test-long molecule on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-pipeline bench-events bench-fleet docs on-docs clean
+.PHONY: setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-east on-west on-others on-chaos on-molecule on-model on-history test-matrix adoption quickstart changelog model chaos bench bench-reassignment bench-pipeline bench-events bench-fleet docs on-docs clean
 
 setup: .venv/.ready $(COLLECTION)
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
@@ -62,6 +67,7 @@ gameday: setup
 	@$(BIN)/python -m gameday --level $(LEVEL) $(if $(filter-out file,$(origin SEED)),--seed $(SEED))
 
 check: setup
+	@rm -rf .cache/junit
 	$(SIDE_BY_SIDE) unit-plain unit-spark lint
 
 lint:
@@ -72,29 +78,32 @@ lint:
 	$(BIN)/ansible-lint --offline
 
 unit-spark:
-	$(BIN)/pytest tests/unit -m "spark and not slow"
+	$(PYTEST) tests/unit -m "spark and not slow"
 
 unit-plain:
-	$(BIN)/pytest tests/unit -m "not spark and not slow"
+	$(PYTEST) tests/unit -m "not spark and not slow"
+
+test: setup
+	$(call WITH_TABLE,check clusters)
 
 # The longest parts first.
-test: check
+clusters:
 	$(SIDE_BY_SIDE) on-west on-others on-east on-chaos on-history on-molecule on-model on-docs
 
 on-east:
-	$(BIN)/pytest tests/integration -m "east and not long"
+	$(PYTEST) tests/integration -m "east and not long"
 
 on-west:
-	$(BIN)/pytest tests/integration -m "west and not east and not long"
+	$(PYTEST) tests/integration -m "west and not east and not long"
 
 on-others:
-	$(BIN)/pytest tests/integration -m "not east and not west and not long"
+	$(PYTEST) tests/integration -m "not east and not west and not long"
 
 on-chaos:
-	$(BIN)/pytest tests/chaos
+	$(PYTEST) tests/chaos
 
 on-history:
-	$(BIN)/pytest tests/unit -m slow
+	$(PYTEST) tests/unit -m slow
 
 on-molecule:
 	rm -rf .cache/molecule
@@ -105,14 +114,18 @@ molecule: setup
 	rm -rf .cache/molecule
 	$(MOLECULE) --all
 
-test-long: setup molecule
-	$(BIN)/pytest tests/integration -m long
+test-long: setup
+	@rm -rf .cache/junit
+	$(call WITH_TABLE,molecule on-long)
+
+on-long:
+	$(PYTEST) tests/integration -m long
 
 on-model:
-	$(BIN)/pytest tests/model
+	$(PYTEST) tests/model
 
 on-docs:
-	$(BIN)/pytest tests/docsite
+	$(PYTEST) tests/docsite
 
 test-matrix: setup
 	$(BIN)/pytest tests/matrix -v

@@ -110,7 +110,7 @@ class ActionModule(Normal):  # type: ignore[misc]
         """The module's file in this collection, None where the module is to be packed."""
         if _BuiltModule is None or self._connection.transport != "local" or self._connection.become or self._task.delegate_to:
             return None
-        if not _is_own(self._templar.template(task_vars.get("ansible_python_interpreter"))):
+        if not is_own(self._templar.template(task_vars.get("ansible_python_interpreter"))):
             return None
         found = self._shared_loader_obj.module_loader.find_plugin_with_context(
             self._task.action, ".py", collection_list=self._task.collections
@@ -138,7 +138,7 @@ def _expect_more(path: Path) -> None:
         forked.start(_places(path), [*map(_name, modules), SPARK_CLIENT])
 
 
-def _is_own(interpreter: Any) -> bool:
+def is_own(interpreter: Any) -> bool:
     """Whether this is the interpreter of ansible-playbook, by whatever name (python, python3): in the same folder, or it has other libraries."""
     if not isinstance(interpreter, str) or Path(interpreter).parent != Path(sys.executable).parent:
         return False

@@ -45,6 +45,7 @@ options:
     description:
       - Address (C(https://)) where OAUTHBEARER's token is had for the client's credentials (KIP-768).
       - Its certificate is checked like the brokers', with O(ca_cert) and O(validate_certs).
+      - An C(http://) address beyond this machine needs O(allow_plaintext_secrets). A loopback address is never asked through a proxy.
     type: str
   sasl_oauth_client_id:
     description: Id of the client that asks for the token, needed with OAUTHBEARER.
@@ -62,7 +63,7 @@ options:
     description: File with the client's certificate chain (PEM), for mutual TLS.
     type: path
   client_key:
-    description: File with the private key (PEM) of O(client_cert).
+    description: File with the private key (PEM) of O(client_cert). Other users must not be able to read it (C(chmod go=)).
     type: path
   client_key_password:
     description: Password of O(client_key).
@@ -71,6 +72,13 @@ options:
     description: Whether the brokers' certificates and host names are checked.
     type: bool
     default: true
+  allow_plaintext_secrets:
+    description:
+      - Whether secrets may be sent unencrypted beyond this machine, where everybody on the network path can read and use them.
+      - Without it O(sasl_mechanism=PLAIN) and O(sasl_mechanism=OAUTHBEARER) are refused with O(security_protocol=SASL_PLAINTEXT), and so is
+        an C(http://) address in O(sasl_oauth_token_endpoint). SCRAM does not send the password, and loopback addresses need no opt-in.
+    type: bool
+    default: false
   request_timeout:
     description: Seconds within which a broker has to answer a request. Holds for every broker by itself; one that does not answer does not delay the others.
     type: float

@@ -31,6 +31,13 @@ options:
     description: Seconds after which a git command that has not ended is ended.
     type: float
     default: 60.0
+  allow_plaintext_secrets:
+    description:
+      - Whether git may send its credentials unencrypted to another machine. Without it, an C(http://) address beyond this machine is refused, also as
+        a redirect or by git's C(url.<base>.insteadOf).
+      - Whoever reads the network can then push plans.
+    type: bool
+    default: false
 requirements:
   - git >= 2.34
 """

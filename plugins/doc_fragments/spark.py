@@ -22,14 +22,25 @@ options:
       - A running server answers several times faster than Spark starts, and no Java is needed here.
       - V(auto) uses the server that M(streamops.kafka_recovery.kafka_recovery_spark) runs for the same O(workdir), and waits for one that is
         still starting. Where there is none, O(spark_master) counts.
+      - A loopback address without TLS is refused if another user than this one or root listens there.
       - A server that asks for a token gets the one in the environment variable E(SPARK_CONNECT_AUTHENTICATE_TOKEN). That of
         M(streamops.kafka_recovery.kafka_recovery_spark) is found in the workdir.
     type: str
   spark_conf:
-    description: Spark settings that go over the module's own.
+    description:
+      - Spark settings that go over the module's own.
+      - A setting that looks like a secret is refused here, and belongs in O(spark_secret_conf).
+    type: dict
+    default: {}
+  spark_secret_conf:
+    description:
+      - Spark settings that are secrets, such as V(spark.hadoop.fs.s3a.secret.key). They go over O(spark_conf).
+      - No output, log or command line shows them. An embedded Spark reads them from a private file.
+      - A server that O(spark_remote) names gets them through TLS only (V(sc://host:15002/;use_ssl=true)), unless it is the server of O(workdir).
     type: dict
     default: {}
 requirements:
   - pyspark[connect] >= 4.3
+  - pandas >= 2.2, < 3
   - Java 17 or newer, unless O(spark_remote) is given
 """

@@ -8,16 +8,19 @@ Names are Kafka's. Found by leaving out one ACL after the other on brokers with 
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands, is_plain, option
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import can_be_partition
+
 CLUSTER, TOPIC, GROUP = "CLUSTER", "TOPIC", "GROUP"
-GATHER, ISR_HISTORY, ELECT, NATIVE = "gather", "isr_history", "elect", "native"
+GATHER, ISR_HISTORY, ELECT, NATIVE, REASSIGN, THROTTLE = "gather", "isr_history", "elect", "native", "reassign", "throttle"
 ALL = "*"
 # Whoever may do one of these may DESCRIBE too, also where no ACL says so (Kafka's Authorizer interface).
 IMPLY_DESCRIBE = ("READ", "WRITE", "DELETE", "ALTER")
+IMPLIED_BY = {"DESCRIBE": IMPLY_DESCRIBE, "DESCRIBE_CONFIGS": ("ALTER_CONFIGS",)}
 
 
 class Need(NamedTuple):
@@ -40,6 +43,13 @@ NEEDS = (
     Need(ISR_HISTORY, "CLUSTER_ACTION", CLUSTER, "the controllers' metadata log, which tells who left the ISR last", required=False),
     Need(ELECT, "ALTER", CLUSTER, "changing the order of replicas for a moment, and electing"),
     Need(NATIVE, "CLUSTER_ACTION", CLUSTER, "KIP-1275's messages, which brokers offer here: reading log ends, and designated elections"),
+    Need(REASSIGN, "DESCRIBE", CLUSTER, "reassignments under way, and how much replicas hold"),
+    Need(REASSIGN, "DESCRIBE", TOPIC, "states of partitions"),
+    Need(REASSIGN, "ALTER", CLUSTER, "moving replicas, and electing preferred leaders"),
+    Need(THROTTLE, "DESCRIBE_CONFIGS", CLUSTER, "rates that stand on brokers"),
+    Need(THROTTLE, "ALTER_CONFIGS", CLUSTER, "rates of throttled replication"),
+    Need(THROTTLE, "DESCRIBE_CONFIGS", TOPIC, "lists of throttled replicas"),
+    Need(THROTTLE, "ALTER_CONFIGS", TOPIC, "lists of throttled replicas"),
 )
 
 
@@ -52,6 +62,7 @@ class Held:
     reading    topics with a partition that has no leader: their logs are to be read
     any_topic  whether a topic may be described whatever its name; None where it does not matter
     any_group  the same for consumer groups
+    moving     topics with a replica that is offline, or that were named: their replicas are to be moved
     """
 
     cluster: frozenset[str] | None
@@ -59,6 +70,7 @@ class Held:
     reading: Collection[str] = ()
     any_topic: bool | None = None
     any_group: bool | None = None
+    moving: Collection[str] = ()
 
 
 class Missing(NamedTuple):
@@ -76,8 +88,11 @@ def missing(held: Held, stages: Collection[str], cluster_name: str = "kafka-clus
         # Of two stages that need the same, the one that cannot do without it is told.
         once[acl] = row if row.need.required else once.get(acl, row)
     found = list(once.values())
-    stronger = {(row.need.resource_type, row.name) for row in found if row.need.operation in IMPLY_DESCRIBE}
-    return [row for row in found if row.need.operation != "DESCRIBE" or (row.need.resource_type, row.name) not in stronger]
+    return [
+        row
+        for row in found
+        if not any((row.need.resource_type, row.name, other) in once for other in IMPLIED_BY.get(row.need.operation, ()))
+    ]
 
 
 def _missing(need: Need, held: Held, cluster_name: str) -> Iterator[Missing]:
@@ -92,8 +107,11 @@ def _missing(need: Need, held: Held, cluster_name: str) -> Iterator[Missing]:
         yield Missing(need, ALL)
     else:
         for topic, operations in held.topics.items():
-            # Of a hidden topic nobody knows whether its logs have to be read.
-            wanted = need.operation == "DESCRIBE" or topic in held.reading or not operations
+            if not can_be_partition(topic, 0):
+                continue  # brokers that name such a topic lie, and an ACL for "*" would be one for all topics
+            # A hidden topic may be one whose logs have to be read, or whose replicas are moved.
+            chosen = held.reading if need.operation == "READ" else held.moving
+            wanted = need.operation == "DESCRIBE" or topic in chosen or not operations
             if wanted and operations is not None and need.operation not in operations:
                 yield Missing(need, topic)
 
@@ -104,16 +122,27 @@ def unknown(held: Held, stages: Collection[str]) -> list[Need]:
     return [need for need in NEEDS if need.stage in stages and silent[need.resource_type]]
 
 
-def remedy(row: Missing, principal: str | None, servers: str, secured: bool) -> str:
-    """Return the command that grants it. `principal`: as the brokers know this client (None: the operator has to say).
+def remedy(row: Missing, principal: str | None, servers: str, secured: bool, commands: Commands | None = None) -> str:
+    """Return the command that grants it. `principal`: as the brokers know this client; without one the operator has to fill it in.
 
     `servers`: all bootstrap servers, because some may be among those that were lost. `secured`: the administrator who runs it needs a client
-    configuration of his own.
+    configuration of his own. `commands`: keeps the script for names that cannot be shown; without it, these are left for the operator to fill in.
     """
-    words = ["kafka-acls.sh", "--bootstrap-server", servers, *(["--command-config", "ADMIN.properties"] if secured else [])]
-    words += ["--add", "--allow-principal", f"User:{principal or 'PRINCIPAL'}", "--operation", _camel(row.need.operation)]
-    resource = ["--cluster"] if row.need.resource_type == CLUSTER else [f"--{row.need.resource_type.lower()}", row.name]
-    return shlex.join([*words, *resource])
+    login = ["--command-config", "ADMIN.properties"] if secured else []
+    argv = ["kafka-acls.sh", *option("--bootstrap-server", servers), *login, "--add"]
+    argv += ["--allow-principal", f"User:{principal or 'PRINCIPAL'}", "--operation", _camel(row.need.operation)]
+    kind, name = row.need.resource_type, row.name
+    if kind == TOPIC and name != ALL and not can_be_partition(name, 0):
+        name, commands = "NAME", None
+    argv += ["--cluster"] if kind == CLUSTER else option(f"--{kind.lower()}", name)
+    # Single quotes stay on the screen, and `missing` takes "*" from no cluster.
+    shown = ["'*'" if word == ALL else word if is_plain(word) else _placeholder(word) for word in argv]
+    needs_script = any(word != ALL and not is_plain(word) for word in argv)
+    return (commands.line(argv) if commands and needs_script else None) or " ".join(shown)
+
+
+def _placeholder(word: str) -> str:
+    return "User:PRINCIPAL" if word.startswith("User:") else "NAME"
 
 
 def _camel(operation: str) -> str:

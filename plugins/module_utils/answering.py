@@ -6,13 +6,39 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable, printable_tree
+
+# Results that are laid out in lines. Whoever makes them keeps names from the cluster on one line.
+_IN_LINES = ("diff", "exception", "table")
+
+
+class PrintableModule(AnsibleModule):
+    """AnsibleModule through which nothing reaches a terminal but text: control characters, from whatever broker, arrive as escapes.
+
+    Ansible shows warnings, messages, tables and diffs as they are, and of results it escapes less than a terminal obeys.
+    """
+
+    def warn(self, warning: str, *args: Any, **kwargs: Any) -> None:
+        """Warn, on one line."""
+        super().warn(printable(warning), *args, **kwargs)
+
+    def exit_json(self, **kwargs: Any) -> None:
+        """End with these results."""
+        super().exit_json(**_printable_results(kwargs))
+
+    def fail_json(self, msg: str, **kwargs: Any) -> None:
+        """End as failed, with this message on one line."""
+        super().fail_json(printable(msg), **_printable_results(kwargs))
+
+
+def _printable_results(results: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: printable_tree(value, lines=name in _IN_LINES) for name, value in results.items()}
 
 
 def answer(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfinished: str | None = None) -> None:

@@ -1,10 +1,12 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Approvals: which plans are merged into the protected branch, by whom, and may be applied. A doubt refuses, and says why.
+"""Approvals: which plans are merged into the protected branch, by whom, and may be applied. A doubt refuses, and the reason names file and remedy.
+
+Everything in the folder of a recovery is checked, not the plan alone: who may push a branch writes all of it, and reviewers read README.md.
 
 A plan that may be applied is written to `<workdir>/merged/<run_id>/<cluster>.json`, byte for byte as it is on the branch. That file is what is applied, so
-nobody can change it between the check and the election.
+it cannot change between the check and the election.
 """
 
 from __future__ import annotations
@@ -15,24 +17,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_history, planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_history, planfile, proposals, strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import SAFE_NAME, read_regular, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import Repository
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import branch_log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import AllowedSigners, SignatureError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import Layout, branch_of
 
 MERGED, NOT_MERGED, CHANGED, UNUSABLE = "merged", "not_merged", "changed", "unusable"
 OTHER_CLUSTER, ALREADY_APPLIED, UNSIGNED, TOO_OLD = "other_cluster", "already_applied", "unsigned", "too_old"
-STATES = (MERGED, NOT_MERGED, CHANGED, UNUSABLE, OTHER_CLUSTER, ALREADY_APPLIED, UNSIGNED, TOO_OLD)
+OTHER_SUMMARY, OTHER_RESULTS, UNEXPECTED_FILE, IN_FUTURE = "other_summary", "other_results", "unexpected_file", "in_future"
+STATES = (
+    MERGED, NOT_MERGED, CHANGED, UNUSABLE, OTHER_CLUSTER, ALREADY_APPLIED, UNSIGNED, TOO_OLD, OTHER_SUMMARY, OTHER_RESULTS, UNEXPECTED_FILE,
+    IN_FUTURE,
+)  # fmt: skip
+# How far the clocks of two machines may be apart, in seconds.
+CLOCK_SKEW = 300.0
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What an approval takes. `allowed_signers`: the file that says who may sign; `max_plan_age`: seconds, 0 for no limit."""
+    """What an approval takes. `require_signature`: of the commit that merged a plan, by one of `allowed_signers`; `max_plan_age`: seconds, 0 for no
+    limit; `plan_signers`: who may make plans, None if anybody may."""
 
     require_signature: bool = False
     allowed_signers: Path | None = None
     max_plan_age: float = 0.0
+    plan_signers: AllowedSigners | None = None
 
 
 @dataclass
@@ -47,6 +59,7 @@ class Approval:
     plan: str = ""
     plan_id: str = ""
     created_at: str = ""
+    plan_signer: str = ""
     brought_by: dict[str, str] = field(default_factory=dict)
     merged_by: dict[str, str] = field(default_factory=dict)
     signer: str = ""
@@ -69,9 +82,12 @@ class Approvals:
         self._workdir = workdir
         self._rules = rules
         self._present = repository.listed(repository.tip, layout.directory)
+        self._changes = branch_log.changes(repository, repository.tip, layout.directory)
+        self._where = f"{repository.branch} (at {repository.tip[:12]})"
+        self._folders: dict[str, SpokenError | None] = {}
 
     def of_files(self, plans: Mapping[str, Path]) -> list[dict[str, Any]]:
-        """Judge plan files (by cluster) that somebody wants to apply: they have to be what was merged."""
+        """Judge plan files (by cluster) that are to be applied: they must be what was merged."""
         found = []
         for cluster, path in plans.items():
             approval = Approval("", cluster, "")
@@ -95,15 +111,15 @@ class Approvals:
         came = git_history.came_since(self._repository, since, self._repository.tip, self._layout.directory) if since.strip("0") else None
         found = []
         for run_id, cluster, path in self._candidates():
-            wanted = cluster in clusters and (not run_ids or run_id in run_ids) and (came is None or path in came)
-            if not wanted or (not run_ids and self._applied(run_id, cluster)):
+            if cluster not in clusters or (run_ids and run_id not in run_ids) or (came is not None and path not in came):
                 continue
             approval = Approval(run_id, cluster, path)
             try:
                 self._judge(approval)
             except SpokenError as error:
                 approval.state, approval.reason = getattr(error, "state", UNUSABLE), str(error)
-            found.append(asdict(approval))
+            if run_ids or approval.state != ALREADY_APPLIED:
+                found.append(asdict(approval))
         return _oldest_first(found)
 
     def _candidates(self) -> Iterator[tuple[str, str, str]]:
@@ -115,44 +131,118 @@ class Approvals:
                 if SAFE_NAME.fullmatch(run_id) and SAFE_NAME.fullmatch(cluster):
                     yield run_id, cluster, path
 
-    def _applied(self, run_id: str, cluster: str) -> bool:
-        """Whether its results are on the branch, or ever were."""
-        path = self._layout.results(run_id, cluster)
-        return path in self._present or git_history.was_there(self._repository, self._repository.tip, path)
-
     def _judge(self, approval: Approval, given: Path | None = None) -> None:
         repository, path = self._repository, approval.path
-        where = f"{repository.branch} (at {repository.tip[:12]})"
         if path not in self._present:
             raise _RefusedError(
-                NOT_MERGED, f"{path} is not on {where}: have the branch {branch_of(approval.run_id)} merged into {repository.branch} first"
+                NOT_MERGED,
+                f"{path} is not on {self._where}: have the branch {branch_of(approval.run_id)} merged into {repository.branch} first",
             )
-        content = repository.content(self._present[path])
+        content = self._content(path)
         if given is not None and read_regular(given) != content:
             raise _RefusedError(
-                CHANGED, f"{given} is not what was merged as {path} on {where}: take it from there, or make a new plan and have it merged"
+                CHANGED,
+                f"{given} is not what was merged as {path} on {self._where}: take it from there, or make a new plan and have it merged",
             )
-        if self._applied(approval.run_id, approval.cluster):
-            raise _RefusedError(
-                ALREADY_APPLIED,
-                f"{path} is already applied: its results are on {repository.branch}. Nothing is done; make a new plan for what has no leader",
-            )
-        copy = work_file(self._workdir, "merged", approval.cluster, approval.run_id)
-        write_private(copy, content)
-        plan = planfile.load(copy)
+        self._check_results(approval, content)
+        plan = planfile.parse(content, path)
         if (plan.get("cluster"), plan.get("run_id")) != (approval.cluster, approval.run_id):
             raise _RefusedError(
                 OTHER_CLUSTER,
-                f"{path} on {where} was made for cluster {plan.get('cluster')} in run {plan.get('run_id')}: it lies in a place that is not its own",
+                f"{path} on {self._where} was made for cluster {plan.get('cluster')} in run {plan.get('run_id')}: it is not in its own place",
             )
         approval.plan_id, approval.created_at = plan["plan_id"], plan["created_at"]
+        self._check_folder(approval.run_id)
+        self._check_signature_of_plan(approval, content)
+        self._check_date(approval)
         approval.brought_by = git_history.brought_by(repository, repository.tip, path)
         approval.merged_by = git_history.merged_by(repository, repository.tip, path)
-        self._check_signature(approval)
-        self._check_age(approval)
+        self._check_signature_of_commit(approval)
+        copy = work_file(self._workdir, "merged", approval.cluster, approval.run_id)
+        write_private(copy, content)
         approval.state, approval.plan = MERGED, str(copy)
 
-    def _check_signature(self, approval: Approval) -> None:
+    def _content(self, path: str) -> bytes:
+        if not self._present[path]:
+            raise _RefusedError(
+                UNEXPECTED_FILE, f"{path} on {self._where} is a link, not a file: remove it, and have a new proposal merged"
+            )
+        return self._repository.content(self._present[path])
+
+    def _check_results(self, approval: Approval, content: bytes) -> None:
+        """Refuse a plan that was applied. Only results of this very plan prove it, in a commit of the branch itself after the plan's first one: a plan
+        that is removed and put back stays applied."""
+        path = self._layout.results(approval.run_id, approval.cluster)
+        first = max(change.age for change in self._changes[approval.path] if change.content == self._present[approval.path])
+        plan_id = _plan_id(content)
+        of_plan = [
+            change
+            for change in self._changes.get(path, ())
+            if change.content and change.age < first and plan_id and _plan_id(self._repository.content(change.content)) == plan_id
+        ]
+        if path in self._present and of_plan and of_plan[0].content == self._present[path]:
+            raise _RefusedError(
+                ALREADY_APPLIED,
+                f"{approval.path} is already applied: its results are on {self._repository.branch}. Nothing is done; make a new plan for what has no leader",
+            )
+        if path in self._present:
+            raise _RefusedError(
+                OTHER_RESULTS,
+                f"{path} on {self._where} does not prove that {approval.path} was applied: it is of another plan, or was not committed after it. "
+                "Find out who put it there, remove it, and have a new proposal merged",
+            )
+        if of_plan:
+            raise _RefusedError(
+                OTHER_RESULTS,
+                f"{path} was on {self._repository.branch} (commit {of_plan[0].commit[:12]}) and was removed. If the plan was applied, put it back; "
+                f"else remove {self._layout.folder(approval.run_id)} and have a new proposal merged",
+            )
+
+    def _check_folder(self, run_id: str) -> None:
+        """Refuse a recovery whose folder has another summary than its plans make, or anything that is none of a proposal and its results."""
+        if run_id not in self._folders:
+            try:
+                self._judge_folder(run_id)
+                self._folders[run_id] = None
+            except SpokenError as error:
+                self._folders[run_id] = error
+        if (refusal := self._folders[run_id]) is not None:
+            raise refusal
+
+    def _judge_folder(self, run_id: str) -> None:
+        folder = self._layout.folder(run_id)
+        there = {path for path in self._present if path.startswith(f"{folder}/")}
+        clusters = sorted(cluster for run, cluster, _path in self._candidates() if run == run_id)
+        links = {path for path in there if not self._present[path]}
+        if unexpected := sorted(links | there - self._layout.files(run_id, clusters)):
+            raise _RefusedError(
+                UNEXPECTED_FILE,
+                f"{unexpected[0]} on {self._where} does not belong to a recovery and may mislead reviewers: remove it and merge the removal",
+            )
+        plans = [planfile.parse(self._content(path), path) for path in (self._layout.plan(run_id, cluster) for cluster in clusters)]
+        summary = self._layout.summary(run_id)
+        if summary not in there or self._content(summary) != proposals.summary(plans, run_id):
+            raise _RefusedError(
+                OTHER_SUMMARY,
+                f"{summary} on {self._where} is not the summary of its plans, so it is not known what was approved: make a new plan, propose it with the "
+                "version of the collection that applies it, and have it merged",
+            )
+
+    def _check_signature_of_plan(self, approval: Approval, content: bytes) -> None:
+        if self._rules.plan_signers is None:
+            return
+        signature = self._layout.signature(approval.run_id, approval.cluster)
+        remedy = "set kafka_recovery_signing_key where plans are proposed, to a key of kafka_recovery_allowed_signers; propose and merge a new plan"
+        if signature not in self._present:
+            raise _RefusedError(UNSIGNED, f"{approval.path} on {self._where} is not signed, there is no {signature}: {remedy}")
+        try:
+            approval.plan_signer = self._rules.plan_signers.signer(content, self._content(signature))
+        except SignatureError as error:
+            raise _RefusedError(
+                UNSIGNED, f"{signature} on {self._where} is not a valid signature: {error}. To mend it, {remedy}"
+            ) from error
+
+    def _check_signature_of_commit(self, approval: Approval) -> None:
         if not self._rules.require_signature:
             return
         commit = approval.merged_by["commit"]
@@ -164,21 +254,35 @@ class Approvals:
             )
         approval.signer = git_history.signer(self._repository, commit, self._rules.allowed_signers)
 
-    def _check_age(self, approval: Approval) -> None:
-        if not self._rules.max_plan_age:
-            return
+    def _check_date(self, approval: Approval) -> None:
         try:
             age = (datetime.now(UTC) - datetime.fromisoformat(approval.created_at)).total_seconds()
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise _RefusedError(
                 UNUSABLE, f"{approval.path} does not say when it was made ({approval.created_at!r}): make a new plan"
             ) from error
-        if age > self._rules.max_plan_age:
+        if age < -CLOCK_SKEW:
+            raise _RefusedError(
+                IN_FUTURE,
+                f"{approval.path} was made at {approval.created_at}, which is in the future: correct the clock of the machine that plans or of this one, "
+                "then make a new plan and have it merged",
+            )
+        if self._rules.max_plan_age and age > self._rules.max_plan_age:
             raise _RefusedError(
                 TOO_OLD,
                 f"{approval.path} was made {age:.0f} s ago, and kafka_recovery_max_plan_age is {self._rules.max_plan_age:g} s: make a new plan and have "
                 "it merged",
             )
+
+
+def _plan_id(content: bytes) -> str:
+    """The plan id of a plan or of results, of whichever version; an empty text if there is none."""
+    try:
+        document = strictjson.parse(content)
+    except (strictjson.ContentError, RecursionError):
+        return ""
+    plan_id = document.get("plan_id") if isinstance(document, dict) else None
+    return plan_id if isinstance(plan_id, str) else ""
 
 
 def _oldest_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,12 +14,13 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import transport
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import ROUND_BYTES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError, ClusterError
 
 CLIENT_IMPORT_ERROR: tuple[str, str] | None = None
 try:
@@ -33,12 +34,9 @@ except ImportError:
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 logging.getLogger("kafka").propagate = False
 
+__all__ = ("ASKING", "CLIENT_IMPORT_ERROR", "TELLING", "Answers", "Asking", "ClusterError", "words")
 Answers = dict[Any, list[Any]]
 ASKING, TELLING = "asking", "telling"
-
-
-class ClusterError(SpokenError):
-    """The cluster as a whole cannot be asked or told; the text names the address or permission and the remedy."""
 
 
 class Asking:
@@ -52,9 +50,8 @@ class Asking:
         self._timeout_ms = int(connection.request_timeout * 1000)
         self._net = NetworkSelector()
         self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
-        # When a connection breaks, kafka-python would ask one of the named nodes for Metadata in the background and hang up on it afterwards: also
-        # while it owes us an answer. One dead node would make living ones unreachable.
-        self._manager.get_connection = partial(self._manager.get_connection, refresh_metadata_on_err=False)
+        self._kept: dict[Any, int] = {}  # bytes that the answers of a node take, by node; since its last round of questions began
+        transport.bound(self._manager, self._keep)
         self._homes: dict[str, Any] = {}
         self._heard: set[Any] = set()  # who has answered anything, the last time that it was asked
         self.unreachable: dict[Any, str] = {}
@@ -80,6 +77,7 @@ class Asking:
         """Close every connection."""
         self._manager.call_soon(self._manager.close)
         self._net.stop(timeout_ms=self._timeout_ms)
+        self._net.close()
 
     def _named(self) -> dict[Any, str]:
         """The nodes that were named, not discovered: node id → host:port."""
@@ -130,46 +128,74 @@ class Asking:
         return await self._manager.wait_for(first, self._timeout_ms)
 
     def _send(self, node: Any, request: Any) -> Any:
-        try:
-            return self._manager.send(request, node_id=node, request_timeout_ms=self._timeout_ms)
-        except errors.KafkaError as error:
-            return Future().failure(error)
+        return self._net.call_soon_with_future(self._exchange, node, request)
 
-    def _ask_each(self, work: Mapping[Any, Iterable[Any]]) -> Answers:
+    async def _exchange(self, node: Any, request: Any) -> Any:
+        """Send a request and return the answer. Raises KafkaError, within the time limit, whatever the node does."""
+        await self._pause(node)
+        try:
+            # kafka-python has no time limit for a request that waits for a TLS handshake.
+            answer = await self._manager.wait_for(
+                self._manager.send(request, node_id=node, request_timeout_ms=self._timeout_ms), self._timeout_ms
+            )
+        except errors.KafkaError:
+            raise
+        except Exception as error:  # of a login or an address, as the libraries below kafka-python raise it
+            raise errors.KafkaConnectionError(f"{type(error).__name__}: {error}") from error
+        self._throttled_until[node] = time.monotonic() + getattr(answer, "throttle_time_ms", 0) / 1000
+        return answer
+
+    async def _pause(self, node: Any) -> None:
+        """Wait until a node that throttles takes requests again (KIP-219). KafkaTimeoutError if that is longer than any answer may take."""
+        seconds = self._throttled_until.get(node, 0.0) - time.monotonic()
+        if seconds > self._connection.request_timeout:
+            raise errors.KafkaTimeoutError(
+                f"it wants a pause of {seconds:.0f} s (throttle_time_ms), longer than request_timeout; look at its quotas (kafka-configs.sh)"
+            )
+        if seconds > 0:
+            await self._net.sleep(seconds)
+
+    def _keep(self, node: Any, size: int) -> None:
+        self._kept[node] = self._kept.get(node, 0) + size
+
+    def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None = None) -> Answers:
         """Send every node its own requests, nodes side by side, two requests of one node in flight.
 
-        Returns the answers per node, in order. A node that fails once is not asked further; `unreachable` says why.
+        Returns the answers per node, in order, or what `read` makes of each as soon as it comes. A node that fails once, or that gives an answer that
+        `read` refuses (AnswerError), is not asked further; `unreachable` says why.
         """
-        return self._net.run(self._lanes, work)
+        return self._net.run(self._lanes, work, read)
 
-    async def _lanes(self, work: Mapping[Any, Iterable[Any]]) -> Answers:
-        lanes = {node: self._net.call_soon_with_future(self._lane, node, iter(requests)) for node, requests in work.items()}
+    async def _lanes(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None) -> Answers:
+        lanes = {node: self._net.call_soon_with_future(self._lane, node, iter(requests), read) for node, requests in work.items()}
         return {node: await lane for node, lane in lanes.items()}
 
-    async def _lane(self, node: Any, requests: Iterator[Any]) -> list[Any]:
-        answers = []
+    async def _lane(self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None) -> list[Any]:
+        answers: list[Any] = []
+        self._kept[node] = 0
+
+        async def taken() -> None:
+            answer = await flying.popleft()
+            answers.append(read(answer) if read else answer)
+            if not read and self._kept[node] > ROUND_BYTES:
+                raise errors.KafkaProtocolError(f"its answers take more than {ROUND_BYTES >> 20} MiB")
+
         flying: deque[Any] = deque()
         try:
             for request in requests:
-                await self._net.sleep(max(0.0, self._throttled_until.get(node, 0.0) - time.monotonic()))
                 flying.append(self._send(node, request))
                 if len(flying) == 2:
-                    answers.append(self._heed(node, await flying.popleft()))
+                    await taken()
             while flying:
-                answers.append(self._heed(node, await flying.popleft()))
+                await taken()
             self.unreachable.pop(node, None)
             self.failures.pop(node, None)
             self._heard.add(node)
-        except errors.KafkaError as error:
+        except (errors.KafkaError, AnswerError) as error:
             self.unreachable[node] = words(error)
             self.failures[node] = error
             self._heard.discard(node)
         return answers
-
-    def _heed(self, node: Any, answer: Any) -> Any:
-        """A node that throttles wants to be left alone for so long (KIP-219): whoever sends on is held up by it anyway."""
-        self._throttled_until[node] = time.monotonic() + getattr(answer, "throttle_time_ms", 0) / 1000
-        return answer
 
 
 def words(error: Exception) -> str:

@@ -8,11 +8,16 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import METADATA_BATCH_BYTES
+
 # base offset int64, length int32, partition leader epoch int32, magic int8, crc uint32, attributes int16,
 # last offset delta int32, base timestamp int64, max timestamp int64
 _HEADER = struct.Struct(">qiibIhiqq")
 # Attributes: bit 4 stands in batches of a transaction, bit 5 in markers.
 _TRANSACTIONAL = 0b11_0000
+
+# A batch's length is counted from behind it; a batch without records has the rest of its header (61 bytes).
+_LENGTH_ENDS, _SMALLEST = 12, 49
 
 SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
 
@@ -43,6 +48,19 @@ def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
     if magic != 2:
         return None
     return LastBatch(base_offset, base_offset + last_delta, epoch, crc, max_timestamp, bool(attributes & _TRANSACTIONAL))
+
+
+def whole_batches(data: bytes) -> int:
+    """How many of these bytes are whole batches. ValueError if one is of a format before v2, or larger than the metadata log has any."""
+    at = 0
+    while at + _HEADER.size <= len(data):
+        _base_offset, length, _epoch, magic = _HEADER.unpack_from(data, at)[:4]
+        if magic != 2 or not _SMALLEST <= length <= METADATA_BATCH_BYTES:
+            raise ValueError(f"{length} bytes of format {magic}")
+        if at + _LENGTH_ENDS + length > len(data):
+            break
+        at += _LENGTH_ENDS + length
+    return at
 
 
 def compare(offset: int, one: LastBatch | None, other: LastBatch | None) -> str:

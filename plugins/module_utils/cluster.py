@@ -10,6 +10,7 @@ an exception and never a hang. All methods may be called from several threads.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -29,17 +30,20 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking im
     ClusterError,
     words,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import PARTITIONS, SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
     chunks,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import Quorum
 
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import group_offsets, permissions, protocol
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
 
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
 HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
@@ -52,13 +56,16 @@ class Cluster(Asking):
 
     `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked. `in_doubt`: partitions whose
     order a request was to change that was sent and never answered: a broker that hangs may still carry it out, long afterwards.
+    `last_quorum`: the metadata quorum as it was described last, None before.
     """
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, connection.bootstrap_servers)
         self._nodes: list[brokers.Node] = []
+        self._lists_fenced = False
         self.cluster_id = ""
         self.in_doubt: set[TopicPartition] = set()
+        self.last_quorum: quorum.Quorum | None = None
 
     # --- asking -------------------------------------------------------------------------------------------------
 
@@ -67,9 +74,8 @@ class Cluster(Asking):
             answer = self._ask_any(lambda: protocol.metadata(()), list(self._named()), 0.0)
         except errors.KafkaError as error:
             raise ClusterError(reachability.explain(self._connection, error)) from error
-        self._manager.cluster.update_metadata(answer)
+        self._nodes = self._take_brokers(answer)
         self.cluster_id = answer.cluster_id
-        self._nodes = protocol.read_nodes(answer)
         if not self._nodes:
             servers = ", ".join(self._connection.bootstrap_servers)
             raise ClusterError(f"{servers} answered, but knows no broker that is alive yet; try again shortly")
@@ -78,11 +84,18 @@ class Cluster(Asking):
     def _refresh_nodes(self) -> None:
         """Ask again which brokers are registered, and which of them are fenced."""
         alive = self._ask(lambda: protocol.metadata(()))
-        self._manager.cluster.update_metadata(alive)
-        self._nodes = protocol.read_nodes(alive)
+        self._nodes = self._take_brokers(alive)
         answer = self._ask(protocol.describe_cluster)
-        if answer.API_VERSION >= 2:
+        self._lists_fenced = answer.API_VERSION >= 2
+        if self._lists_fenced:
             self._nodes = protocol.read_nodes(answer)
+
+    def _take_brokers(self, metadata: Any) -> list[brokers.Node]:
+        """The brokers that are alive, known to the client from here on. ConnectionOptionError if the login must not be sent to one."""
+        nodes = protocol.read_nodes(metadata)
+        self._connection.check_plaintext(f"{node.host}:{node.port}" for node in nodes)
+        self._manager.cluster.update_metadata(metadata)
+        return nodes
 
     def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER, at_most: int | None = None) -> Any:
         """Ask any live broker: the one that answered last time first, the next one too when it takes longer than `hedge_after` seconds.
@@ -108,6 +121,9 @@ class Cluster(Asking):
         return {node.broker_id for node in self._nodes if not node.fenced}
 
     def _answered(self, make: Callable[[], Any], nodes: Sequence[int], hedge_after: float, purpose: str) -> Any:
+        if not nodes:
+            servers = ", ".join(self._connection.bootstrap_servers)
+            raise ClusterError(f"{servers} answered, but knows no broker that is alive any more; try again shortly")
         try:
             return self._ask_any(make, nodes, hedge_after, purpose)
         except errors.IncompatibleBrokerVersion:
@@ -146,7 +162,23 @@ class Cluster(Asking):
 
     def quorum(self) -> quorum.Quorum:
         """The metadata quorum as its leader describes it. ClusterError where no leader answers, quorum.Refused where one may not ask."""
-        return quorum.read(self._describe_quorum())
+        self.last_quorum = quorum.read(self._describe_quorum())
+        return self.last_quorum
+
+    def quorum_timeouts(self, found: Quorum) -> dict[int, dict[str, int]]:
+        """The `controller.quorum.*` timeouts in ms, by id, of voters that are brokers too and of the broker that has answered before.
+
+        No other broker is asked: it has no vote, and one that hangs would hold up the rest.
+        """
+        voters = {voter.replica_id for voter in found.voters if quorum.behind(voter, found.leader_id) is None}
+        nodes = self._unfenced() & {*voters, self._homes.get(ASKING)}
+        answers = self._ask_each({node: [quorum_timeouts.describe([node])] for node in nodes})
+        return {node: quorum_timeouts.read(own[0])[1] for node, own in answers.items() if own}
+
+    def registered_ids(self) -> set[int] | None:
+        """Ids of the brokers that are registered now, fenced ones too. None if the cluster lists no fenced ones (Kafka before 4.0)."""
+        self._refresh_nodes()
+        return {node.broker_id for node in self._nodes} if self._lists_fenced else None
 
     def _describe_quorum(self) -> Any:
         # Brokers pass it on to the active controller. Where there is none, each of them waits for one and gives no answer at all.
@@ -155,7 +187,7 @@ class Cluster(Asking):
         refused = protocol.error_name(answer.error_code)
         if refused:
             raise quorum.Refused(f"the metadata quorum cannot be described ({refused}), {said}; grant DESCRIBE on the cluster")
-        refused = protocol.error_name(answer.topics[0].partitions[0].error_code)
+        refused = protocol.error_name(protocol.quorum_partition(answer).error_code)
         if refused:
             raise ClusterError(f"the metadata quorum cannot be described ({refused}), {said}; wait until the quorum has a leader")
         return answer
@@ -181,17 +213,35 @@ class Cluster(Asking):
         names = sorted({topic for topic, _partition in keys or ()})
         limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else protocol.PARTITIONS_PER_PAGE
         found: list[PartitionState] = []
+        deadline = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
         while True:
             page = self._ask(partial(protocol.describe_topic_partitions, names, start, limit))
             found += protocol.read_topic_partitions(page)
             if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
                 break
-            start = page.next_cursor.topic_name, page.next_cursor.partition_index
+            following = page.next_cursor.topic_name, page.next_cursor.partition_index
+            self._check_page(start, following, len(found), deadline)
+            start = following
             names = [name for name in names if name >= start[0]]
         if keys and min(keys)[0] not in {state.topic for state in found}:
             # Nothing from that partition on: one row of the topic tells a missing partition from a missing topic.
             found += protocol.read_topic_partitions(self._ask(lambda: protocol.describe_topic_partitions([min(keys)[0]], None, 1)))
         return found
+
+    def _check_page(self, start: TopicPartition | None, following: TopicPartition, count: int, deadline: float) -> None:
+        """Pages must come to an end."""
+        if start is not None and following <= start:
+            raise ClusterError(
+                f"a broker answers the page of partitions after {start[0]}-{start[1]} with a cursor at {following[0]}-{following[1]}, "
+                "which is not behind it; look at the brokers' logs"
+            )
+        if count > PARTITIONS:
+            raise ClusterError(f"the cluster describes more than {PARTITIONS} partitions; name some with partitions or partitions_file")
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"the brokers described {count} partitions in {SLOW_PAGES * self._connection.request_timeout:g} s and have more; "
+                "raise request_timeout, or name partitions with partitions or partitions_file"
+            )
 
     def permissions(self, topics: Collection[str] | None) -> acls.Held:
         """What this client may do here; see `permissions.probe`."""
@@ -226,7 +276,9 @@ class Cluster(Asking):
 
     def _offsets(self, work: Mapping[int, Collection[TopicPartition]], replica_id: int) -> dict[int, dict[TopicPartition, protocol.LogEnd]]:
         asked = {node: [protocol.list_offsets(chunk, replica_id) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
-        return {node: _merged(map(protocol.read_log_ends, answers)) for node, answers in self._ask_each(asked).items()}
+        found = {node: _merged(answers) for node, answers in self._ask_each(asked, protocol.read_log_ends).items()}
+        # A broken broker may tell of other partitions.
+        return {node: {key: ends[key] for key in work[node] if key in ends} for node, ends in found.items()}
 
     def batches(
         self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
@@ -240,8 +292,8 @@ class Cluster(Asking):
         left = {node: dict(offsets) for node, offsets in work.items()}
         for size, per_request in FETCH_ROUNDS if retry_empty else FETCH_ROUNDS[:1]:
             asked = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
-            for node, answers in self._ask_each(asked).items():
-                found[node] |= _merged(map(protocol.read_batches, answers))
+            for node, answers in self._ask_each(asked, protocol.read_batches).items():
+                found[node] |= {key: row for key, row in _merged(answers).items() if key in left[node]}
             left = {
                 node: {key: offset for key, offset in offsets.items() if _came_empty(found[node].get(key))}
                 for node, offsets in left.items()
@@ -257,9 +309,8 @@ class Cluster(Asking):
         listed = self._ask_each({node: [group_offsets.list_groups()] for node in nodes})
         groups = {node: group_offsets.read_groups(answers[0]) for node, answers in listed.items() if answers}
         asked = {node: map(group_offsets.fetch_offsets, chunks(ids, group_offsets.GROUPS_PER_REQUEST)) for node, ids in groups.items()}
-        return sorted(
-            row for answers in self._ask_each(asked).values() for answer in answers for row in group_offsets.read_offsets(answer, keys)
-        )
+        answers = self._ask_each(asked, lambda answer: list(group_offsets.read_offsets(answer, keys)))
+        return sorted(row for parts in answers.values() for part in parts for row in part)
 
     # --- telling -------------------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_ch
     Settings,
     by_resource,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name
 
 KINDS = {TOPIC: 2, BROKER: 4}
@@ -52,7 +53,7 @@ def describe(resources: Iterable[Resource], names: Collection[str]) -> DescribeC
 def read_described(answer: Any) -> dict[Resource, Settings | Refusal]:
     """The dynamic settings of each resource, by name, or why they are not told."""
     return {
-        Resource(_NAMES[row.resource_type], row.resource_name): _refusal(row)
+        _resource(answer, row): _refusal(row)
         or {
             config.name: Setting(config.value, SOURCES[config.config_source])
             for config in row.configs
@@ -62,8 +63,11 @@ def read_described(answer: Any) -> dict[Resource, Settings | Refusal]:
     }
 
 
-def alter(changes: Iterable[Change]) -> IncrementalAlterConfigsRequest:
-    """These changes, each resource named once. A broker passes on no changes of another broker's configs."""
+def alter(changes: Iterable[Change], validate_only: bool = False) -> IncrementalAlterConfigsRequest:
+    """These changes, each resource named once. A broker passes on no changes of another broker's configs.
+
+    `validate_only`: have permissions, values and policies checked, and nothing changed.
+    """
     kind = IncrementalAlterConfigsRequest.AlterConfigsResource
     return IncrementalAlterConfigsRequest(
         resources=[
@@ -77,13 +81,19 @@ def alter(changes: Iterable[Change]) -> IncrementalAlterConfigsRequest:
             )
             for resource, own in by_resource(changes).items()
         ],
-        validate_only=False,
+        validate_only=validate_only,
     )
 
 
 def read_altered(answer: Any) -> dict[Resource, Refusal | None]:
     """Why each resource was not changed, None where it was."""
-    return {Resource(_NAMES[row.resource_type], row.resource_name): _refusal(row) for row in answer.responses}
+    return {_resource(answer, row): _refusal(row) for row in answer.responses}
+
+
+def _resource(answer: Any, row: Any) -> Resource:
+    if row.resource_type not in _NAMES:
+        raise AnswerError(f"{answer.name} names a resource of type {row.resource_type}, which was not asked about")
+    return Resource(_NAMES[row.resource_type], row.resource_name)
 
 
 def _refusal(row: Any) -> Refusal | None:

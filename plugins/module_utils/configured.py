@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_ch
     by_resource,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import chunks
 
 if CLIENT_IMPORT_ERROR is None:
@@ -45,7 +46,9 @@ class Configured(Cluster):
         asked = {broker: [config_protocol.describe([_broker(broker)], names)] for broker in sorted(ids)}
         found = {}
         for broker, answers in self._ask_each(asked).items():
-            for told in (config_protocol.read_described(answer)[_broker(broker)] for answer in answers):
+            for told in (config_protocol.read_described(answer).get(_broker(broker)) for answer in answers):
+                if told is None:
+                    raise AnswerError(f"broker {broker} was asked about its configs and does not name them")
                 if isinstance(told, Refusal):
                     raise ClusterError(f"the configs of broker {broker} cannot be described: {told}; grant DESCRIBE_CONFIGS on the cluster")
                 found[broker] = told
@@ -68,8 +71,8 @@ class Configured(Cluster):
                     )
         return found
 
-    def alter_configs(self, changes: Iterable[Change]) -> dict[Resource, Refusal | None]:
-        """Change configs. Returns by resource why it was not changed, None where it was.
+    def alter_configs(self, changes: Iterable[Change], validate_only: bool = False) -> dict[Resource, Refusal | None]:
+        """Change configs. Returns by resource why it was not changed, None where it was. `validate_only`: nothing is changed, only judged.
 
         Absent are brokers that do not answer, and whose configs the controllers cannot be told of either; a broker that hangs may still
         carry its change out. ClusterError where no broker answers for the topics.
@@ -77,25 +80,27 @@ class Configured(Cluster):
         grouped = by_resource(changes)
         told: dict[Resource, Refusal | None] = {}
         brokers = {int(resource.name): own for resource, own in grouped.items() if resource.kind == BROKER}
-        live = {broker: [config_protocol.alter(own)] for broker, own in brokers.items() if broker in self._unfenced()}
+        live = {broker: [config_protocol.alter(own, validate_only)] for broker, own in brokers.items() if broker in self._unfenced()}
         for answers in self._ask_each(live).values():
             for answer in answers:
                 told |= config_protocol.read_altered(answer)
         silent = [change for broker, own in brokers.items() if _broker(broker) not in told for change in own]
         if silent and self._connection.controller_bootstrap_servers:
-            told |= self._through_controller(silent)
+            told |= self._through_controller(silent, validate_only)
         topics = [resource for resource in grouped if resource.kind == TOPIC]
         for chunk in chunks(topics, TOPICS_PER_CHANGE):
-            answer = self._tell(partial(config_protocol.alter, [change for resource in chunk for change in grouped[resource]]))
+            answer = self._tell(
+                partial(config_protocol.alter, [change for resource in chunk for change in grouped[resource]], validate_only)
+            )
             told |= config_protocol.read_altered(answer)
         return told
 
-    def _through_controller(self, changes: Sequence[Change]) -> dict[Resource, Refusal | None]:
+    def _through_controller(self, changes: Sequence[Change], validate_only: bool) -> dict[Resource, Refusal | None]:
         """Changes of brokers that are not there, told to the active controller. Nothing where none answers: the brokers stay unanswered for."""
         try:
             with Controllers(self._connection) as controllers:
                 node, _epoch = controllers.active()
-                return config_protocol.read_altered(controllers.ask(node, partial(config_protocol.alter, changes)))
+                return config_protocol.read_altered(controllers.ask(node, partial(config_protocol.alter, changes, validate_only)))
         except ClusterError as error:
             self.unreachable |= {int(change.resource.name): str(error) for change in changes}
             return {}

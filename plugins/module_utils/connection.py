@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import Any
 from ansible.module_utils.basic import env_fallback
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import plaintext
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.oauth import TokenSource
 
@@ -43,6 +45,7 @@ CONNECTION_ARGUMENTS: dict[str, Any] = {
     "client_key": _option("client_key", type="path", no_log=False),
     "client_key_password": _option("client_key_password", type="str", no_log=True),
     "validate_certs": _option("validate_certs", type="bool", default=True),
+    "allow_plaintext_secrets": _option("allow_plaintext_secrets", type="bool", default=False, no_log=False),
     "request_timeout": _option("request_timeout", type="float", default=10.0),
 }
 CONNECTION_REQUIRED_IF = [
@@ -77,11 +80,12 @@ class Connection:
     client_key: str | None = None
     client_key_password: str | None = field(default=None, repr=False)
     validate_certs: bool = True
+    allow_plaintext_secrets: bool = False
     request_timeout: float = 10.0
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Connection:
-        """Build from module parameters. Raises ConnectionOptionError naming the option that cannot be used."""
+        """Build from module parameters. Raises ConnectionOptionError and SecretFileError naming the option that cannot be used."""
         options = {name: params[name] for name in CONNECTION_ARGUMENTS}
         for option in ("bootstrap_servers", "controller_bootstrap_servers"):
             options[option] = tuple(server.strip() for server in options[option] if server.strip())
@@ -104,8 +108,25 @@ class Connection:
             if path and not Path(path).is_file():
                 raise ConnectionOptionError(f"{option}: there is no file {path}")
         endpoint = self.sasl_oauth_token_endpoint
+        if endpoint and "@" in endpoint:
+            # Not quoted: what stands before the @ may be a password.
+            raise ConnectionOptionError(
+                "sasl_oauth_token_endpoint has an @: put a login into sasl_oauth_client_id and sasl_oauth_client_secret, write any other @ as %40"
+            )
         if endpoint and not endpoint.startswith(("https://", "http://")):
-            raise ConnectionOptionError(f"sasl_oauth_token_endpoint: {endpoint!r} is no https:// address")
+            raise ConnectionOptionError(f"sasl_oauth_token_endpoint: {endpoint!r} is not an https:// address")
+        if self.client_key:
+            secret_files.check("client_key", Path(self.client_key))
+        self.check_plaintext((*self.bootstrap_servers, *self.controller_bootstrap_servers))
+        refusal = plaintext.endpoint_refusal(endpoint or "") if self._fetches_tokens else None
+        if refusal and not self.allow_plaintext_secrets:
+            raise ConnectionOptionError(refusal)
+
+    def check_plaintext(self, servers: Iterable[str]) -> None:
+        """Raise ConnectionOptionError if a secret would go unencrypted to one of `servers` (each host:port) without leave."""
+        refusal = plaintext.broker_refusal(self.security_protocol, self.sasl_mechanism, servers)
+        if refusal and not self.allow_plaintext_secrets:
+            raise ConnectionOptionError(refusal)
 
     @property
     def encrypted(self) -> bool:
@@ -117,10 +138,14 @@ class Connection:
         """Whether the security protocol is one with a login."""
         return self.security_protocol.startswith("SASL_")
 
+    @property
+    def _fetches_tokens(self) -> bool:
+        return self.sasl and self.sasl_mechanism == OAUTHBEARER
+
     @cached_property
     def _tokens(self) -> TokenSource | None:
         """Where OAUTHBEARER's tokens come from."""
-        if not (self.sasl and self.sasl_mechanism == OAUTHBEARER):
+        if not self._fetches_tokens:
             return None
         source = TokenSource(
             self.sasl_oauth_token_endpoint or "",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import impact, recovered, usability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import Downstream
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
@@ -39,13 +40,17 @@ class CanaryError(SpokenError):
 class ConsumerImpact:
     """What a run means for the people downstream. Files are proven writable when it is made. `warnings` are for the operator."""
 
-    def __init__(self, cluster: Downstream, name: str, run: Run, run_id: str, workdir: Path, connection: Connection) -> None:
+    def __init__(
+        self, cluster: Downstream, name: str, run: Run, run_id: str, workdir: Path, connection: Connection, check_mode: bool = False
+    ) -> None:
         self._cluster = cluster
         self._header = {"cluster": name, "cluster_id": cluster.cluster_id, "run_id": run_id, "observed_at": utc_now()}
         self._run = run
         self._workdir = workdir
-        self._path = work_file(workdir, FOLDER, name, run_id)
-        self._tools = Tools(",".join(connection.bootstrap_servers), connection.security_protocol != "PLAINTEXT")
+        self._path = work_file(workdir, FOLDER, name, run_id, make=not check_mode)
+        self._check_mode = check_mode
+        self._commands = Commands(workdir)
+        self._tools = Tools(",".join(connection.bootstrap_servers), self._commands, connection.security_protocol != "PLAINTEXT")
         self._rows: dict[str, Rows] = {section: [] for section in SECTIONS}
         self._wrote = False
         self.warnings = list(run.warnings)
@@ -132,7 +137,14 @@ class ConsumerImpact:
         self._wrote = bool(leaders) if check_mode else any(row["offset"] is not None for row in written.values())
 
     def write(self) -> str:
-        """Write what was found, and a file of offsets for each group that needs a reset; return the path of the first one."""
+        """Write what was found, and a file of offsets for each group that needs a reset; return the path of the first one.
+
+        In check mode write neither, and return an empty path: a command that needs a file of offsets is left out.
+        """
+        if self._check_mode:
+            self._rows["groups"] = [{**group, "command": None} for group in self._rows["groups"]]
+            self._commands.write()
+            return ""
         pattern = re.compile(rf"{re.escape(self._path.stem)}\.reset-\d+\.csv")
         for old in self._path.parent.iterdir():
             if pattern.fullmatch(old.name):
@@ -144,6 +156,7 @@ class ConsumerImpact:
                 path = self._path.with_name(f"{self._path.stem}.reset-{number}.csv")
                 write_private(path, "".join(f"{row['topic']},{row['partition']},{row['reset_to']}\n" for row in resets).encode())
                 group["command"] = self._tools.reset_from(group["group"], group["group_type"] or "", path)
+        self._commands.write()
         write_private(self._path, one_a_line({**self._header, "summary": self._summary(), "warnings": self.warnings}, self._rows))
         return str(self._path)
 

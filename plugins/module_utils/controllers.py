@@ -14,10 +14,11 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, Asking, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import PRE_VOTE_SINCE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import PRE_VOTE_SINCE, Quorum
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
 
 NOT_ACTIVE = "NOT_LEADER_OR_FOLLOWER"  # a controller that does not lead the quorum does not describe it
 
@@ -43,14 +44,28 @@ class Controllers(Asking):
         said = "; ".join(f"{server}: {reason}" for server, reason in sorted(refusals.items()))
         raise ClusterError(f"controller_bootstrap_servers: none of them is the active controller ({said}); name all controllers")
 
-    def rows(self) -> list[dict[str, Any]]:
-        """What each of them says: `address`, `active` (leads the quorum), Vote versions, `pre_vote` (KIP-996) and `error`, by address.
+    def rows(self, quorum: Quorum | None) -> list[dict[str, Any]]:
+        """What each of them answers, by address: `node_id`, `active` (leads the quorum), Vote versions, `pre_vote` (KIP-996), `timeouts`.
 
-        What one does not tell is None, and `error` says why.
+        What is not known is None or empty, and `error` or `timeouts_error` says why. `quorum`: the voters that they are matched to.
         """
         nodes = self._named()
-        told = self._ask_each({node: [protocol.api_versions(), protocol.describe_quorum()] for node in nodes})
-        return [_row(address, told[node], self.unreachable.get(node)) for node, address in sorted(nodes.items(), key=lambda item: item[1])]
+        answers = self._ask_each({node: [protocol.api_versions(), protocol.describe_quorum()] for node in nodes})
+        unreachable = dict(self.unreachable)
+        # One voter is the active controller, which is known without asking.
+        ids = [voter.replica_id for voter in quorum.voters] if quorum and len(quorum.voters) > 1 else []
+        # In requests of their own: a controller that refuses them has answered the others.
+        asked = [node for node, own in answers.items() if ids and own and protocol.DESCRIBE_CONFIGS in protocol.read_versions(own[0])]
+        configs = self._ask_each({node: [quorum_timeouts.describe(ids)] for node in asked})
+        rows = []
+        for node, address in sorted(nodes.items(), key=lambda item: item[1]):
+            row = _row(address, answers[node], unreachable.get(node))
+            own = configs.get(node)
+            node_id, timeouts, refused = quorum_timeouts.read(own[0]) if own else (None, {}, self.unreachable.get(node))
+            if node_id is None and quorum is not None:
+                node_id = quorum.leader_id if row["active"] else quorum.addresses.get(address)
+            rows.append({**row, "node_id": node_id, "timeouts": timeouts, "timeouts_error": None if timeouts else refused})
+        return rows
 
     def ask(self, node: Any, make: Callable[[], Any]) -> Any:
         """Ask one controller. ClusterError where it does not answer."""

@@ -113,9 +113,9 @@ class Downstream(Cluster):
                 node: [consumer_protocol.fetch_back({key: left[key] for key in chunk}, size) for chunk in chunks(keys, per_request)]
                 for node, keys in _by_leader({key: leaders[key] for key in left}).items()
             }
-            for answers in self._ask_each(asked).values():
-                for answer in answers:
-                    found |= protocol.read_batches(answer)
+            for batches in self._ask_each(asked, protocol.read_batches).values():
+                for batch in batches:
+                    found |= {key: row for key, row in batch.items() if key in left}
             left = {key: offset for key, offset in left.items() if key in found and found[key].error is None and found[key].batch is None}
         return found
 
@@ -132,7 +132,8 @@ class Downstream(Cluster):
             for answers in self._ask_each(asked).values():
                 for answer in answers:
                     for key, end in consumer_protocol.read_epoch_ends(answer):
-                        found.setdefault(key, {})[layer[key]] = end
+                        if key in layer:  # a broker can name partitions that it was not asked about
+                            found.setdefault(key, {})[layer[key]] = end
             left = {key: rest for key, rest in left.items() if rest}
         return found
 
@@ -157,12 +158,16 @@ class Downstream(Cluster):
                 blind.append(f"broker {node} does not list its groups: {error}")
         rows: list[group_offsets.Committed] = []
         refused: dict[str, str] = {}
-        for node, answers in self._ask_each({node: requests for node, requests in asked.items() if requests}).items():
+
+        def read(answer: Any) -> tuple[list[group_offsets.Committed], dict[str, str]]:
+            return list(group_offsets.read_offsets(answer, keys)), consumer_protocol.read_refused_groups(answer)
+
+        for node, answers in self._ask_each({node: requests for node, requests in asked.items() if requests}, read).items():
             if len(answers) < len(asked[node]):
                 blind.append(f"broker {node} does not answer")
-            for answer in answers:
-                rows += group_offsets.read_offsets(answer, keys)
-                refused |= consumer_protocol.read_refused_groups(answer)
+            for committed, unread in answers:
+                rows += committed
+                refused |= unread
         if refused:
             group = min(refused)
             blind.append(f"offsets of {len(refused)} groups cannot be read (first {group}: {refused[group]})")
@@ -255,7 +260,7 @@ class Downstream(Cluster):
         written: dict[TopicPartition, consumer_protocol.Written] = {}
         for answers in self._ask_each(asked).values():
             for answer in answers:
-                written |= consumer_protocol.read_canaries(answer)
+                written |= {key: row for key, row in consumer_protocol.read_canaries(answer).items() if key in leaders}
         offsets = {key: row.offset for key, row in written.items() if row.error is None}
         back = self._fetched_back(offsets, leaders)
         rows = {}

@@ -5,10 +5,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 def printable(text: str) -> str:
     """One line that a terminal takes as text: control characters and what is no character at all as escapes (\\n, \\x1b, \\ud800)."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def printable_tree(value: Any, lines: bool = False) -> Any:
+    """A value of JSON whose texts are all `printable`. `lines`: a line break stays one, as in a diff."""
+    if isinstance(value, str):
+        return "\n".join(map(printable, value.split("\n"))) if lines else printable(value)
+    if isinstance(value, Mapping):
+        return {printable_tree(key): printable_tree(item, lines) for key, item in value.items()}
+    return [printable_tree(item, lines) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 class SpokenError(Exception):
@@ -19,3 +31,14 @@ class SpokenError(Exception):
 
     def __str__(self) -> str:
         return printable(super().__str__())
+
+
+class ClusterError(SpokenError):
+    """The cluster as a whole cannot be asked or told; the text names the address or permission and the remedy."""
+
+
+class AnswerError(ClusterError):
+    """An answer contradicts the question, or itself: the node that gave it is broken, or is no Kafka node. The text names the message."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text}; look at the brokers' logs, and at what stands between them and this host")

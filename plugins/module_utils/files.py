@@ -41,14 +41,24 @@ def safe_name(kind: str, name: str) -> str:
 
 def private_directory(path: Path) -> Path:
     """Create `path` (mode 0700, whatever the umask) with what is missing above it; prove that it is safe and by a trial write that it can be used."""
-    try:
+    with _writing(path):
         _make(path)
-        check_directory(path)
-        with tempfile.TemporaryFile(dir=path):
-            pass
+        _try(path)
+    return path
+
+
+def _try(path: Path) -> None:
+    check_directory(path)
+    with tempfile.TemporaryFile(dir=path):
+        pass
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise FileError(f"cannot write in {path}: {error.strerror}; choose another workdir or mend its permissions") from error
-    return path
 
 
 def _make(path: Path) -> None:
@@ -70,7 +80,7 @@ def check_directory(path: Path) -> None:
     if stat.S_ISLNK(found.st_mode):
         raise FileError(f"{path} is a symbolic link: name the real directory")
     if not stat.S_ISDIR(found.st_mode):
-        raise FileError(f"cannot write in {path}: it is no directory; choose another workdir, or move away what stands there")
+        raise FileError(f"cannot write in {path}: it is not a directory; choose another workdir, or move that file")
     if found.st_uid not in (os.geteuid(), 0):
         raise FileError(
             f"{path} belongs to another user (uid {found.st_uid}), who could swap its files; choose another workdir, or take it over"
@@ -100,15 +110,39 @@ def check_inside(workdir: Path, path: Path) -> None:
         raise FileError(f"{named} cannot be looked at: {error.strerror}; mend the permissions of the workdir") from error
 
 
-def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None, suffix: str = ".json") -> Path:
-    """Return `<workdir>/<kind>/[<run_id>/]<cluster><suffix>`, its directories made and known to be writable, and no link in its place."""
-    folders = [kind] if run_id is None else [kind, safe_name("run_id", run_id)]
-    name = safe_name("cluster", cluster) + suffix
-    folder = private_directory(workdir)
-    for part in folders:
-        folder = private_directory(folder / part)
-    refuse_link(folder / name)
-    return folder / name
+def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None, suffix: str = ".json", make: bool = True) -> Path:
+    """Return `<workdir>/<kind>/[<run_id>/]<cluster><suffix>`, its directories made and known to be writable, and no link in its place.
+
+    `make` False is for check mode: the same errors, and no directory is made.
+    """
+    *folders, path = _below(workdir, kind, cluster, run_id, suffix)
+    for folder in folders:
+        if make:
+            private_directory(folder)
+        else:
+            _check_writable(folder)
+    refuse_link(path)
+    return path
+
+
+def _check_writable(folder: Path) -> None:
+    """FileError for a directory that is not writable, or that could not be made."""
+    with _writing(folder):
+        if folder.is_symlink() or folder.exists():
+            _try(folder)
+        elif not os.access(_nearest(folder), os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _below(workdir: Path, kind: str, cluster: str, run_id: str | None, suffix: str) -> list[Path]:
+    """The workdir, its folders and the file."""
+    parts = [kind, *([] if run_id is None else [safe_name("run_id", run_id)]), safe_name("cluster", cluster) + suffix]
+    return [workdir, *(workdir.joinpath(*parts[: number + 1]) for number in range(len(parts)))]
+
+
+def _nearest(path: Path) -> Path:
+    """The nearest directory above that is there."""
+    return next(folder for folder in path.parents if folder.exists())
 
 
 def refuse_link(path: Path) -> None:

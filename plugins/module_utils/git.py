@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.processes import run_bounded
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import SAFE_NAME
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import unencrypted
 
 # Where git was told to work by whoever called us, for example as a hook. Its configuration stays: credentials may be in it.
 ELSEWHERE = (
@@ -36,6 +37,7 @@ ATTEMPTS = 8
 _ADVICE = ("hint:", "Please make sure you have the correct access rights", "and the repository exists.")
 _USER = re.compile(r"(?<=://)[^/@\s]+@")
 _SAID = 600
+NO_GIT = "git is not installed on the host that runs Ansible: install git 2.34 or newer, and have it on the PATH"
 
 
 class GitError(SpokenError):
@@ -48,17 +50,21 @@ class PushRejectedError(GitError):
 
 @dataclass(frozen=True)
 class Remote:
-    """Where the repository is, and how git is run for it. `author`: name and address of commits, empty for git's own."""
+    """Where the repository is, and how git is run for it. `author`: name and address of commits, empty for git's own.
+
+    `allow_plaintext_secrets`: whether git may send its credentials unencrypted to another machine.
+    """
 
     url: str
     timeout: float = 60.0
     author: tuple[str, str] = ("", "")
     signing_key: str = ""
+    allow_plaintext_secrets: bool = False
 
     def check(self) -> None:
         """Raise GitError for an address that git must not be given."""
         if not self.url or self.url.startswith("-") or not self.url.isprintable():
-            raise GitError(f"repository {self.url!r} is no address of a git repository: name a URL or a path")
+            raise GitError(f"repository {self.url!r} is not the address of a git repository: name a URL or a path")
         try:
             password = urlsplit(self.url).password
         except ValueError as error:
@@ -73,7 +79,8 @@ class Remote:
 def spoken(text: str) -> str:
     """What git said, on one line, without user names and passwords in URLs."""
     lines = [line.strip() for line in text.replace("\r", "\n").splitlines() if line.strip() and not line.startswith(_ADVICE)]
-    return printable(_USER.sub("", "; ".join(lines)))[:_SAID]
+    said = printable(_USER.sub("", "; ".join(lines)))[:_SAID]
+    return f"{said}; {unencrypted.REMEDY}" if unencrypted.NOT_ALLOWED.search(said) else said
 
 
 class Repository:
@@ -83,7 +90,10 @@ class Repository:
         self._folder = folder
         self._remote = remote
         self._prepared = False
+        self._checked_url = ""
         remote.check()
+        if not remote.allow_plaintext_secrets:
+            self._checked_url = self._rewritten_url()
         self.branch = branch
         if branch:
             self.check_branch(branch)
@@ -122,10 +132,14 @@ class Repository:
             raise GitError(f"{name!r} cannot be the name of a branch: see git check-ref-format")
 
     def listed(self, commit: str, folder: str) -> dict[str, str]:
-        """The regular files below `folder` at a commit: path → id of the content. Links and submodules are none."""
+        """The files below `folder` at a commit: path → id of the content, an empty text for links and submodules."""
         rows = self.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", f"{folder}/").decode(errors="surrogateescape").split("\0")
-        entries = [row.partition("\t") for row in rows if row]
-        return {path: words.split()[2] for words, _tab, path in entries if words.split()[0] in REGULAR}
+        found = {}
+        for row in filter(None, rows):
+            entry, _tab, path = row.partition("\t")
+            mode, _kind, identity = entry.split()
+            found[path] = identity if mode in REGULAR else ""
+        return found
 
     def content(self, identity: str) -> bytes:
         """The content of a file, as `listed` names it."""
@@ -171,6 +185,14 @@ class Repository:
     def succeeds(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         """Run a git command that may fail, for its exit code and what it says."""
         return self._run(*arguments)
+
+    def _rewritten_url(self) -> str:
+        """Return the address that git uses (see url.<base>.insteadOf). GitError if git's credentials would go there unencrypted."""
+        done = self._run("ls-remote", "--get-url", "--", self._remote.url)  # asks no server
+        url = done.stdout.decode(errors="replace").strip() if not done.returncode else self._remote.url
+        if problem := unencrypted.refusal(url):
+            raise GitError(f"repository {spoken(self._remote.url)}: {problem}")
+        return url
 
     def _advertised(self, *references: str) -> dict[str, str]:
         """What the remote has of these references (HEAD with the branch that it names, as `ref: refs/heads/…`)."""
@@ -220,6 +242,9 @@ class Repository:
         quiet |= {"GIT_LITERAL_PATHSPECS": "1", "GIT_NO_REPLACE_OBJECTS": "1", "GIT_CEILING_DIRECTORIES": str(self._folder.parent)}
         place = {"GIT_DIR": str(self._folder), **(environment or {})} if self._prepared or arguments[0] == "init" else {}
         settings = ["-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.quotePath=false", "-c", "log.showSignature=false"]
+        if self._checked_url:
+            settings += unencrypted.settings(self._checked_url)
+            keep = unencrypted.environment(keep, self._checked_url)
         if self._remote.signing_key:
             settings += ["-c", "gpg.format=ssh", "-c", f"user.signingKey={self._remote.signing_key}"]
         return _bounded(["git", *settings, *arguments], given, {**keep, **quiet, **place}, self._folder, self._remote.timeout)
@@ -228,26 +253,16 @@ class Repository:
 def _bounded(
     argv: Sequence[str], given: bytes, environment: Mapping[str, str], folder: Path, seconds: float
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a session of its own: it has no terminal to ask on, and all that it has started ends with it."""
     try:
-        process = subprocess.Popen(  # pylint: disable=ansible-bad-function  # within a time limit
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd=folder, start_new_session=True
-        )
+        return run_bounded(argv, given, environment, folder, seconds)
     except FileNotFoundError as error:
-        raise GitError("git is not installed on the host that runs Ansible: install git 2.34 or newer, and have it on the PATH") from error
+        raise GitError(NO_GIT) from error
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror}") from error
-    try:
-        out, said = process.communicate(given, timeout=seconds)
-    except BaseException as error:
-        with process, suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise GitError(
-                f"git {_command(argv)} took longer than {seconds:g} s: check the network, or give it more with kafka_recovery_git_timeout"
-            ) from error
-        raise
-    return subprocess.CompletedProcess(argv, process.returncode, out, said)
+    except subprocess.TimeoutExpired as error:
+        raise GitError(
+            f"git {_command(argv)} took longer than {seconds:g} s: check the network, or give it more with kafka_recovery_git_timeout"
+        ) from error
 
 
 def _command(argv: Sequence[str]) -> str:

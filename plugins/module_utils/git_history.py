@@ -33,11 +33,6 @@ def merged_by(repository: Repository, tip: str, path: str) -> dict[str, str]:
     return _last(repository, tip, path, "--first-parent")
 
 
-def was_there(repository: Repository, tip: str, path: str) -> bool:
-    """Whether any commit of the history has touched the file; also one that has removed it."""
-    return bool(repository.run("log", "-1", "--full-history", "--format=%H", tip, "--", path).strip())
-
-
 def came_since(repository: Repository, since: str, tip: str, folder: str) -> set[str]:
     """Files below `folder` that are not at `tip` what they were at `since`, which has to be an ancestor of it."""
     known = repository.succeeds("rev-parse", "--verify", "--quiet", "--end-of-options", f"{since}^{{commit}}")

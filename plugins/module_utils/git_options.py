@@ -21,6 +21,7 @@ GIT_ARGUMENTS: dict[str, Any] = {
     "branch": {"type": "str", "default": ""},
     "directory": {"type": "str", "default": "recoveries"},
     "timeout": {"type": "float", "default": 60.0},
+    "allow_plaintext_secrets": {"type": "bool", "default": False, "no_log": False},
 }
 
 
@@ -41,7 +42,7 @@ def run(module: AnsibleModule, work: Callable[[AnsibleModule, Repository, Layout
         options.check_numbers(params)
         layout = Layout(check_folder(params["directory"]))
         author = params.get("author_name") or "", params.get("author_email") or ""
-        remote = Remote(url, params["timeout"], author, params.get("signing_key") or "")
+        remote = Remote(url, params["timeout"], author, params.get("signing_key") or "", params["allow_plaintext_secrets"])
         with scratch(remote, params["branch"], module.tmpdir) as repository:
             return work(module, repository, layout)
 

@@ -44,6 +44,7 @@ class Entry:
     evidence: str
     strategy: str
     truncated: Sequence[Mapping[str, Any]] = field(default=())
+    loss: Mapping[str, Any] | None = None
     broker_epochs: Mapping[int, int] = field(default_factory=dict)
     isr: tuple[int, ...] = ()
     eligible_leader_replicas: tuple[int, ...] = ()
@@ -71,6 +72,7 @@ class Entry:
             row["evidence"],
             strategy,
             row.get("truncated", ()),
+            row.get("loss"),
             {row["broker_id"]: row["broker_epoch"] for row in guards["survivors"] if row["broker_epoch"] is not None},
             tuple(row["isr"]),
             tuple(row["eligible_leader_replicas"]),
@@ -81,7 +83,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one partition. `leader` is None where there is none (or it is not known)."""
+    """What became of one partition. `leader` is None where there is none (or it is not known).
+
+    Of an elected partition also what the election gives up: `truncated` has rows of broker_id, offset, records; `loss` is the plan's,
+    None for a leader that was designated by hand.
+    """
 
     topic: str
     partition: int
@@ -90,11 +96,14 @@ class Result:
     designated_leader: int | None
     evidence: str | None
     reason: str | None
+    truncated: Sequence[Mapping[str, Any]] = field(default=())
+    loss: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, entry: Entry, outcome: str, reason: str | None, leader: int | None = None) -> Result:
         """A result of an entry of the plan."""
-        return cls(entry.topic, entry.partition, outcome, leader, entry.designated_leader, entry.evidence, reason)
+        cost = (tuple(entry.truncated), entry.loss) if outcome == ELECTED else ((), None)
+        return cls(entry.topic, entry.partition, outcome, leader, entry.designated_leader, entry.evidence, reason, *cost)
 
 
 @dataclass(frozen=True)

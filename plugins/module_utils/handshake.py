@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import Frames
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 
 CHUNK = 1 << 16
@@ -32,11 +36,11 @@ def try_out(connection: Connection, host: str, port: int, seconds: float) -> Non
     """Connect as the options say. Each step may take `seconds`. Raises Refused, or OSError where nobody answers."""
     with socket.create_connection((host, port), timeout=seconds) as raw:
         if not connection.encrypted:
-            _speak(raw, connection, host)
+            _speak(raw, connection, host, seconds)
             return
         try:
             with connection.ssl_context().wrap_socket(raw, server_hostname=host) as stream:
-                _speak(stream, connection, host)
+                _speak(stream, connection, host, seconds)
         except ssl.SSLCertVerificationError as error:
             raise Refused(certificates.refused(error, "the broker's", connection.ca_cert)) from error
         except ssl.SSLError as error:
@@ -46,22 +50,24 @@ def try_out(connection: Connection, host: str, port: int, seconds: float) -> Non
             raise Refused(f"the TLS handshake failed ({error.reason or error}); do both sides share a TLS version?") from error
 
 
-def _speak(stream: socket.socket, connection: Connection, host: str) -> None:
+def _speak(stream: socket.socket, connection: Connection, host: str, seconds: float) -> None:
     from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
     from kafka.protocol.parser import KafkaProtocol
 
     protocol = KafkaProtocol(client_id="streamops-kafka-recovery")
-    _ask(stream, protocol, ApiVersionsRequest[0]())
+    protocol.receive_bytes = Frames(protocol).receive_bytes
+    ask = partial(_ask, stream, protocol, seconds)
+    ask(ApiVersionsRequest[0]())
     if connection.sasl:
-        _log_in(stream, protocol, connection, host)
-    _ask(stream, protocol, MetadataRequest[4](topics=[], allow_auto_topic_creation=False))
+        _log_in(ask, connection, host)
+    ask(MetadataRequest[4](topics=[], allow_auto_topic_creation=False))
 
 
-def _log_in(stream: socket.socket, protocol: Any, connection: Connection, host: str) -> None:
+def _log_in(ask: Callable[[Any], Any], connection: Connection, host: str) -> None:
     from kafka.net.sasl import get_sasl_mechanism
     from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
-    answer = _ask(stream, protocol, SaslHandshakeRequest[1](mechanism=connection.sasl_mechanism))
+    answer = ask(SaslHandshakeRequest[1](mechanism=connection.sasl_mechanism))
     if answer.error_code == ILLEGAL_SASL_STATE:
         raise Refused(f"this listener takes no login; set security_protocol to {'SSL' if connection.encrypted else 'PLAINTEXT'}")
     if answer.error_code == UNSUPPORTED_MECHANISM:
@@ -70,12 +76,12 @@ def _log_in(stream: socket.socket, protocol: Any, connection: Connection, host: 
         )
     mechanism = get_sasl_mechanism(connection.sasl_mechanism)(host=host, **connection.for_kafka_python())
     while not mechanism.is_done():
-        answer = _ask(stream, protocol, SaslAuthenticateRequest[1](auth_bytes=mechanism.auth_bytes()))
+        answer = ask(SaslAuthenticateRequest[1](auth_bytes=mechanism.auth_bytes()))
         if answer.error_code:
             raise Refused(f"the login was refused; check {_login_options(connection)} (the broker said: {answer.error_message})", True)
         try:
             mechanism.receive(answer.auth_bytes)
-        except ValueError as error:  # SCRAM proves that the broker knows the password, too
+        except (ValueError, KeyError, TypeError) as error:  # SCRAM proves that the broker knows the password, too
             raise Refused(f"the broker cannot prove that it knows the password of sasl_username: {error}", True) from error
 
 
@@ -85,12 +91,20 @@ def _login_options(connection: Connection) -> str:
     return "sasl_username, sasl_password and sasl_mechanism"
 
 
-def _ask(stream: socket.socket, protocol: Any, request: Any) -> Any:
+def _ask(stream: socket.socket, protocol: Any, seconds: float, request: Any) -> Any:
+    from kafka.errors import KafkaError
+
+    deadline = time.monotonic() + seconds  # a broker may send its answer byte by byte
     protocol.send_request(request)
     stream.sendall(protocol.send_bytes())
     while True:
+        stream.settimeout(max(0.001, deadline - time.monotonic()))
         received = stream.recv(CHUNK)
         if not received:
             raise Refused("the broker hangs up; check security_protocol, and whether its listener wants a login (SASL)")
-        for _correlation_id, answer in protocol.receive_bytes(received):
+        try:
+            answers = protocol.receive_bytes(received)
+        except KafkaError as error:
+            raise Refused(f"{error}; is this port a Kafka broker's?") from error
+        for _correlation_id, answer in answers:
             return answer

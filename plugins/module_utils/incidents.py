@@ -192,8 +192,14 @@ class Ledger:
         self.top = workdir / FOLDER
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """One run at a time, whatever cluster it is about: how often there were recoveries is counted before the next one is noted."""
+    def locked(self, make: bool = True) -> Iterator[None]:
+        """One run at a time, whatever cluster it is about: how often there were recoveries is counted before the next one is noted.
+
+        `make`: whether the lock is made if it is missing. Check mode notes nothing.
+        """
+        if not make:
+            yield
+            return
         for folder in (self.top.parent, self.top):
             private_directory(folder)
         path = self.top / "lock"

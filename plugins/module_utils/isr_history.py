@@ -8,18 +8,22 @@ Facts only: what follows from them is Spark's business. Whatever could make them
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_records as records
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_log import Controllers, Entry, MetadataLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 
 MIN_ISR, METADATA_VERSION = "min.insync.replicas", "metadata.version"
 # A partition whose ISR has flapped for long: what is older than so many changes decides nothing any more.
 CHANGES_KEPT = 500
+# Whether there is a doubt behind a change is known by the last one.
+DOUBTS_KEPT = 100
 
 Row = dict[str, Any]
 
@@ -105,10 +109,12 @@ class _Replay:
         self._version: int | None = None
         self._names: dict[str, str] = {}
         self._pending: list[tuple[Entry, records.Record]] | None = None
-        self.doubts: list[tuple[int, str]] = []
+        self.doubts: deque[tuple[int, str]] = deque(maxlen=DOUBTS_KEPT)
 
     def apply(self, entry: Entry) -> None:
         """Go one entry further; records of a transaction happen at its end, or never."""
+        if max(len(self._names), len(self._configs.topics), len(self._pending or ())) > PARTITIONS:
+            raise ClusterError(f"it has more than {PARTITIONS} topics, or changes in one transaction, at offset {entry.offset}")
         try:
             record = records.decode(entry.value)
         except records.UnknownRecordError as error:
@@ -193,7 +199,7 @@ def rows(log: Iterable[Entry], states: Sequence[PartitionState], alive: Collecti
     return [_row(state, wanted[state.topic_id, state.partition], replay.doubts) for state in states]
 
 
-def _row(state: PartitionState, found: _Partition, doubts: Sequence[tuple[int, str]]) -> Row:
+def _row(state: PartitionState, found: _Partition, doubts: Iterable[tuple[int, str]]) -> Row:
     first = found.changes[0]["offset"] if found.changes else -1
     doubt = next((text for offset, text in doubts if offset > first), None)
     if not found.known:

@@ -86,8 +86,8 @@ class Journal(JournalFile):
     With a `run_id` it notes who works on the cluster, for those who find it locked.
     """
 
-    def __init__(self, path: Path, cluster_id: str, run_id: str | None = None) -> None:
-        super().__init__(path, 0.0, self._is_busy)
+    def __init__(self, path: Path, cluster_id: str, run_id: str | None = None, read_only: bool = False) -> None:
+        super().__init__(path, 0.0, self._is_busy, read_only)
         self._cluster_id = cluster_id
         self._run_id = run_id
         self._guard = threading.Lock()

@@ -10,6 +10,7 @@ announces had not begun.
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import time
@@ -30,7 +31,7 @@ def opened(path: Path) -> IO[bytes]:
         os.fchmod(stream.fileno(), 0o600)
     except (OSError, ValueError) as error:
         # ValueError: a pipe, which cannot be read and written at one place.
-        raise FileError(f"cannot write {path}: {getattr(error, 'strerror', error)}") from error
+        raise FileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
     return stream
 
 
@@ -52,14 +53,21 @@ def locked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
 class JournalFile:
     """Lines of JSON, read when the file is opened (as a context manager), and appended."""
 
-    def __init__(self, path: Path, patience: float, busy: Callable[[], Exception]) -> None:
-        """`patience`: seconds to wait for whoever has the file open. `busy`: the error when that was not enough."""
+    def __init__(self, path: Path, patience: float, busy: Callable[[], Exception], read_only: bool = False) -> None:
+        """`patience`: seconds to wait for whoever has the file open. `busy`: the error when that was not enough.
+
+        `read_only`: for check mode. The file stays as it is, also if it is missing, if a killed run has left half a line in it, or if lines are appended.
+        """
         self.path = path
+        self._read_only = read_only
         self._patience = patience
         self._busy = busy
         self._stream: IO[bytes]
 
     def __enter__(self) -> Self:
+        if self._read_only and not self.path.exists():
+            self._stream = io.BytesIO()
+            return self
         self._stream = opened(self.path)
         try:
             if not locked(self.path, self._stream, self._patience):
@@ -80,14 +88,21 @@ class JournalFile:
                 break
             good += len(line)
             self._take(number, line)
-        self._stream.truncate(good)
-        self._stream.seek(good)
+        self._cut(good)
+
+    def _cut(self, length: int) -> None:
+        """Drop what stands after so many bytes."""
+        if not self._read_only:
+            self._stream.truncate(length)
+            self._stream.seek(length)
 
     def _take(self, number: int, line: bytes) -> None:
         """Take in one line, the first one being number 1."""
         raise NotImplementedError
 
     def _append(self, entry: Mapping[str, Any]) -> None:
+        if self._read_only:
+            return
         self._stream.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
         self._stream.flush()
         os.fsync(self._stream.fileno())

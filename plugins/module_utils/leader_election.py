@@ -16,7 +16,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, blast_radius
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -184,4 +184,4 @@ class LeaderElection:
 
 
 def _line(result: Result, leader: int | None) -> str:
-    return f"{result.topic}-{result.partition}: {'no leader' if leader in (None, -1) else f'leader {leader}'}\n"
+    return f"{printable(result.topic)}-{result.partition}: {'no leader' if leader in (None, -1) else f'leader {leader}'}\n"

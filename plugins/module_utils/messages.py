@@ -14,12 +14,13 @@ import base64
 import binascii
 import struct
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import DEFAULT_API_KEY, DESIGNATED_VERSION, ELECT_LEADERS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import wire
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.schema import (
@@ -84,31 +85,12 @@ class _Strict:
     def decode(cls: Any, data: Any, version: int | None = None, header: bool = False, framed: bool = False) -> Any:
         """Decode the body. Raises MessageError for anything but exactly one message."""
         version = cls._class_version if version is None else version
-        body = bytes(data.read() if hasattr(data, "read") else data)
-        flexible = cls.flexible_version_q(version)
-        read = cls._struct.compiled_decode_from(version, compact=flexible, tagged=flexible, data_class=cls[None])
+        body = memoryview(data.read() if hasattr(data, "read") else data)
         try:
-            # Reading takes what is there of a string or a tagged field that is cut off. With one byte more, it reads too far.
-            message, end = read(memoryview(body + b"\0"), 0)
+            wire.check(cls, version, body)
+            return ApiMessage.decode.__func__(cls, body, version)
         except UNREADABLE as error:
-            raise MessageError(f"{len(body)} bytes are no {cls.name} v{version}") from error
-        if end != len(body):
-            how = "is cut off" if end > len(body) else f"has {len(body) - end} bytes too many"
-            raise MessageError(f"{cls.name} v{version} of {len(body)} bytes {how}")
-        if missing := next(_nulls(cls._struct, message, version), None):
-            raise MessageError(f"{cls.name} v{version} has null for {missing}")
-        return message
-
-
-def _nulls(kind: Any, message: Any, version: int) -> Iterator[str]:
-    """Names of the arrays and strings that are null although they must not be."""
-    for name, part in kind.fields.items():
-        value = getattr(message, name)
-        if value is None and part.type_str != "uuid" and not part.nullable_for_version_q(version):
-            yield name
-        elif part.is_struct_array():
-            for row in value or ():
-                yield from _nulls(part, row, version)
+            raise MessageError(f"{len(body)} bytes are not a {cls.name} v{version}: {error}") from error
 
 
 class _Header(RequestHeader, init=False):  # type: ignore[call-arg]
@@ -197,7 +179,7 @@ def read_replica_log_info(answer: Any) -> LogInfoPage:
         raise MessageError(f"{answer.name} has a throttle time of {answer.throttle_time_ms} ms")
     rows: dict[tuple[str, int], ReplicaLogInfo] = {}
     for topic in answer.topic_partition_log_info_list:
-        topic_id = protocol.topic_id(topic.topic_id or uuid.UUID(int=0))
+        topic_id = protocol.topic_id(topic.topic_id)
         for row in topic.partition_log_info:
             error = error_name(row.error_code)
             if (topic_id, row.partition) in rows:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 with suppress(ImportError):  # libraries.py says why
     from kafka.protocol.consumer.fetch import FetchRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name, only_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.schema import ApiMessage, Schema, field
 
 TOPIC, TOPIC_ID, PARTITION = "__cluster_metadata", uuid.UUID(int=1), 0
@@ -128,7 +128,7 @@ def read_fetched(answer: Any) -> Piece:
     """What came of `fetch`. A log that does not contain the asked offset with the asked epoch answers DIVERGING_EPOCH."""
     if answer.error_code or not answer.responses:
         return Piece(error_name(answer.error_code) or "NO_ANSWER", -1, b"")
-    row = answer.responses[0].partitions[0]
+    row = only_row(answer, answer.responses)
     diverging, snapshot = row.diverging_epoch, row.snapshot_id
     known = None if snapshot is None or snapshot.end_offset < 0 else Snapshot(snapshot.end_offset, snapshot.epoch)
     error = error_name(row.error_code)
@@ -153,5 +153,5 @@ def read_snapshot(answer: Any) -> Piece:
     """What came of `fetch_snapshot`."""
     if answer.error_code or not answer.topics:
         return Piece(error_name(answer.error_code) or "NO_ANSWER", -1, b"")
-    row = answer.topics[0].partitions[0]
+    row = only_row(answer, answer.topics)
     return Piece(error_name(row.error_code), row.size, bytes(row.unaligned_records or b""))

@@ -8,6 +8,7 @@ A log whose beginning was deleted begins with a snapshot: what every partition w
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,7 +19,10 @@ with suppress(ImportError):  # libraries.py says why
     from kafka.errors import KafkaError
     from kafka.record import MemoryRecords
 
+    UNREADABLE = (KafkaError, ValueError, IndexError, RuntimeError, struct.error)
+
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import whole_batches
 
 # Controllers keep 100 MB of log (metadata.max.retention.bytes) and one snapshot, unless they are told otherwise.
 LIMIT_BYTES = 256 << 20
@@ -53,6 +57,7 @@ class MetadataLog:
         self.cut: str | None = None
         self.bytes = 0
         self.snapshot = False
+        self._whole = 0
 
     @property
     def seconds(self) -> float:
@@ -82,7 +87,7 @@ class MetadataLog:
                     offset, last_epoch = batch.next_offset, batch.leader_epoch
             if offset >= end:
                 return
-            if self.cut is None and offset == before:
+            if self.cut is None and offset <= before:
                 self.cut = f"the active controller gives nothing at offset {offset} of {end}"
             if self._within_limits(f"offset {offset} of {end}"):
                 piece = self._fetch(node, offset, last_epoch, epoch)
@@ -96,41 +101,52 @@ class MetadataLog:
         return piece
 
     def _snapshot(self, node: Any, snapshot: metadata_fetch.Snapshot, epoch: int) -> Iterator[Entry]:
-        data, size = bytearray(), 1
-        while len(data) < size and self._within_limits(f"byte {len(data)} of the snapshot"):
-            place = len(data)
+        place, size, rest = 0, 1, b""
+        while place < size and self._within_limits(f"byte {place} of the snapshot"):
             make = partial(metadata_fetch.fetch_snapshot, snapshot, place, epoch, REQUEST_BYTES)
             piece = self._ask(node, metadata_fetch.read_snapshot, make)
             if piece.error or not piece.records:
                 self.cut = f"the active controller answers {piece.error or 'nothing'} at byte {place} of its snapshot"
                 return
-            data += piece.records
-            size = piece.end
-        for batch in self._batches(bytes(data)):
-            for entry in self._entries(batch):
-                yield Entry(snapshot.end_offset - 1, None, entry.value)
+            place, size = place + len(piece.records), piece.end
+            data = rest + piece.records  # pieces are cut anywhere, also within a batch
+            for batch in self._batches(data):
+                for entry in self._entries(batch):
+                    yield Entry(snapshot.end_offset - 1, None, entry.value)
+            rest = data[self._whole :]
 
     def _batches(self, data: bytes) -> Iterator[Any]:
-        """The whole batches in `data`: the last one may be cut off by the size of the answer."""
-        batches = MemoryRecords(data)
+        """The whole batches in `data`, `_whole` bytes: the last one may be cut off by the size of the answer."""
+        self._whole = 0
         try:
+            self._whole = whole_batches(data)
+            batches = MemoryRecords(data[: self._whole])
             while batches.has_next():
                 yield batches.next_batch()
-        except (KafkaError, ValueError, IndexError) as error:
+        except UNREADABLE as error:
             self.cut = f"a batch cannot be read: {error or type(error).__name__}"
 
     def _entries(self, batch: Any) -> Iterator[Entry]:
         if batch.is_control_batch:
             return
+        if batch.compression_type:
+            # Kafka's controllers write log and snapshots without compression; what a compressed batch would become has no bounds.
+            self.cut = f"the batch at offset {batch.base_offset} is compressed, which controllers do not do"
+            return
         try:
             for record in batch:
+                if not self._within_time(f"offset {record.offset}"):
+                    return
                 yield Entry(record.offset, record.timestamp, bytes(record.value or b""))
-        except (KafkaError, ValueError, IndexError, RuntimeError) as error:
+        except UNREADABLE as error:
             self.cut = f"the batch at offset {batch.base_offset} cannot be read: {error or type(error).__name__}"
 
     def _within_limits(self, place: str) -> bool:
         if self.cut is None and self.bytes >= self._limit_bytes:
             self.cut = f"the limit of {self._limit_bytes >> 20} MiB was reached at {place}"
+        return self._within_time(place)
+
+    def _within_time(self, place: str) -> bool:
         if self.cut is None and self.seconds >= self._limit_seconds:
             self.cut = f"the limit of {self._limit_seconds:g} s was reached at {place}"
         return self.cut is None

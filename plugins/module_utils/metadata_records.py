@@ -13,6 +13,8 @@ import base64
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias, TypeVar
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import BROKERS
+
 NO_LEADER = -1
 # Keys whose records say nothing about leaders, ISRs or min.insync.replicas: registration and fencing of brokers (what that does to partitions is
 # written as changes of these), access, quotas, producer ids, delegation tokens, SCRAM, idle ticks, migration, controllers.
@@ -126,13 +128,13 @@ class _Reader:
         return self.integer(4)
 
     def unsigned(self) -> int:
-        value = shift = 0
-        while True:
+        value = 0
+        for shift in range(0, 35, 7):  # five bytes hold 32 bits; longer ones take time that grows with the square of their length
             byte = self.take(1)[0]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-            shift += 7
+        raise UnknownRecordError("it has an integer of more than 32 bits")
 
     def uuid(self) -> str:
         return base64.urlsafe_b64encode(self.take(16)).decode().rstrip("=")
@@ -146,6 +148,8 @@ class _Reader:
 
     def _items(self, item: Callable[[], Value]) -> list[Value] | None:
         count = self.unsigned() - 1
+        if count > BROKERS:  # all lists are of replicas
+            raise UnknownRecordError(f"it has a list of {count}")
         return None if count < 0 else [item() for _time in range(count)]
 
     def int32s(self) -> tuple[int, ...]:

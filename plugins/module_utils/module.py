@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""KafkaModule: AnsibleModule with the connection options, and the library checks."""
+"""KafkaModule: an Ansible module with the connection options, and the library checks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.basic import missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
@@ -31,7 +31,7 @@ class KafkaModule:
     """What every Kafka module of the collection starts with."""
 
     def __init__(self, argument_spec: dict[str, Any], **kwargs: Any) -> None:
-        self.ansible = AnsibleModule(
+        self.ansible = PrintableModule(
             argument_spec={**CONNECTION_ARGUMENTS, **argument_spec},
             required_if=[*CONNECTION_REQUIRED_IF, *kwargs.pop("required_if", [])],
             required_together=[*CONNECTION_REQUIRED_TOGETHER, *kwargs.pop("required_together", [])],

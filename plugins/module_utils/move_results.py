@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, HELD, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
@@ -115,7 +116,7 @@ def diff(verdicts: Iterable[Verdict], results: Mapping[TopicPartition, Result]) 
         move, outcome = verdict.move, results[verdict.key].outcome
         if move is None or verdict.action not in (SUBMIT, CANCEL) or outcome not in (REASSIGNED, MOVING, CANCELLED):
             continue
-        name = f"{move.topic}-{move.partition}: replicas"
+        name = f"{printable(move.topic)}-{move.partition}: replicas"
         if outcome == CANCELLED:
             before.append(f"{name} {list(move.current)}, moving to {list(move.target)}\n")
             after.append(f"{name} {list(move.current)}\n")

@@ -1,99 +1,133 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do next about a partition that has no leader, in words and as a command. The roles and the report say the same.
+"""What to do next about partitions that have no leader, in words and as a command. The roles and the report say the same.
 
-Keys of STEPS are the words with which the reasons of held partitions begin, and the outcomes `stale` and `failed`.
+Keys of STEPS are the words with which the reasons of held partitions begin, and the outcomes `planned`, `stale` and `failed`. They stand in the order
+in which steps are best taken, from the cheapest to the dearest: wait, bring a disk back, elect, force.
 """
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-TopicPartition = tuple[str, int]
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 
-# Placeholders: {plan} is the path of the cluster's plan, {aggressively} the options with which a run elects on weaker evidence.
-STEPS = {
-    "data_loss_not_allowed": (
-        "read {plan}, then run again with -e kafka_recovery_allow_data_loss=true. "
-        "Nothing was elected: an unclean election gives up every record that the elected replica does not hold"
-    ),
-    "planned": "read {plan}, then apply it",
-    "wait_for_clean_leader": "wait for the broker that is coming back, then run again; -e kafka_recovery_strategy=aggressive does not wait",
-    "forked": (
-        "read in the plan what each branch holds; the ISR history may tell which is right (kafka_controller_bootstrap_servers), else run again with "
-        "{aggressively}"
-    ),
-    "forked_proven": "read in the plan which branch is proven, then run again with {aggressively}",
-    "contradicted": (
-        "what is proven committed and the ISR history name different branches; find out why, or name the partition in kafka_recovery_partitions, with "
-        "{aggressively}"
-    ),
-    "incomplete": (
-        "mend the broker that did not answer, or wait for the one that is coming back, and run again; or accept the gap with {aggressively}"
-    ),
-    "weak": "accept evidence without last-written epochs with {aggressively}",
-    "below_high_watermark": (
-        "bring a better replica back, or give up committed records by naming the partition in kafka_recovery_partitions, with {aggressively}"
-    ),
-    "no_survivor": "start a broker that holds a replica, then run again",
-    "strategy_none": "run again with -e kafka_recovery_strategy=balanced",
-    "must_be_named": "read in the plan what is lost, then name the partition in kafka_recovery_partitions",
-    "cluster_metadata": "look at the controllers, they elect the leader of the metadata log among themselves",
-    "reassignment_in_progress": "let the reassignment end, or cancel it, then run again",
-    "interrupted": "run again, it goes on where it was stopped",
-    "stale": "run again, the cluster has moved on since the evidence was gathered",
-    "failed": "see the reason, then run again",
+# {plan} is the path of the cluster's plan. The command stands beside the words.
+WAIT = {
+    "reassignment_in_progress": "let the reassignment end, or cancel it, then look again",
+    "wait_for_clean_leader": "wait for the broker that is coming back: the controller elects it by itself. Then look again",
 }
+DISK = {
+    "incomplete": "start or mend the broker that did not answer, then look again",
+    "no_survivor": "start a broker that holds a replica, with its disk, then look again",
+    "cluster_metadata": "look at the controllers, they elect the leader of the metadata log among themselves",
+}
+ELECT = {
+    "interrupted": "run again, it goes on where it was stopped",
+    "stale": "run again, the cluster has moved on since the evidence was collected",
+    "failed": "see the reason, then run again",
+    "strategy_none": "look with the strategy balanced, which elects what loses least",
+    "data_loss_not_allowed": (
+        "read {plan}, then elect what it designates. Nothing was elected: an unclean election gives up every record that the elected replica does not hold"
+    ),
+    "planned": "read {plan}, then elect what it designates",
+}
+# A forced election gives up what a lost disk may still hold.
+DISKS_FIRST = "first try to start the lost brokers with their disks. If that is impossible, "
+FORCE = {
+    "must_be_named": "read in {plan} what is lost, then elect the partitions by their names",
+    "weak": f"{DISKS_FIRST}accept evidence without last-written epochs, and force the election",
+    "forked_proven": DISKS_FIRST + "read in {plan} which branch is proven, then force its election, which gives the other one up",
+    "forked": (
+        DISKS_FIRST + "read in {plan} what each branch holds; the ISR history may prove one of them (kafka_controller_bootstrap_servers). "
+        "Else force the election, which gives the shorter one up"
+    ),
+    "contradicted": "what is proven committed and the ISR history name different branches: find out why, before you force the election",
+    "below_high_watermark": "bring a better replica back, or give up committed records and force the election",
+}
+STEPS = {**WAIT, **DISK, **ELECT, **FORCE}
 ANYTHING_ELSE = "run again, the cluster has moved on"
 
-AGGRESSIVE = ("forked", "forked_proven", "contradicted", "weak", "below_high_watermark")
-NAMED = ("contradicted", "below_high_watermark", "must_be_named")
+# Whoever only looks elects nothing, and consents to nothing by naming a partition.
+LOOK_AGAIN = (*WAIT, *DISK, "strategy_none")
+APPLIED = ("data_loss_not_allowed", "planned")
+AGGRESSIVE = tuple(word for word in FORCE if word != "must_be_named")
 # No run of ours helps there.
 WITHOUT_COMMAND = ("cluster_metadata",)
-# A command line that names more is read by nobody.
-MOST_NAMED = 20
+# Internal topics that a strategy elects only if they are named: a command that is not about their loss must not name them.
+ELECTED_IF_NAMED = ("__transaction_state",)
 
 
-def next_steps(words: Collection[str], cluster: str, plan: str) -> list[str]:
-    """The steps for these words, in the order of STEPS, each once. Words that call for no step are left out."""
-    aggressively = f"--limit {cluster} -e kafka_recovery_strategy=aggressive"
-    return [text.format(plan=plan, aggressively=aggressively) for word, text in STEPS.items() if word in words]
+def word_of(words: Iterable[str]) -> str:
+    """The first of these words that has a step, empty if none has."""
+    return next((word for word in words if word in STEPS), "")
 
 
-def next_step(words: Sequence[str], cluster: str, plan: str) -> str:
-    """One step: that of the first of `words` that has one."""
-    for word in words:
-        if found := next_steps([word], cluster, plan):
-            return found[0]
-    return ANYTHING_ELSE
+def order(word: str) -> int:
+    """The place of a word's step, the cheapest first."""
+    return list(STEPS).index(word) if word in STEPS else len(WAIT) + len(DISK)
 
 
-def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str, propose: bool = False) -> str | None:
-    """The command line of that step for these partitions of a cluster, quoted for a shell; INVENTORY is left to the operator. None where no run helps.
+def next_step(words: Sequence[str], plan: str) -> str:
+    """The step for the first of these words that has one."""
+    return STEPS.get(word_of(words), ANYTHING_ELSE).format(plan=plan)
 
-    `propose`: of a run that elects nothing and proposes its plans for a merge.
 
-    More than MOST_NAMED partitions are not named: the command is then for all of the cluster's that have no leader, and None where they have to be named.
+def command(
+    words: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str | None, playbooks: Playbooks, propose: bool = False
+) -> str | None:
+    """The command of that step for exactly these partitions of a cluster. None if no run helps, or if it is not known which they are.
+
+    `plan`: None if there is no plan that designates leaders for exactly these. `propose`: of a run that elects nothing and proposes its plans for a merge.
     """
-    known = [word for word in words if word in STEPS]
-    word = known[0] if known else ""
-    few = 0 < len(partitions) <= MOST_NAMED
-    if word in WITHOUT_COMMAND or (word in NAMED and not few):
+    word = word_of(words)
+    if word in WITHOUT_COMMAND or not partitions:
         return None
-    playbook = "propose" if propose else "apply" if word == "planned" else "recover"
-    argv = ["ansible-playbook", f"streamops.kafka_recovery.{playbook}", "-i", "INVENTORY", "--limit", cluster]
-    if not propose:
-        argv += ["-e", "kafka_recovery_allow_data_loss=true"]
-    if word == "planned":
-        return shlex.join([*argv, "-e", f"kafka_recovery_plan_dir={plan.rpartition('/')[0]}"])
-    if word in AGGRESSIVE:
-        argv += ["-e", "kafka_recovery_strategy=aggressive"]
-    if word == "strategy_none":
-        argv += ["-e", "kafka_recovery_strategy=balanced"]
-    if few and word in (*AGGRESSIVE, *NAMED):
-        rows = [{"topic": topic, "partition": partition} for topic, partition in partitions]
-        argv += ["-e", json.dumps({"kafka_recovery_partitions": rows})]
-    return shlex.join(argv)
+    looks_again = word in LOOK_AGAIN
+    named = [] if looks_again and any(topic in ELECTED_IF_NAMED for topic, _partition in partitions) else partitions
+    strategy = "aggressive" if word in AGGRESSIVE else "balanced" if word == "strategy_none" else ""
+    variables = {"kafka_recovery_strategy": strategy} if strategy else {}
+    if propose or looks_again:
+        return playbooks.line("propose" if propose else "plan", cluster, variables, named)
+    allowed = {"kafka_recovery_allow_data_loss": "true"}
+    if word in APPLIED and plan is not None:
+        return playbooks.line("apply", cluster, {"kafka_recovery_plan_dir": plan.rpartition("/")[0], **allowed})
+    return playbooks.line("recover", cluster, {**variables, **allowed}, named)
+
+
+def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: str, plan: str, playbooks: Playbooks) -> list[dict[str, Any]]:
+    """One step for each word of these partitions, the cheapest first: `word`, how many `partitions`, `step` and `command`."""
+    groups: dict[str, list[TopicPartition]] = {}
+    for words, key in rows:
+        groups.setdefault(word_of(words), []).append(key)
+    return [
+        {
+            "word": word,
+            "partitions": len(groups[word]),
+            "step": next_step([word], plan),
+            "command": command([word], cluster, groups[word], plan, playbooks),
+        }
+        for word in sorted(groups, key=order)
+    ]
+
+
+def advise(
+    rows: Iterable[tuple[Sequence[str], TopicPartition]], params: Mapping[str, Any], plan: str | Path, warn: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """As `next_steps`, for the options of a module. Files of the commands are written, also in check mode: they are part of what a dry run shows.
+
+    Without these files a step has no command, and nothing else fails.
+    """
+    commands = Commands(Path(params["workdir"]).expanduser().absolute())
+    steps = next_steps(rows, params["cluster"], str(Path(plan).expanduser().absolute()), Playbooks.from_params(params, commands))
+    try:
+        commands.write()
+    except FileError as error:
+        warn(f"no commands for what to do next: {error}")
+        return [{**step, "command": None} for step in steps]
+    return steps

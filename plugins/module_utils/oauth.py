@@ -14,6 +14,7 @@ import urllib.parse
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import plaintext
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 FRESH = 0.8  # the part of a token's lifetime for which it is shown again; KIP-255's clients renew at the same point
@@ -91,6 +92,8 @@ class TokenSource:
                 timeout=self._timeout,
                 follow_redirects="none",  # a redirect would carry the secret to somewhere else
                 use_netrc=False,
+                # What is sent to loopback stays on this machine (see plaintext.py): a proxy would carry it away.
+                use_proxy=not plaintext.on_loopback(urllib.parse.urlsplit(self._endpoint).hostname or ""),
                 ca_path=self._ca_cert,
                 validate_certs=self._validate_certs,
             )

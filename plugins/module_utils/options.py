@@ -24,20 +24,23 @@ LEAST = {
     "retention_days": 1,
     "max_plan_age": 0.0,
 }
-MORE_THAN = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0}
+MORE_THAN = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
 
 
 class OptionError(SpokenError):
     """An option has a value that cannot be used; the text names it."""
 
 
+def in_range(option: str, value: float) -> bool:
+    """Whether a number can be the value of an option. Of options that are not listed here, every number can."""
+    if option in LEAST:
+        return LEAST[option] <= value < math.inf
+    return option not in MORE_THAN or MORE_THAN[option] < value < math.inf
+
+
 def check_numbers(params: Mapping[str, Any]) -> None:
     """Raise OptionError for the first option whose number is too small, or no finite number at all. Others are let through."""
-    for name, least in LEAST.items():
-        value = params.get(name)
-        if value is not None and not least <= value < math.inf:
-            raise OptionError(f"{name} is {value}: it has to be {least:g} or more")
-    for name, bound in MORE_THAN.items():
-        value = params.get(name)
-        if value is not None and not bound < value < math.inf:
-            raise OptionError(f"{name} is {value}: it has to be more than {bound:g} (seconds)")
+    for name, value in params.items():
+        if isinstance(value, (int, float)) and not in_range(name, value):
+            bound = f"{LEAST[name]:g} or more" if name in LEAST else f"more than {MORE_THAN[name]:g} (seconds)"
+            raise OptionError(f"{name} is {value}: it must be {bound}")

@@ -136,7 +136,9 @@ def _from_file(path: Path) -> list[TopicPartition]:
     try:
         document = strictjson.parse(read_regular(path))
     except OSError as error:
-        raise PartitionError(f"partitions_file {path} cannot be read: {error.strerror}") from error
+        raise PartitionError(
+            f"partitions_file {path} cannot be read: {error.strerror}; name a JSON file that this user may read"
+        ) from error
     except strictjson.ContentError as error:
         raise PartitionError(f"partitions_file {path}: {error}") from error
     entries = document.get("partitions") if isinstance(document, dict) else None

@@ -41,6 +41,7 @@ def probe(ask: Ask, topics: Collection[str] | None) -> Held:
             row.name: frozenset() if row.error_code == TOPIC_AUTHORIZATION_FAILED else operations(row.authorized_operations) for row in rows
         },
         reading={row.name for row in rows if any(partition.leader_id < 0 for partition in row.partitions)},
+        moving={row.name for row in rows if topics is not None or any(partition.offline_replicas for partition in row.partitions)},
         any_topic=_any_topic(ask) if topics is None else None,
         any_group=_any_group(ask),
     )

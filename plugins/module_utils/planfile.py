@@ -32,8 +32,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjso
 )
 
 # Version 2 says with which backend the guards were read, and has the survivors' broker epochs among them. Version 3 has an upper bound of the
-# loss as a number, an estimate, and what leaves gaps between offsets.
-VERSION = 3
+# loss as a number, an estimate, and what leaves gaps between offsets. Version 4 says whether a dry run made the plan.
+VERSION = 4
 SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20
 # Made once: json.dumps makes a new encoder for every call with options.
@@ -154,6 +154,7 @@ _PLAN: dict[str, Any] = {
     "backend": Name(),
     "strategy": Name(),
     "ranking": Name(),
+    "dry_run": bool,
     "brokers": [{"broker_id": BROKER, "broker_state": Name(), "silent_seconds": Optional(float)}],
     "partitions": [
         {
@@ -215,7 +216,7 @@ def load(path: str | Path) -> dict[str, Any]:
     try:
         content = read_regular(Path(path))
     except OSError as error:
-        raise PlanError(f"{path}: cannot be read: {error.strerror}") from error
+        raise PlanError(f"{path}: cannot be read: {error.strerror}; correct its path or its permissions, or plan again") from error
     return parse(content, path)
 
 

@@ -1,15 +1,16 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A recovery in a git repository: `<directory>/<run_id>/` with README.md, `plans/<cluster>.json`, and once it is applied `results/<cluster>.json`.
+"""A recovery in a git repository: `<directory>/<run_id>/` with README.md, `plans/<cluster>.json`, `plans/<cluster>.json.sig` if it is signed, and once it
+is applied `results/<cluster>.json`.
 
-Plans go to a new branch `recovery/<run_id>`, for somebody to merge. Results go to the protected branch itself, and say there that a plan was applied.
+Plans go to a new branch `recovery/<run_id>`, for a review and a merge. Results go to the protected branch itself, and say there that a plan was applied.
 What a remote has already is left as it is: the same is no change, anything else is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, recovery_summary, strictjson
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import read_regular, safe_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import ATTEMPTS, GitError, PushRejectedError, Repository
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.markdown import block
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError
@@ -30,7 +32,7 @@ TO_GO_ON = {
 }
 APPLY = """\
 ansible-playbook streamops.kafka_recovery.apply_merged -i INVENTORY -e kafka_recovery_allow_data_loss=true \\
-  -e kafka_recovery_git_repository=REPOSITORY"""
+  -e kafka_recovery_git_repository=REPOSITORY -e kafka_recovery_allowed_signers=ALLOWED_SIGNERS"""
 
 
 @dataclass(frozen=True)
@@ -43,24 +45,39 @@ class Layout:
         """The folder of a recovery."""
         return f"{self.directory}/{safe_name('run_id', run_id)}"
 
+    def summary(self, run_id: str) -> str:
+        """What reviewers read."""
+        return f"{self.folder(run_id)}/README.md"
+
     def plan(self, run_id: str, cluster: str) -> str:
         """The plan of a cluster."""
         return f"{self.folder(run_id)}/plans/{safe_name('cluster', cluster)}.json"
+
+    def signature(self, run_id: str, cluster: str) -> str:
+        """The signature of the plan of a cluster."""
+        return self.plan(run_id, cluster) + signatures.SUFFIX
 
     def results(self, run_id: str, cluster: str) -> str:
         """What became of it."""
         return f"{self.folder(run_id)}/results/{safe_name('cluster', cluster)}.json"
 
+    def files(self, run_id: str, clusters: Iterable[str]) -> set[str]:
+        """All that may be in the folder of a recovery of these clusters."""
+        kinds = self.plan, self.signature, self.results
+        return {self.summary(run_id), *(kind(run_id, cluster) for cluster in clusters for kind in kinds)}
+
 
 @dataclass
 class Published:
-    """What a remote has now. `files`: what the commit adds, none where all was there; `left_out`: clusters and why."""
+    """What a remote has now. `files`: what the commit adds, none where all was there; `left_out`: clusters and why; `signed`: whether every plan
+    of a proposal has a signature, which is not checked."""
 
     branch: str
     run_id: str
     commit: str
     files: dict[str, bytes] = field(default_factory=dict)
     merged: bool = False
+    signed: bool = False
     said: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -75,24 +92,40 @@ def branch_of(run_id: str) -> str:
     return f"recovery/{run_id}"
 
 
-def propose(repository: Repository, layout: Layout, run_id: str, plans: Mapping[str, Path], push: bool = True) -> Published:
-    """Put plans (by cluster) and their summary on the branch of the recovery."""
+def summary(plans: Sequence[Mapping[str, Any]], run_id: str) -> bytes:
+    """README.md of a recovery. The same plans, in the order of their clusters, make the same bytes on every machine."""
+    return recovery_summary.page(plans, run_id, block(APPLY))
+
+
+def propose(
+    repository: Repository,
+    layout: Layout,
+    run_id: str,
+    plans: Mapping[str, Path],
+    push: bool = True,
+    sign: Callable[[bytes], bytes] | None = None,
+) -> Published:
+    """Put plans (by cluster), their summary and, if `sign` makes them, their signatures on the branch of the recovery."""
     branch, folder = branch_of(run_id), layout.folder(run_id)
     repository.check_branch(branch)
-    loaded = {cluster: _plan(path, cluster, run_id) for cluster, path in sorted(plans.items())}
-    files = {f"{folder}/README.md": recovery_summary.page(list(loaded.values()), run_id, block(APPLY))}
-    files |= {layout.plan(run_id, cluster): read_regular(plans[cluster]) for cluster in loaded}
-    if repository.listed(repository.tip, folder):
+    contents = {cluster: _content(path) for cluster, path in sorted(plans.items())}
+    loaded = {cluster: _plan(content, plans[cluster], cluster, run_id) for cluster, content in contents.items()}
+    files = {layout.summary(run_id): summary(list(loaded.values()), run_id)}
+    files |= {layout.plan(run_id, cluster): content for cluster, content in contents.items()}
+    if sign is not None:
+        files |= {layout.signature(run_id, cluster): sign(content) for cluster, content in contents.items()}
+    present = repository.listed(repository.tip, folder)
+    if present:
         if other := _others(repository, repository.tip, files, folder, exact=False):
             raise GitError(
                 f"recovery {run_id} is on {repository.branch} already, and says something else ({other[0]}): make the plan under another "
                 "kafka_recovery_run_id"
             )
-        return Published(repository.branch, run_id, repository.tip, merged=True)
+        return Published(repository.branch, run_id, repository.tip, merged=True, signed=_signed(present))
     if head := repository.look_up(branch):
         return _same(repository, branch, run_id, head, files, folder)
     commit = repository.commit(repository.tip, files, _proposal_message(run_id, loaded))
-    published = Published(branch, run_id, commit, files)
+    published = Published(branch, run_id, commit, files, signed=sign is not None)
     if push:
         try:
             published.said = repository.push(commit, branch)
@@ -151,8 +184,15 @@ def commit_results(
     raise AssertionError("unreachable")
 
 
-def _plan(path: Path, cluster: str, run_id: str) -> dict[str, Any]:
-    plan = planfile.load(path)
+def _content(path: Path) -> bytes:
+    try:
+        return read_regular(path)
+    except OSError as error:
+        raise GitError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _plan(content: bytes, path: Path, cluster: str, run_id: str) -> dict[str, Any]:
+    plan = planfile.parse(content, path)
     if "plan_id" not in plan:
         raise GitError(f"{path} is a bare KIP-1275 file without evidence: propose what the playbook plan has written")
     if (plan["cluster"], plan["run_id"]) != (cluster, run_id):
@@ -161,11 +201,9 @@ def _plan(path: Path, cluster: str, run_id: str) -> dict[str, Any]:
 
 
 def _results(path: Path) -> tuple[bytes, dict[str, Any]]:
+    content = _content(path)
     try:
-        content = read_regular(path)
         document = strictjson.parse(content)
-    except OSError as error:
-        raise GitError(f"{path}: cannot be read: {error.strerror}") from error
     except ContentError as error:
         raise GitError(f"{path}: {error}") from error
     if not isinstance(document, dict) or not {"plan_id", "summary", "partitions"} <= set(document):
@@ -186,7 +224,12 @@ def _same(repository: Repository, branch: str, run_id: str, head: str, files: Ma
             f"the branch {branch} is there already and holds something else ({other[0]}); it is not written over. Make the plan under another "
             f"kafka_recovery_run_id, or delete that branch"
         )
-    return Published(branch, run_id, head)
+    return Published(branch, run_id, head, signed=_signed(repository.listed(head, folder)))
+
+
+def _signed(paths: Collection[str]) -> bool:
+    """Whether each of the plans among these files has a signature beside it."""
+    return all(f"{path}{signatures.SUFFIX}" in paths for path in paths if path.endswith(".json") and "/plans/" in path)
 
 
 def _others(repository: Repository, commit: str, files: Mapping[str, bytes], folder: str, exact: bool) -> list[str]:
@@ -195,16 +238,18 @@ def _others(repository: Repository, commit: str, files: Mapping[str, bytes], fol
     A plan that was made anew while nothing had moved is the same plan, under another id and with another time.
     """
     present = repository.listed(commit, folder)
-    there = {path: repository.content(present[path]) for path in files if path in present}
-    plans = [path for path in files if not path.endswith("/README.md")]
+    there = {path: repository.content(present[path]) for path in files if present.get(path)}
+    plans = [path for path in files if path.endswith(".json")]
+    # Signatures of the same plan by the same key can differ, and who applies a plan checks them.
+    made = {f"{path}{signatures.SUFFIX}" for path in plans}
     anew = {path: _parsed(there[path]) for path in plans if path in there and there[path] != files[path]}
     other = {path for path in plans if path not in there or (path in anew and _essence(anew[path]) != _essence(_parsed(files[path])))}
     if exact and not other:
-        summary = f"{folder}/README.md"
+        readme = f"{folder}/README.md"
         pages = [anew.get(path) or _parsed(there[path]) for path in plans]
-        other = set(present) - set(files)
-        if there.get(summary) != recovery_summary.page(pages, folder.rpartition("/")[2], block(APPLY)):
-            other.add(summary)
+        other = (set(present) - set(files) - made) | {path for path in files if path not in there}
+        if there.get(readme) != summary(pages, folder.rpartition("/")[2]):
+            other.add(readme)
     return sorted(other)
 
 
@@ -231,7 +276,7 @@ def _missing(repository: Repository, folder: str, files: Mapping[str, bytes]) ->
     """The files that the protected branch does not have yet. GitError where it has others of these names."""
     present = repository.listed(repository.tip, folder)
     for path in files:
-        if path in present and repository.content(present[path]) != files[path]:
+        if path in present and (not present[path] or repository.content(present[path]) != files[path]):
             raise GitError(
                 f"{path} is on {repository.branch} already and says something else, so somebody else has applied this recovery; it is not written over. "
                 "Look at both, then make a new plan for what has no leader"

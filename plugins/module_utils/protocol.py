@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -31,7 +31,9 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import BROKERS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TOPIC_NAME, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import NAMES, TopicConfigs, parsed
 
 # A replica that has no leader still answers a "replica" that is no broker. -2 (debugging) reads ListOffsets from any
@@ -51,6 +53,7 @@ RENAMED = {
     39: "INVALID_REPLICA_ASSIGNMENT",
 }
 TOPIC_RESOURCE = 2
+DESCRIBE_CONFIGS = 32
 VOTE = 52  # kafka-python has no class for what controllers say among themselves
 
 
@@ -91,9 +94,9 @@ def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return topics
 
 
-def topic_id(value: uuid.UUID) -> str:
-    """A topic's id as Kafka writes it: URL-safe base64, without padding."""
-    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+def topic_id(value: uuid.UUID | None) -> str:
+    """A topic's id as Kafka writes it: URL-safe base64, without padding. kafka-python reads an id of zeros as None."""
+    return base64.urlsafe_b64encode((value or uuid.UUID(int=0)).bytes).decode().rstrip("=")
 
 
 def describe_cluster() -> DescribeClusterRequest:
@@ -105,6 +108,9 @@ def read_nodes(answer: Any) -> list[Node]:
     """Nodes of a DescribeCluster or Metadata answer."""
     described = answer.name == "DescribeClusterResponse"
     knows_fenced = described and answer.API_VERSION >= 2
+    ids = [row.broker_id if described else row.node_id for row in answer.brokers]
+    if len(ids) > BROKERS or len(set(ids)) < len(ids) or min(ids, default=0) < 0:
+        raise AnswerError(f"{answer.name} names {len(ids)} brokers, {len(set(ids))} different ones, the lowest {min(ids)}")
     return [
         Node(row.broker_id if described else row.node_id, row.host, row.port, row.rack, bool(row.is_fenced) if knows_fenced else None)
         for row in answer.brokers
@@ -140,6 +146,10 @@ def read_topic_partitions(answer: Any) -> list[PartitionState]:
 
 
 def _state(topic: Any, row: Any, leader: int, elr: Iterable[int], last_known_elr: Iterable[int]) -> PartitionState:
+    if not TOPIC_NAME.fullmatch(topic.name or "") or row.partition_index < 0 or not row.replica_nodes or min(row.replica_nodes) < 0:
+        raise AnswerError(
+            f"a broker describes partition {topic.name!r:.300}-{row.partition_index} with replicas {row.replica_nodes!s:.300}"
+        )
     return PartitionState(
         topic=topic.name,
         partition=row.partition_index,
@@ -160,9 +170,21 @@ def describe_quorum() -> DescribeQuorumRequest:
     return DescribeQuorumRequest(topics=[kind(topic_name="__cluster_metadata", partitions=[kind.PartitionData(partition_index=0)])])
 
 
+def quorum_partition(answer: Any) -> Any:
+    """What DescribeQuorum says of the metadata log, its only partition."""
+    return only_row(answer, answer.topics)
+
+
+def only_row(answer: Any, topics: Sequence[Any]) -> Any:
+    """The row of the only partition that was asked about."""
+    if len(topics) != 1 or len(topics[0].partitions) != 1:
+        raise AnswerError(f"{answer.name} has {len(topics)} topics instead of the one partition that was asked about")
+    return topics[0].partitions[0]
+
+
 def quorum_error(answer: Any) -> str | None:
     """Why a node does not describe the quorum (Kafka's name), None where it does."""
-    return error_name(answer.error_code) or error_name(answer.topics[0].partitions[0].error_code)
+    return error_name(answer.error_code) or error_name(quorum_partition(answer).error_code)
 
 
 def api_versions() -> ApiVersionsRequest:

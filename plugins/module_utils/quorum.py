@@ -11,8 +11,9 @@ from __future__ import annotations
 import base64
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
@@ -48,13 +49,21 @@ class Replica(NamedTuple):
 
 
 class Quorum(NamedTuple):
-    """One DescribeQuorum answer. `leader_id` is one of the voters' `replica_id`."""
+    """One DescribeQuorum answer. `leader_id` is one of the voters' `replica_id`.
+
+    `addresses`: host:port of each listener of the voters, with the voter's id. Kafka before 3.9 does not return them.
+    """
 
     leader_id: int
     leader_epoch: int
     high_watermark: int
     voters: tuple[Replica, ...]
     observers: tuple[Replica, ...]
+    addresses: Mapping[str, int] = MappingProxyType({})
+
+    def members(self) -> dict[int, str | None]:
+        """The directory of each voter: with `kraft.version` 1 a voter is an id and a directory (KIP-853)."""
+        return {voter.replica_id: voter.directory_id for voter in self.voters}
 
     def silence(self) -> dict[int, float]:
         """Seconds since each node last fetched the metadata log, on the active controller's clock. Nodes that never fetched are absent."""
@@ -116,6 +125,7 @@ def read(answer: Any) -> Quorum:
         row.high_watermark,
         tuple(map(read_replica, row.current_voters)),
         tuple(map(read_replica, row.observers)),
+        {f"{place.host}:{place.port}": node.node_id for node in answer.nodes or () for place in node.listeners},
     )
 
 
@@ -150,10 +160,11 @@ def watch(cluster: Described, window: float) -> list[Look]:
 def resumed(cluster: Described, before: Mapping[str, Any], window: float) -> list[Look]:
     """Go on with a watch that began with an earlier look, until `window` seconds lie between that one and the last.
 
-    `before`: what `report` says of that look, `leader_id`, `leader_epoch` and `looked_at`. Epochs only grow: where the last look finds the
-    same, nobody else led in between, whether anybody looked or not.
+    `before`: what `report` returns of that look, `leader_id`, `leader_epoch`, `looked_at` and, if they are to be compared, `voters`. Epochs
+    only grow: if the last look finds the same epoch, there was no other leader in between.
     """
-    began = Look(0.0, Quorum(before["leader_id"], before["leader_epoch"], -1, (), ()))
+    voters = tuple(Replica(**row) for row in before.get("voters") or ())
+    began = Look(0.0, Quorum(before["leader_id"], before["leader_epoch"], -1, voters, ()))
     # Of another machine, or from before a reboot, it may be any time: then the whole window is still to come.
     passed = max(0.0, time.monotonic() - before["looked_at"])
     return [began, *(look._replace(seconds=passed + look.seconds) for look in watch(cluster, max(0.0, window - passed)))]
@@ -165,7 +176,7 @@ def judge(looks: Sequence[Look]) -> Verdict:
     A look without an answer between two of the same epoch is no trouble: epochs only grow, so nobody else led in between.
     """
     answered = [look for look in looks if look.quorum is not None]
-    moves = [_move(one, other) for one, other in pairwise(answered) if _place(one) != _place(other)]
+    moves = [move for one, other in pairwise(answered) for move in _moves(one, other)]
     last = looks[-1] if looks else Look(0.0, None, "nobody looked")
     if last.quorum is None:
         lost = [f"it was {_leader(answered[-1])}, {last.seconds - answered[-1].seconds:.1f} s earlier"] if answered else []
@@ -208,10 +219,12 @@ def behind(voter: Replica, leader_id: int) -> str | None:
 
 
 def report(looks: Sequence[Look], controllers: Sequence[Mapping[str, Any]], looked_at: float) -> dict[str, Any]:
-    """What `kafka_quorum_info` returns of these looks and of `Controllers.rows`. `looked_at`: time.monotonic() after the last look."""
+    """What `kafka_quorum_info` returns of these looks and of `Controllers.rows`. `looked_at`: time.monotonic() after the last look.
+
+    What can disturb the quorum later is in `preflight.quorum_risks.assess`.
+    """
     verdict = judge(looks)
     last = looks[-1].quorum
-    supported, why = pre_vote(controllers)
     leaderless = verdict.verdict == NO_LEADER
     return {
         "verdict": verdict.verdict,
@@ -225,8 +238,6 @@ def report(looks: Sequence[Look], controllers: Sequence[Mapping[str, Any]], look
         "looks": len(looks),
         "looked_at": looked_at,
         "controllers": list(controllers),
-        "pre_vote_supported": supported,
-        "pre_vote_reason": why,
     }
 
 
@@ -255,21 +266,29 @@ def _leader(look: Look) -> str:
     return f"controller {leader} in epoch {epoch}"
 
 
-def _move(one: Look, other: Look) -> str:
-    return f"the leader went from {_leader(one)} to {_leader(other)} within {other.seconds - one.seconds:.1f} s"
+def _moves(one: Look, other: Look) -> Iterator[str]:
+    """What changed between two looks that makes a quorum churn, in words."""
+    within = f"within {other.seconds - one.seconds:.1f} s"
+    if _place(one) != _place(other):
+        yield f"the leader went from {_leader(one)} to {_leader(other)} {within}"
+    if one.quorum is None or other.quorum is None or not one.quorum.voters:
+        return
+    before, after = one.quorum.members(), other.quorum.members()
+    if joined := after.keys() - before.keys():
+        yield f"{_ids(joined)} joined the voters {within}"
+    if gone := before.keys() - after.keys():
+        yield f"{_ids(gone)} left the voters {within}"
+    for voter in sorted(before.keys() & after.keys()):
+        if before[voter] != after[voter]:
+            yield f"the directory of voter {voter} changed from {before[voter]} to {after[voter]} {within}: it has another disk"
+    if _place(one) == _place(other):
+        ends = {voter.replica_id: voter.log_end_offset for voter in one.quorum.voters}
+        for replica in other.quorum.voters:
+            end = ends.get(replica.replica_id)
+            # In one epoch a log only grows, so a voter with records fewer has lost what it had acknowledged (KIP-996, "Disk Loss Scenario").
+            if end is not None and replica.log_end_offset is not None and replica.log_end_offset < end:
+                yield f"the log of voter {replica.replica_id} went back from offset {end} to {replica.log_end_offset} {within}: it lost its disk"
 
 
-def pre_vote(controllers: Sequence[Mapping[str, Any]]) -> tuple[bool | None, str]:
-    """Whether all controllers that answered canvass before they stand for election (KIP-996), None where that is not known; and why."""
-    if not controllers:
-        return None, "not known: only controllers tell, and controller_bootstrap_servers is not given"
-    without = [row["address"] for row in controllers if row["pre_vote"] is False]
-    silent = [row["address"] for row in controllers if row["pre_vote"] is None]
-    if without:
-        return (
-            False,
-            f"no: {', '.join(without)} without Vote version {PRE_VOTE_SINCE}; a voter that was cut off forces elections when it returns",
-        )
-    if len(silent) == len(controllers):
-        return None, f"not known: {', '.join(silent)} did not answer"
-    return True, f"yes: controllers offer Vote version {PRE_VOTE_SINCE}" + (f" ({', '.join(silent)} did not answer)" if silent else "")
+def _ids(nodes: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(nodes)))

@@ -12,15 +12,19 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import is_address
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.handshake import Refused, try_out
 
 KNOCK_SECONDS = 1.0
+KNOCKS = 100  # at once: also the largest cluster with most of its brokers down is done in some seconds
 HANDSHAKE_SECONDS = 5.0
 
 
 def port_answers(host: str, port: int) -> bool:
     """Whether something accepts connections there. Enough for a doubt: a broker that is silent may be coming back."""
+    if not is_address(host, port):
+        return False
     try:
         with socket.create_connection((host, port), timeout=KNOCK_SECONDS):
             return True
@@ -31,7 +35,7 @@ def port_answers(host: str, port: int) -> bool:
 def fenced_that_answer(nodes: Iterable[Node]) -> set[int]:
     """Ids of the fenced brokers among `nodes` whose port answers."""
     down = [node for node in nodes if node.fenced]
-    with ThreadPoolExecutor(max_workers=16) as pool:
+    with ThreadPoolExecutor(max_workers=KNOCKS) as pool:
         answers = pool.map(lambda node: port_answers(node.host, node.port), down)
     return {node.broker_id for node, answered in zip(down, answers, strict=True) if answered}
 
@@ -65,6 +69,8 @@ def reasons(connection: Connection, servers: Iterable[str], error: Exception) ->
 def _why(server: str, connection: Connection, error: Exception) -> str:
     host, _colon, port = server.rpartition(":")
     host = host.strip("[]")
+    if not is_address(host, int(port)):
+        return "this is not a valid address; correct the broker's advertised.listeners"
     try:
         with socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS):
             pass

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, backends, quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE, partition_row
@@ -26,7 +27,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     only_known,
     select,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_risks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
+
+KRAFT_FEATURE = "kraft.version"
 
 
 class Found(NamedTuple):
@@ -36,40 +40,59 @@ class Found(NamedTuple):
     warning: str | None
 
 
-def permissions(cluster: NativeCluster, params: Mapping[str, Any], wanted: Collection[TopicPartition] | None) -> dict[str, Any]:
-    """The ACLs that a recovery of `wanted` (None: whatever is offline) would miss. `params`: options of `kafka_permission_info`."""
-    stages = [acls.GATHER]
-    if params["controller_bootstrap_servers"]:
+def stage_argument() -> dict[str, Any]:
+    """Argument spec of the option `stages`."""
+    stages = [acls.GATHER, acls.REASSIGN, acls.THROTTLE]
+    return {"stages": {"type": "list", "elements": "str", "choices": stages, "default": [acls.GATHER]}}
+
+
+def permissions(
+    cluster: NativeCluster, params: Mapping[str, Any], wanted: Collection[TopicPartition] | None, commands: Commands | None = None
+) -> dict[str, Any]:
+    """The ACLs that a recovery of `wanted` (None: whatever is offline) would miss. `params`: options of `kafka_permission_info`.
+
+    `commands`: keeps the scripts of remedies whose names cannot be shown.
+    """
+    stages = list(params["stages"])
+    if acls.GATHER in stages and params["controller_bootstrap_servers"]:
         stages.append(acls.ISR_HISTORY)
-    cluster.speak(params["backend"], params["get_replica_log_info_api_key"])
-    if cluster.backend == backends.NATIVE:
-        # KIP-1275 asks for this one also to elect. Nothing is reordered then, so nothing is altered.
-        stages.append(acls.NATIVE)
-    elif params["elect"]:
-        stages.append(acls.ELECT)
+    if acls.GATHER in stages or params["elect"]:
+        cluster.speak(params["backend"], params["get_replica_log_info_api_key"])
+        if cluster.backend == backends.NATIVE:
+            # KIP-1275 asks for this one also to elect. Nothing is reordered then, so nothing is altered.
+            stages.append(acls.NATIVE)
+        elif params["elect"]:
+            stages.append(acls.ELECT)
     held = cluster.permissions(None if wanted is None else {topic for topic, _partition in wanted})
     return {
-        "missing": [_row(row, params) for row in sorted(acls.missing(held, stages), key=lambda row: not row.need.required)],
+        "missing": [_row(row, params, commands) for row in sorted(acls.missing(held, stages), key=lambda row: not row.need.required)],
         "unknown": [need._asdict() for need in acls.unknown(held, stages)],
     }
 
 
-def _row(row: acls.Missing, params: Mapping[str, Any]) -> dict[str, Any]:
+def _row(row: acls.Missing, params: Mapping[str, Any], commands: Commands | None) -> dict[str, Any]:
     secured = params["security_protocol"] != "PLAINTEXT"
     # Whom a certificate or a token stands for is decided by the brokers' own rules.
     principal = params["sasl_username"] if params["sasl_mechanism"] in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512") else None
-    return {**row.need._asdict(), "name": row.name, "remedy": acls.remedy(row, principal, ",".join(params["bootstrap_servers"]), secured)}
+    servers = ",".join(params["bootstrap_servers"])
+    return {**row.need._asdict(), "name": row.name, "remedy": acls.remedy(row, principal, servers, secured, commands)}
 
 
 def watched(cluster: Cluster, connection: Connection, window: float) -> dict[str, Any]:
-    """The metadata quorum, watched for `window` seconds, and what its controllers say where they were named."""
+    """The metadata quorum, watched for `window` seconds, what its controllers answer if they are named, and what can disturb it later."""
     looks = quorum.watch(cluster, window)
     looked_at = time.monotonic()
+    found = next((look.quorum for look in reversed(looks) if look.quorum is not None), None)
     rows = []
     if connection.controller_bootstrap_servers:
         with Controllers(connection) as controllers:
-            rows = controllers.rows()
-    return quorum.report(looks, rows, looked_at)
+            rows = controllers.rows(found)
+    around = quorum_risks.Surroundings(rows, {}, None, None)
+    if looks[-1].quorum is not None and len(looks[-1].quorum.voters) > 1:
+        around = quorum_risks.Surroundings(
+            rows, cluster.quorum_timeouts(looks[-1].quorum), cluster.registered_ids(), cluster.feature_level(KRAFT_FEATURE)
+        )
+    return {**quorum.report(looks, rows, looked_at), **quorum_risks.assess(found, around)}
 
 
 def partitions(cluster: Cluster, wanted: Collection[TopicPartition] | None, state: str = "offline", limit: int = 0) -> Found:

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import move_results, reassignments, throttles
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cancelling import BATCH
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_preview import ConfigPreview
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import safe_name, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.measuring import inbound
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.moving import INBOUND_SECONDS, Moving, Pace
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.progress_file import ProgressFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import (
     CANCEL,
@@ -33,7 +35,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication import Replication
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import Rates, Shortfall
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_plans import Changed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import Rates, Shortfall, ThrottleError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttling import Throttle
 
 FOLDER, SUFFIX = "reassignments", ".before.json"
@@ -63,6 +66,7 @@ class Reassigning:
         self._stopped: str | None = None
         self._progress: dict[str, Any] | None = None
         self._before: Path | None = None
+        self._taken_out = Changed()
         self.warnings: list[str] = []
 
     @property
@@ -85,15 +89,42 @@ class Reassigning:
         self._results = move_results.outlook(self._verdicts, params["wait"])
 
     def predict(self) -> None:
-        """Look also at what this client may do."""
+        """Look at whatever the real run would meet: permissions, its throttle, another run, the files of the workdir. ThrottleError, FileError."""
         operations = self._cluster.permissions(()).cluster
         may_alter = operations is None or "ALTER" in operations
         self._results = move_results.outlook(self._verdicts, self._params["wait"], may_alter)
-        self._changed = any(
-            verdict.action in (SUBMIT, CANCEL) and self._results[verdict.key].outcome not in (FAILED, HELD) for verdict in self._verdicts
-        )
-        if self._params["throttle"] is not None:
-            self.warnings += map(str, self._shortfalls(Rates(self._params["throttle"])))
+        to_do = [verdict for verdict in self._verdicts if verdict.action in (SUBMIT, CANCEL)]
+        self._changed = any(self._results[verdict.key].outcome not in (FAILED, HELD) for verdict in to_do)
+        if operations is None and to_do:
+            self.warnings.append("the cluster does not say whether this client may ALTER it, which moving replicas takes")
+        if self.refused:
+            return
+        try:
+            throttle = self._preview_throttle()
+        except SpokenError as error:
+            if may_alter or not to_do:
+                raise
+            raise ThrottleError(f"{move_results.GRANT}; {error}") from error
+        if not may_alter:
+            return
+        self._taken_out = throttle.taken_out
+        self.warnings += throttle.warnings
+        if self._params["state"] == "present":
+            work_file(self._workdir, FOLDER, self._params["cluster"], self._params["run_id"], SUFFIX, make=False)
+            if self._params["throttle"] is not None:
+                self.warnings += map(str, self._shortfalls(Rates.same(self._params["throttle"])))
+
+    def _preview_throttle(self) -> Throttle:
+        """Go through the throttle of all moves; the brokers judge each change (validate only) and make none. ThrottleError where one is refused."""
+        params = self._params
+        rate = params["throttle"] if params["state"] == "present" else None
+        journal = ThrottleJournal(self._workdir, params["cluster"], self._cluster.cluster_id, read_only=True)
+        moves = {verdict.key: verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move}
+        with Throttle(ConfigPreview(self._cluster), journal, rate, params["run_id"]) as throttle:
+            for keys in chunks(moves, min(params["concurrent_moves"], BATCH)):
+                throttle.cover({key: moves[key] for key in keys})
+                throttle.release(keys)
+        return throttle
 
     def _shortfalls(self, rates: Rates) -> list[Shortfall]:
         """Where the throttle is less than what the moves that come first are written at."""
@@ -109,6 +140,9 @@ class Reassigning:
     def move(self, asked_to_stop: Callable[[], str | None]) -> None:
         """Submit what is to be moved and, unless told otherwise, wait for it."""
         params, rate = self._params, self._params["throttle"]
+        if rate is not None:
+            # A throttle that is refused for the last of the moves must not be met after the first ones.
+            self._preview_throttle()
         pace = Pace(params["concurrent_moves"], params["stalled_after"], params["duration"], throttled=rate is not None)
         self._keep_orders()
         told = ProgressFile(self._workdir, params["cluster"], params["run_id"])
@@ -116,8 +150,7 @@ class Reassigning:
         moving = Moving(self._cluster, self._verdicts, self._states, pace, throttle, told.write)
         with throttle:
             self._stopped = moving.run(asked_to_stop) if params["wait"] else moving.submit_only(asked_to_stop)
-        self._take(moving)
-        self.warnings += throttle.warnings
+        self._take(moving, throttle)
         self._progress = told.last
         told.end(self._stopped or ("all moves have ended" if params["wait"] else "all moves are submitted"))
 
@@ -125,15 +158,15 @@ class Reassigning:
         """End the moves that are under way, then take out the throttle that a killed run has left on them."""
         moving = Moving(self._cluster, self._verdicts, self._states, Pace())
         moving.cancel()
-        self._take(moving)
         with Throttle(self._cluster, self._journal(), None, self._params["run_id"]) as throttle:
             pass
-        self.warnings += throttle.warnings
+        self._take(moving, throttle)
 
-    def _take(self, moving: Moving) -> None:
+    def _take(self, moving: Moving, throttle: Throttle) -> None:
         self._results |= moving.results
         self._changed = moving.changed
-        self.warnings += moving.warnings
+        self._taken_out = throttle.taken_out
+        self.warnings += moving.warnings + throttle.warnings
 
     def _journal(self) -> ThrottleJournal:
         return ThrottleJournal(self._workdir, self._params["cluster"], self._cluster.cluster_id)
@@ -162,10 +195,13 @@ class Reassigning:
         """What RETURN of the module documents."""
         found = move_results.report(self._results.values(), self._changed, self._params["preview"], self._stopped)
         found |= {
+            "changed": self._changed or bool(self._taken_out),
+            "left_over_throttle": self._taken_out.summary,
             "progress": self._progress,
             "previous_assignment": None if self._before is None else str(self._before),
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
         if with_diff:
-            found["diff"] = move_results.diff(self._verdicts, self._results)
+            moved, left_over = move_results.diff(self._verdicts, self._results), self._taken_out.diff()
+            found["diff"] = {side: moved[side] + left_over[side] for side in moved}
         return found

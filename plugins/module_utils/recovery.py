@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
     FAILED,
     HELD,
     OUTCOMES,
+    STALE,
     Entry,
     Result,
 )
@@ -29,13 +30,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left, foreign, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, has_live_leader, in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import given_up, without_leader
 
 NOT_ALLOWED = "data_loss_not_allowed"
 # What an operator wants to see first.
 ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
-WORST_FIRST = (FAILED, "stale", HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
+WORST_FIRST = (FAILED, STALE, HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
+WITHOUT_LEADER = (FAILED, STALE, HELD)
 
 
 class OtherClusterError(SpokenError):
@@ -45,7 +48,17 @@ class OtherClusterError(SpokenError):
 class Recovery:
     """Files are proven writable when it is made, before anything is elected. `warnings` are for the operator."""
 
-    def __init__(self, cluster: NativeCluster, name: str, run_id: str, workdir: Path, duration: float, attempts: int) -> None:
+    def __init__(
+        self,
+        cluster: NativeCluster,
+        name: str,
+        run_id: str,
+        workdir: Path,
+        duration: float,
+        attempts: int,
+        data_loss_allowed: bool = True,
+        check_mode: bool = False,
+    ) -> None:
         self._cluster = cluster
         self._header: dict[str, Any] = {
             "cluster": name,
@@ -53,11 +66,13 @@ class Recovery:
             "run_id": run_id,
             "plan_id": None,
             "backend": cluster.backend,
+            "data_loss_allowed": data_loss_allowed,
+            "other_offline_partitions": None,
         }
         self._duration = duration
         self._attempts = attempts
-        self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl")
-        self._results_path = work_file(workdir, "results", name, run_id)
+        self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
+        self._results_path = work_file(workdir, "results", name, run_id, make=not check_mode)
         self._entries: list[Entry] = []
         self._brokers: set[int] = set()
         self._results: list[Result] = []
@@ -135,14 +150,41 @@ class Recovery:
             except SpokenError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
 
+    def count_other_offline_partitions(self) -> None:
+        """Note how many partitions that are not among the results have no live leader: a cluster with any of them is not recovered.
+
+        The number stays None, with a warning, if the cluster does not answer.
+        """
+        own = {(result.topic, result.partition) for result in self._results}
+        try:
+            alive = self._cluster.unfenced()
+            states = self._cluster.partitions()
+        except SpokenError as error:
+            self.warnings.append(f"whether other partitions of {self._header['cluster']} have no leader is not known: {error}")
+            return
+        others = [state for key, state in states.items() if key not in own and not has_live_leader(state, alive)]
+        self._header["other_offline_partitions"] = len(others)
+
     def settle(self, told: Callable[[Sequence[Result]], Sequence[Result]]) -> None:
         """Let somebody who knows more make the reasons of results more exact."""
         self._results = list(told(self._results))
 
+    def not_elected(self, dry_run: bool = False) -> Iterator[tuple[list[str], TopicPartition]]:
+        """The partitions that this leaves without a leader, each with the words that say what to do next: of its reason, and its outcome.
+
+        After a dry run they include those that a run would elect, as "planned", if these are all that the plan designates.
+        """
+        elected = sum(1 for result in self._results if result.outcome == ELECTED)
+        for result in self._results:
+            if result.outcome in WITHOUT_LEADER:
+                yield [(result.reason or "").partition(":")[0], result.outcome], (result.topic, result.partition)
+            elif dry_run and result.outcome == ELECTED and elected == len(self._entries):
+                yield ["planned"], (result.topic, result.partition)
+
     def _left_behind(self) -> Left:
         if not self._journal_path.exists():
             return {}
-        with Journal(self._journal_path, self._cluster.cluster_id) as journal:
+        with Journal(self._journal_path, self._cluster.cluster_id, read_only=True) as journal:
             return journal.left_behind()
 
     def _tell(self, left: Left) -> None:
@@ -189,6 +231,9 @@ class Recovery:
             "backend": self._cluster.backend,
             "summary": summary,
             "results": [asdict(result) for result in worst[:preview]],
+            "without_leader": without_leader(worst, WITHOUT_LEADER),
+            "given_up": given_up(self._results, preview),
+            "other_offline_partitions": self._header["other_offline_partitions"],
             "repaired": self._repaired,
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
@@ -216,7 +261,7 @@ class Recovery:
         for entry in self._entries:
             result = outcomes[entry.key]
             if result.outcome == ELECTED:
-                name = f"{entry.topic}-{entry.partition}: replicas {list(entry.replicas)}"
+                name = f"{printable(entry.topic)}-{entry.partition}: replicas {list(entry.replicas)}"
                 cuts = "".join(f", broker {row['broker_id']} truncates {_from(row)}" for row in entry.truncated)
                 before.append(f"{name}, no leader\n")
                 after.append(f"{name}, leader {result.leader}{cuts}\n")

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.markdown import block, code, table, text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import sentences
@@ -109,14 +110,13 @@ def _held(plan: Plan, name: str, clusters: int) -> list[str]:
     if not rows:
         return []
     lines = [f"### Held back: {count(len(rows), 'partition')}", ""]
-    known = list(next_steps.STEPS)
-    reasons = sorted({row["reason"] for row in rows}, key=lambda reason: (known.index(reason) if reason in known else len(known), reason))
+    reasons = sorted({row["reason"] for row in rows}, key=lambda reason: (next_steps.order(reason), reason))
     for reason in reasons:
         same = [row for row in rows if row["reason"] == reason]
         keys = [(row["topic"], row["partition"]) for row in same]
-        step = next_steps.next_step([reason], plan["cluster"], name)
+        step = next_steps.next_step([reason], name)
         lines += [f"#### {text(sentences.capital(spaced(reason)))}: {count(len(same), 'partition')}", "", f"Next: {text(step)}.", ""]
-        if command := next_steps.command([reason], plan["cluster"], keys, name, propose=True):
+        if command := next_steps.command([reason], plan["cluster"], keys, name, Playbooks(), propose=True):
             lines += [*block(command), ""]
         shown = _shown(_by_topic(same), max(FEWEST, MOST_HELD // clusters))
         lines += table(["partition", "evidence", "logs of the survivors", "why"], map(_holding, shown))
@@ -178,10 +178,10 @@ def _bound(loss: Row, side: str) -> str:
 
 def _loss(rows: Sequence[Row]) -> str:
     """The bounds of some partitions in one sentence, as the report says it."""
-    return sentences.loss(sentences.total([_counts(row["loss"]) for row in rows]))
+    return sentences.loss(sentences.total([_counts(row["loss"], row["truncated"]) for row in rows]))
 
 
-def _counts(loss: Row) -> dict[str, Any]:
+def _counts(loss: Row, truncated: Sequence[Row]) -> dict[str, Any]:
     known = {f"{name}_known": int(loss[name] is not None) for name in ("upper_bound", "estimate")}
     known["lower_bound_known"] = int(loss["lower_bound"] is not None or loss["upper_bound"] is not None)
     values = {name: loss[name] for name in ("lower_bound", "upper_bound", "estimate")}
@@ -191,6 +191,8 @@ def _counts(loss: Row) -> dict[str, Any]:
         **known,
         **values,
         "lower_bound_where_upper": least,
+        "truncated_records": sum(cut["records"] or 0 for cut in truncated),
+        "truncated_unknown": sum(cut["records"] is None for cut in truncated),
         "with_gaps": int(bool(loss["gaps"])),
         "beyond_consumers": 0,
     }

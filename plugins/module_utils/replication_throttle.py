@@ -1,111 +1,124 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One cluster's throttle of replication, as it is asked for: present at a rate, or absent; and what the module tells of it.
+"""One cluster's standing throttle of replication, as it is asked for: present at a rate, absent, or cleaned of what is left over.
 
-`throttle_plans` computes what would change; check mode, diff and the real run all stand on it.
+In check mode the same is done on a `ConfigPreview` and a journal that is only read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import throttle_plans, throttles, throttling
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import DELETE, SUBTRACT
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.measuring import HasLogDirs, inbound
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_preview import Configurable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import LAYERS, RUN, STANDING, Expiry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttled_replicas import ThrottledReplicas, check_brokers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.measuring import inbound
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, only_known
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import LAYERS, RUN, STANDING, ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Brokers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import GLANCE, ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_plans import Changed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import LISTS, RATES, Copying, Rates
 
-ADDED, REMOVED = "added", "removed"
-
-
-class Cluster(throttle_plans.Throttled, HasLogDirs, Protocol):
-    """What is needed of a cluster."""
-
-    def unreachable_rows(self) -> list[dict[str, Any]]: ...
-
-
-@dataclass
-class Changed:
-    """What is, or would be, another one: rows of rates (`broker_id`, `config`, `before`, `after`) and of lists (`topic`, `config`, `change`, `entries`)."""
-
-    rates: list[dict[str, Any]] = field(default_factory=list)
-    replicas: list[dict[str, Any]] = field(default_factory=list)
-
-    def take_set(self, what: throttle_plans.ToSet) -> None:
-        """What is set."""
-        self.rates += [_rate(rate.broker, rate.config, rate.before, rate.values[-1]) for rate in what.rates]
-        self.replicas += [_list(row, ADDED) for row in what.added]
-
-    def take_removed(self, what: throttle_plans.ToRemove) -> None:
-        """What is taken out. Of a broker that is not there the present rate is not known: it is told as the one that was set last."""
-        for row in what.rates:
-            if row.change is not None:
-                first = row.layers[0]
-                self.rates.append(_rate(first.broker, first.config, row.present if row.live else first.values[-1], row.after))
-        for rows in what.added.values():
-            found = [(row, what.lists[throttle_plans.place(row)]) for row in rows]
-            self.replicas += [_list(row, REMOVED) for row, change in found if change is not None and change.operation in (DELETE, SUBTRACT)]
+RUNNING, LEFT_OVER, STANDS, EXPIRED = "running", "left_over", "stands", "expired"
 
 
 class ReplicationThrottle:
     """The throttle of one cluster. `measured`: seconds over which it is measured how fast partitions are written to (0: not at all)."""
 
-    def __init__(self, cluster: Cluster, journal: ThrottleJournal, check_mode: bool, measured: float) -> None:
+    def __init__(self, cluster: Configurable, journal: ThrottleJournal, measured: float) -> None:
         self._cluster = cluster
         self._journal = journal
-        self._check_mode = check_mode
         self._measured = measured
         self._changed = Changed()
-        self._covered: Mapping[TopicPartition, Copying] = {}
+        self._terms_changed = False
         self._run_lives = journal.run_lives()
         self._left: list[str] = []
         self.warnings: list[str] = []
 
-    def present(self, rates: Rates, keys: Sequence[TopicPartition] | None) -> None:
-        """Throttle what copies these partitions (None: all with a live replica that is out of sync). While a run lives, only its rate is changed."""
+    def present(
+        self,
+        rates: Rates,
+        keys: Sequence[TopicPartition] | None,
+        replicas: Sequence[ThrottledReplicas] | None = None,
+        expires_after: float | None = None,
+    ) -> None:
+        """Throttle what copies these partitions (None: all with a live replica that is out of sync), or these `replicas`.
+
+        While a run lives only its rate is changed. `expires_after`: seconds from now, None: it stays until it is removed.
+        """
+        if replicas is not None or expires_after is not None:
+            option = "expires_after" if replicas is None else "throttled_replicas"
+            self._journal.refuse_run(f"wait until it has ended, or change its rate alone, without {option}")
+        states = self._states(keys if replicas is None else None)
+        check_brokers(Brokers.of(self._cluster.registered()), states, rates, replicas or ())
         with self._journal as journal:
             if self._run_lives:
                 self._set(journal, throttle_plans.to_change(self._cluster, journal, RUN, rates))
+                self._terms_changed = journal.asked != rates
+                journal.ask(rates)
                 return
-            leftover = throttle_plans.to_remove(self._cluster, journal, [RUN])
-            self._remove(journal, leftover)
-            states = self._states(keys)
+            self._take_out(journal, journal.left_over())
             live = self._cluster.unfenced()
-            copying = {
-                state.key: throttles.of_recovery(state.replicas, state.isr, state.leader, live) for state in states if state.leader >= 0
-            }
-            self._covered = {key: copies for key, copies in copying.items() if keys is not None or copies.followers}
+            whole: Mapping[tuple[str, str], set[int]] = {}
+            if replicas is None:
+                copying = {
+                    state.key: throttles.of_recovery(state.replicas, state.isr, state.leader, live) for state in states if state.leader >= 0
+                }
+                copying = {key: copies for key, copies in copying.items() if keys is not None or copies.followers}
+            else:
+                copying = {key: copies for row in replicas for key, copies in row.copying(states, live).items()}
+                whole = {place: brokers for row in replicas for place, brokers in row.whole(states, live).items()}
             topic_ids = {state.topic: state.topic_id for state in states}
-            lacking = throttle_plans.to_set(self._cluster, journal, STANDING, self._covered, rates, topic_ids)
+            lacking = throttle_plans.to_set(self._cluster, journal, STANDING, copying, rates, topic_ids, whole)
             # Brokers that are done keep the rate until it is removed, but not another one.
             other = throttle_plans.to_change(self._cluster, journal, STANDING, rates)
+            self._expire(journal, expires_after, bool(lacking.rates or lacking.added))
             self._set(journal, replace(lacking, rates=list(dict.fromkeys([*lacking.rates, *other.rates]))))
-        if self._measured and any(copies.followers for copies in self._covered.values()):
-            written = inbound(self._cluster, self._covered.keys(), {state.key: state for state in states}, self._measured)
-            self.warnings += map(str, throttles.shortfalls(self._covered, rates, written))
+        self._warn_of_low_rates(copying, rates, states)
 
     def absent(self) -> None:
-        """Take out all that is ours, also what a run that lives has set."""
+        """Take out all that is ours. ThrottleJournalError while a run lives, which takes its own throttle out when it ends."""
+        self._journal.refuse_run("wait until it has ended: it removes its throttle itself")
         with self._journal as journal:
-            self._remove(journal, throttle_plans.to_remove(self._cluster, journal, LAYERS))
+            self._take_out(journal, LAYERS)
+
+    def clean(self) -> None:
+        """Take out what a killed run left, and a standing throttle that has expired; nothing while a run lives, which does it when it ends."""
+        if not self._run_lives:
+            with self._journal as journal:
+                self._take_out(journal, journal.left_over())
 
     def _states(self, keys: Sequence[TopicPartition] | None) -> list[PartitionState]:
         found = self._cluster.partitions(keys)
         return list(found.values()) if keys is None else only_known(keys, found)
 
+    def _expire(self, journal: ThrottleJournal, seconds: float | None, anything: bool) -> None:
+        """Note when what is set expires, before it is set. To put it off by the same time is no change."""
+        if anything or journal.stands():
+            self._terms_changed = seconds != (journal.expiry.seconds if journal.expiry else None) and journal.stands()
+            journal.expire(None if seconds is None else Expiry.after(seconds))
+
     def _set(self, journal: ThrottleJournal, what: throttle_plans.ToSet) -> None:
         self._changed.take_set(what)
-        if not self._check_mode and (what.rates or what.added):
+        if what.rates or what.added:
             self.warnings += throttling.set_throttle(self._cluster, journal, what)
 
-    def _remove(self, journal: ThrottleJournal, what: throttle_plans.ToRemove) -> None:
-        self._changed.take_removed(what)
-        if not self._check_mode and (what.rates or what.added):
-            self._left += throttling.remove(self._cluster, journal, what)
+    def _take_out(self, journal: ThrottleJournal, owners: Sequence[str]) -> None:
+        changed, problems = throttling.take_out(self._cluster, journal, owners)
+        self._changed += changed
+        self._left += problems
+
+    def _warn_of_low_rates(self, copying: Mapping[TopicPartition, Copying], rates: Rates, states: Sequence[PartitionState]) -> None:
+        if self._measured and any(copies.followers for copies in copying.values()):
+            written = inbound(self._cluster, copying.keys(), {state.key: state for state in states}, self._measured)
+            self.warnings += map(str, throttles.shortfalls(copying, rates, written))
 
     def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
         """What the module returns: `failed` where something of ours could not be taken out."""
@@ -113,6 +126,7 @@ class ReplicationThrottle:
         with self._journal as journal:
             rates = [layer for layers in journal.rates().values() for layer in layers]
             added = [row for rows in journal.replicas().values() for row in rows]
+            expires_at = journal.expiry.at if journal.expiry else None
         others = throttles.others_set(
             self._cluster.broker_configs(self._cluster.unfenced(), RATES),
             self._cluster.topic_configs_of({topic for topic, _partition in self._cluster.partitions(None)}, LISTS),
@@ -120,38 +134,51 @@ class ReplicationThrottle:
             added,
         )
         report: dict[str, Any] = {
-            "changed": bool(changed.rates or changed.replicas),
+            "changed": bool(changed) or self._terms_changed,
             "run_in_progress": self._run_lives,
-            "summary": {
-                "brokers": len({row["broker_id"] for row in changed.rates}),
-                "topics": len({row["topic"] for row in changed.replicas}),
-                "replicas": sum(len(row["entries"]) for row in changed.replicas),
-                "others": len(others),
-            },
+            "summary": {**changed.summary, "others": len(others)},
             "rates": changed.rates[:preview],
             "replicas": changed.replicas[:preview],
+            "expires_at": expires_at,
             "others": others[:preview],
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
         if self._left:
             report |= {"failed": True, "msg": "; ".join(self._left)}
         if with_diff:
-            report["diff"] = {"before": _shown(changed, "before", REMOVED), "after": _shown(changed, "after", ADDED)}
+            report["diff"] = changed.diff()
         return report
 
 
-def _rate(broker: int, config: str, before: str | None, after: str | None) -> dict[str, Any]:
-    numbers = {name: None if value is None else int(value) for name, value in (("before", before), ("after", after))}
-    return {"broker_id": broker, "config": config, **numbers}
+def throttle_rows(journal: ThrottleJournal) -> list[dict[str, Any]]:
+    """The throttles that this collection has set and not removed: `state` RUNNING, LEFT_OVER, STANDS or EXPIRED, how much, and until when."""
+    run_lives = journal.run_lives()
+    with journal:
+        expiry, found = journal.expiry, []
+        for owner in LAYERS:
+            rates, rows = journal.rates([owner]), journal.replicas([owner])[owner]
+            if not rates and not rows:
+                continue
+            own = expiry if owner == STANDING else None
+            state = (RUNNING if run_lives else LEFT_OVER) if owner == RUN else EXPIRED if own and own.is_over else STANDS
+            found.append(
+                {
+                    "state": state,
+                    "brokers": len({broker for broker, _config in rates}),
+                    "topics": len({row.topic for row in rows}),
+                    "replicas": sum(len(row.entries) for row in rows),
+                    "expires_at": own.at if own else None,
+                }
+            )
+    return found
 
 
-def _list(row: throttles.AddedReplicas, change: str) -> dict[str, Any]:
-    return {"topic": row.topic, "config": row.config, "change": change, "entries": list(row.entries)}
-
-
-def _shown(changed: Changed, side: str, change: str) -> str:
-    lines: Iterable[str] = (
-        *(f"broker {row['broker_id']}: {row['config']}={row[side]}\n" for row in changed.rates if row[side] is not None),
-        *(f"topic {row['topic']}: {row['config']}={','.join(row['entries'])}\n" for row in changed.replicas if row["change"] == change),
-    )
-    return "".join(lines)
+def left_over_warning(workdir: Path, cluster: str, cluster_id: str) -> str | None:
+    """Which throttles should be gone and are still set. None if there are none, or if their journal cannot be read now. Asks no broker."""
+    with suppress(SpokenError):
+        rows = throttle_rows(ThrottleJournal(workdir, cluster, cluster_id, GLANCE, read_only=True))
+        if states := {row["state"] for row in rows} & {LEFT_OVER, EXPIRED}:
+            origin = {LEFT_OVER: "of a run that was killed", EXPIRED: "that has expired"}
+            which = " and one ".join(origin[state] for state in sorted(states))
+            return f"a replication throttle {which} is still set on {cluster}: remove it with kafka_replication_throttle and state: cleaned"
+    return None

@@ -30,6 +30,7 @@ with suppress(ImportError):  # libraries.py says why
     import psutil
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive, spark_server, spark_warmth
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
@@ -142,6 +143,7 @@ class Keeper:
             os.write(told, b"started")
             os.close(told)
             if self._comes_up(java, port):
+                self._properties.unlink(missing_ok=True)  # Java has read it, and secrets may be in it
                 spark_server.write_state(self.folder, replace(server, ready=True))
                 self._warm(java, server, spark_warmth.FIRST)
                 spark_server.write_state(self.folder, replace(server, ready=True, warm=True))
@@ -209,8 +211,7 @@ class Keeper:
             conf.update(
                 {name: value for name, value in self.settings.conf.items() if name.startswith(("spark.driver.", "spark.authenticate"))}
             )
-        lines = (f"{name}={value}".replace("\\", "\\\\").replace("\n", "\\n") for name, value in conf.items())
-        write_private(self._properties, "".join(f"{line}\n" for line in lines).encode())
+        write_private(self._properties, properties(conf))
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("KAFKA_", "ANSIBLE_", "SPARK_", "PYSPARK_"))
         }

@@ -55,8 +55,8 @@ class Server:
 
     @property
     def remote(self) -> str:
-        """Its address. By this name: Spark's client sends a token over plain loopback only to a server called localhost."""
-        return f"sc://localhost:{self.port}"
+        """Its address, for spark_remote of modules with the same workdir. Other clients of Spark do not send a token there in plain text."""
+        return f"sc://127.0.0.1:{self.port}"
 
 
 @dataclass(frozen=True)

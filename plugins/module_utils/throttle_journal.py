@@ -4,9 +4,11 @@
 """The journal of throttles: what stood before and what we set, written ahead, so that any later run removes exactly that.
 
 `throttles/<cluster>.jsonl` holds a `set` line, on disk before a config is changed, and a `gone` line after it was taken out again. What is set
-and not gone is ours: a run's (`run`), until it ends or, where it was killed, until the next one begins; or `standing`, until it is asked to be
-removed. The file is locked only while configs are changed, so that a rate can be changed while a run waits. That a run lives is told
-by the lock of `throttles/<cluster>.run`.
+and not gone is ours: a run's (`run`), until it ends or, if it was killed, until the next one begins; or `standing`, until an operator removes it
+or it expires (`expiry`). `asked` are the rates of the run that lives, which brokers get that it covers later.
+
+The file is locked only while configs are changed, so that a rate can be changed while a run waits. A run that lives holds the lock of
+`throttles/<cluster>.run`.
 """
 
 from __future__ import annotations
@@ -19,85 +21,66 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any, Self
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import (
+    LAYERS,
+    LIST,
+    RUN,
+    STANDING,
+    Expiry,
+    read_entry,
+    read_rates,
+    written_rates,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal_file import JournalFile, locked, opened
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, can_be_partition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER, ContentError, Name, Optional
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
-    LISTS,
-    RATES,
-    AddedReplicas,
-    SetRate,
-    partition_of,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import AddedReplicas, Rates, SetRate, partition_of
 
-RUN, STANDING = "run", "standing"
-LAYERS = (RUN, STANDING)  # a run sets its throttle above one that stands, so it is taken off first
 PATIENCE = 30.0  # seconds: another process has the journal open while it changes configs
 GLANCE = 1.0  # seconds: whoever looks whether a run lives has the lock for a moment
-
-_RATE = {"broker": BROKER, "config": Name(), "before": Optional(Name()), "value": Name()}
-_LIST = {"topic": Name(), "topic_id": Name(), "config": Name(), "entries": [Name()]}
-_SHAPES = {
-    "set": {"owner": Name(), "cluster_id": Name(), "rates": [_RATE], "replicas": [{**_LIST, "was_empty": bool}]},
-    "gone": {"owner": Name(), "rates": [{"broker": BROKER, "config": Name()}], "replicas": [_LIST]},
-}
 
 
 class ThrottleJournalError(SpokenError):
     """The journal of throttles cannot be used; the text names it and the remedy."""
 
 
-def _entry(line: bytes) -> dict[str, Any]:
-    """Read one line. ContentError for what no run has written: it must change nothing but throttles."""
-    entry: dict[str, Any] = strictjson.parse(line)
-    strictjson.check(entry, {"kind": Name()})
-    if entry["kind"] not in _SHAPES:
-        raise ContentError(f"kind {strictjson.shortened(entry['kind'])} is unknown")
-    strictjson.check(entry, _SHAPES[entry["kind"]])
-    if entry["owner"] not in LAYERS:
-        raise ContentError(f"owner {strictjson.shortened(entry['owner'])} is unknown")
-    for row in entry["rates"]:
-        numbers = [value for value in (row.get("before"), row.get("value")) if value is not None]
-        if row["config"] not in RATES or not all(number.removeprefix("-").isdigit() for number in numbers):
-            raise ContentError(f"{strictjson.shortened(row)} is no rate of a throttle")
-    for row in entry["replicas"]:
-        fits = (can_be_partition(row["topic"], 0 if number is None else number) for number in map(partition_of, row["entries"]))
-        if row["config"] not in LISTS or not all(fits) or not all(map(_is_entry, row["entries"])):
-            raise ContentError(f"{strictjson.shortened(row)} is no list of throttled replicas")
-    return entry
-
-
-def _is_entry(text: str) -> bool:
-    partition, colon, broker = text.partition(":")
-    return bool(colon) and partition.isdigit() and broker.isdigit()
-
-
 class ThrottleJournal(JournalFile):
-    """The throttles of one cluster that are ours. Opened for as long as configs are changed, and no longer; all but `living` need it open."""
+    """The throttles of one cluster that are ours. Opened for as long as configs are changed, and no longer.
 
-    def __init__(self, workdir: Path, cluster: str, cluster_id: str, patience: float = PATIENCE) -> None:
-        super().__init__(work_file(workdir, "throttles", cluster, suffix=".jsonl"), patience, self._is_busy)
-        self._living = work_file(workdir, "throttles", cluster, suffix=".run")
+    Whether a run lives can be asked without that. `read_only`: for check mode, reads the file once, and remembers what would be written.
+    """
+
+    def __init__(self, workdir: Path, cluster: str, cluster_id: str, patience: float = PATIENCE, read_only: bool = False) -> None:
+        path = work_file(workdir, "throttles", cluster, suffix=".jsonl", make=not read_only)
+        super().__init__(path, patience, self._is_busy, read_only)
+        self._living = path.with_suffix(".run")
         self._cluster_id = cluster_id
+        self._was_read = False
         self._rates: dict[str, dict[tuple[int, str], SetRate]] = {}
         self._added: dict[str, dict[tuple[str, str, str], AddedReplicas]] = {}
         self._clusters: dict[str, str] = {}
+        self.asked: Rates | None = None  # of the run that lives
+        self.expiry: Expiry | None = None  # of the standing throttle; None: it stays until it is removed
 
     def __enter__(self) -> Self:
+        if self._read_only and self._was_read:
+            return self
         # Others may have changed it since it was open the last time.
         self._rates = {owner: {} for owner in LAYERS}
         self._added = {owner: {} for owner in LAYERS}
         self._clusters = {}
+        self.asked = self.expiry = None
         super().__enter__()
         try:
             self._refuse_other_clusters()
         except BaseException:
             self._stream.close()
             raise
+        if self._read_only:
+            self._stream.close()  # others need not wait
+            self._was_read = True
         return self
 
     def _is_busy(self) -> ThrottleJournalError:
@@ -113,12 +96,18 @@ class ThrottleJournal(JournalFile):
 
     def _take(self, number: int, line: bytes) -> None:
         try:
-            entry = _entry(line)
+            entry = read_entry(line)
         except ValueError as error:
             raise ThrottleJournalError(
                 f"{self.path}, line {number}: not an entry of a journal of throttles ({error}); compare the throttles of the cluster by hand "
                 "(kafka-configs.sh --describe), then remove the file"
             ) from error
+        if entry["kind"] == "asked":
+            self.asked = read_rates(entry["rates"]) if entry["rates"] else None
+            return
+        if entry["kind"] == "expiry":
+            self.expiry = Expiry(entry["expiry"]["seconds"], entry["expiry"]["at"]) if entry["expiry"] else None
+            return
         owner = entry["owner"]
         if entry["kind"] == "set":
             self._clusters[owner] = entry["cluster_id"]
@@ -126,7 +115,7 @@ class ThrottleJournal(JournalFile):
                 owner,
                 [SetRate(row["broker"], row["config"], row["before"], (row["value"],)) for row in entry["rates"]],
                 [
-                    AddedReplicas(**{**_only(row, _LIST), "entries": tuple(row["entries"])}, was_empty=row["was_empty"])
+                    AddedReplicas(**{**_only(row, LIST), "entries": tuple(row["entries"])}, was_empty=row["was_empty"])
                     for row in entry["replicas"]
                 ],
             )
@@ -134,7 +123,7 @@ class ThrottleJournal(JournalFile):
             self._forget(
                 owner,
                 [(row["broker"], row["config"]) for row in entry["rates"]],
-                [AddedReplicas(**{**_only(row, _LIST), "entries": tuple(row["entries"])}) for row in entry["replicas"]],
+                [AddedReplicas(**{**_only(row, LIST), "entries": tuple(row["entries"])}) for row in entry["replicas"]],
             )
 
     # --- what is ours --------------------------------------------------------------------------------------------
@@ -158,7 +147,29 @@ class ThrottleJournal(JournalFile):
             found[owner] = [row for row in rows if row.entries]
         return found
 
+    def stands(self) -> bool:
+        """Whether there is a standing throttle."""
+        return bool(self._rates[STANDING] or self._added[STANDING])
+
+    def left_over(self) -> list[str]:
+        """The owners whose throttles have to go, when no run lives: a run that was killed, and a standing throttle that has expired."""
+        return [RUN, STANDING] if self.expiry is not None and self.expiry.is_over else [RUN]
+
     # --- writing -------------------------------------------------------------------------------------------------
+
+    def ask(self, rates: Rates | None) -> None:
+        """Note the rates of the run that lives; None: it has ended."""
+        if rates == self.asked:
+            return
+        self.asked = rates
+        self._append({"kind": "asked", "rates": None if rates is None else written_rates(rates)})
+        self._empty()
+
+    def expire(self, expiry: Expiry | None) -> None:
+        """Note when the standing throttle expires. It has to be noted before that is set."""
+        if expiry != self.expiry:
+            self.expiry = expiry
+            self._append({"kind": "expiry", "expiry": None if expiry is None else expiry._asdict()})
 
     def intend(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
         """Announce what is to be set, on disk before this returns. A rate's last value is the one that is set now."""
@@ -181,13 +192,15 @@ class ThrottleJournal(JournalFile):
         rates = [rate for rate in rates if (rate.broker, rate.config) in self._rates[owner]]
         if not rates and not added:
             return
-        rows = [_only(asdict(row), _LIST) for row in added]
+        rows = [_only(asdict(row), LIST) for row in added]
         self._append({"kind": "gone", "owner": owner, "rates": [_key(rate) for rate in rates], "replicas": rows})
         self._forget(owner, [(rate.broker, rate.config) for rate in rates], added)
-        if not any(self._rates.values()) and not any(self._added.values()):
-            # Nothing is left to be remembered: the file is read again with every change, and must not grow for ever.
-            self._stream.truncate(0)
-            self._stream.seek(0)
+        self._empty()
+
+    def _empty(self) -> None:
+        """Empty the file if there is nothing left to remember: it is read again with every change, and must not grow for ever."""
+        if not any(self._rates.values()) and not any(self._added.values()) and self.asked is None:
+            self._cut(0)
 
     def _remember(self, owner: str, rates: Iterable[SetRate], added: Iterable[AddedReplicas]) -> None:
         for rate in rates:
@@ -218,25 +231,42 @@ class ThrottleJournal(JournalFile):
                     self._added[owner][key] = replace(known, entries=left)
                 else:
                     del self._added[owner][key]
+        if not self.stands():
+            self.expiry = None
 
-    # --- who lives -----------------------------------------------------------------------------------------------
+    # --- the run that lives ----------------------------------------------------------------------------------------
 
     def living(self, run_id: str | None = None) -> Callable[[], None]:
         """Say that a run lives which throttles this cluster, until what this returns is called. ThrottleJournalError where another one does."""
+        if self._read_only:
+            self.refuse_run("wait until it has ended")
+            return lambda: None
         stream = opened(self._living)
         if not locked(self._living, stream, GLANCE):
-            holder = _holder(stream)
-            stream.close()
-            raise ThrottleJournalError(f"another run throttles this cluster{holder}; wait until it has ended")
+            with stream:
+                raise _run_lives(stream, "wait until it has ended")
         stream.truncate(0)
-        stream.write(json.dumps({"run_id": run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": utc_now()}).encode())
+        stream.write(json.dumps({"run_id": run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": instants.utc_now()}).encode())
         stream.flush()
         return stream.close
 
+    def refuse_run(self, remedy: str) -> None:
+        """ThrottleJournalError, with this remedy, where a run throttles this cluster just now."""
+        if self._living.exists():
+            with opened(self._living) as stream:
+                if not locked(self._living, stream, GLANCE):
+                    raise _run_lives(stream, remedy)
+
     def run_lives(self) -> bool:
         """Whether a run throttles this cluster just now."""
+        if not self._living.exists():
+            return False
         with opened(self._living) as stream:
             return not locked(self._living, stream)
+
+
+def _run_lives(stream: IO[bytes], remedy: str) -> ThrottleJournalError:
+    return ThrottleJournalError(f"another run throttles this cluster{_holder(stream)}; {remedy}")
 
 
 def _holder(stream: IO[bytes]) -> str:

@@ -10,12 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import throttles
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Change, Refusal, Resource, Settings
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import LAYERS, RUN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+    DELETE,
+    SUBTRACT,
+    Change,
+    Refusal,
+    Resource,
+    Settings,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import LAYERS, RUN, ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
     LISTS,
     RATES,
@@ -26,6 +35,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles
     own_value,
 )
 
+ADDED, REMOVED = "added", "removed"
 Place = tuple[str, str, str]  # topic, topic id, config
 
 
@@ -36,7 +46,7 @@ class Throttled(Protocol):
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]: ...
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]: ...
-    def alter_configs(self, changes: Iterable[Change]) -> dict[Resource, Refusal | None]: ...
+    def alter_configs(self, changes: Iterable[Change], validate_only: bool = False) -> dict[Resource, Refusal | None]: ...
 
 
 @dataclass(frozen=True)
@@ -66,8 +76,9 @@ class ToPutBack:
 
 @dataclass(frozen=True)
 class ToRemove:
-    """What is to be taken out, of these owners. `added`: entries by owner; `lists`: the change of each list, None where the topic is no more."""
+    """What is to be taken out, of these `owners`. `added`: entries by owner; `lists`: the change of each list, None where the topic is no more."""
 
+    owners: Collection[str]
     rates: Sequence[ToPutBack] = ()
     added: Mapping[str, Sequence[AddedReplicas]] = field(default_factory=dict)
     lists: Mapping[Place, Change | None] = field(default_factory=dict)
@@ -80,15 +91,20 @@ def to_set(
     copying: Mapping[TopicPartition, Copying],
     rates: Rates,
     topic_ids: Mapping[str, str],
+    whole: Mapping[tuple[str, str], Collection[int]] | None = None,
 ) -> ToSet:
-    """What has to be set for these replicas. Brokers that do not answer get no rate."""
+    """What has to be set for these replicas, and for the lists (topic, config) to be `*`, with the brokers that they hold for (`whole`).
+
+    Brokers that do not answer get no rate.
+    """
+    whole = whole or {}
     own = journal.rates([RUN]) if owner == RUN else {}
-    brokers = throttles.brokers(copying)
+    brokers = throttles.brokers(copying).union(*whole.values())
     lacking = throttles.to_set(brokers, rates, cluster.broker_configs(brokers, RATES))
-    present = cluster.topic_configs_of({topic for topic, _partition in copying}, LISTS)
+    present = cluster.topic_configs_of({topic for topic, _other in [*copying, *whole]}, LISTS)
     # A run's rate may have been changed while it runs: it is not set again, unless somebody has removed it (`--verify` of Kafka's tool does).
     lacking = [rate for rate in lacking if rate.before is None or (rate.broker, rate.config) not in own]
-    return ToSet(owner, lacking, throttles.to_add(copying, present, topic_ids))
+    return ToSet(owner, lacking, throttles.to_add(copying, present, topic_ids, whole))
 
 
 def to_change(cluster: Throttled, journal: ThrottleJournal, owner: str, rates: Rates) -> ToSet:
@@ -128,6 +144,7 @@ def to_remove(
         return throttles.without(row, None if present is None else present.value, staying)
 
     return ToRemove(
+        owners,
         [_to_put_back(layers, told.get(broker), config) for (broker, config), layers in rates.items()],
         added,
         {where: list_change(throttles.united(rows)) for where, rows in lists.items()},
@@ -145,3 +162,66 @@ def _to_put_back(layers: Sequence[SetRate], told: Settings | None, config: str) 
 def place(row: AddedReplicas) -> Place:
     """The list that entries were added to."""
     return row.topic, row.topic_id, row.config
+
+
+# --- what was changed ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Changed:
+    """What is, or would be, another one: rows of rates (`broker_id`, `config`, `before`, `after`) and of lists (`topic`, `config`, `change`, `entries`)."""
+
+    rates: list[dict[str, Any]] = field(default_factory=list)
+    replicas: list[dict[str, Any]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.rates or self.replicas)
+
+    def __iadd__(self, other: Changed) -> Self:
+        self.rates += other.rates
+        self.replicas += other.replicas
+        return self
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """How many brokers have other rates, how many topics other lists, and how many entries of these are others."""
+        return {
+            "brokers": len({row["broker_id"] for row in self.rates}),
+            "topics": len({row["topic"] for row in self.replicas}),
+            "replicas": sum(len(row["entries"]) for row in self.replicas),
+        }
+
+    def diff(self) -> dict[str, str]:
+        """Rates before and after, and the entries that are removed and added."""
+        return {"before": self._shown("before", REMOVED), "after": self._shown("after", ADDED)}
+
+    def _shown(self, side: str, change: str) -> str:
+        lines: Iterable[str] = (
+            *(f"broker {row['broker_id']}: {row['config']}={row[side]}" for row in self.rates if row[side] is not None),
+            *(f"topic {row['topic']}: {row['config']}={','.join(row['entries'])}" for row in self.replicas if row["change"] == change),
+        )
+        return "".join(f"{printable(line)}\n" for line in lines)
+
+    def take_set(self, what: ToSet) -> None:
+        """What is set."""
+        self.rates += [_rate(rate.broker, rate.config, rate.before, rate.values[-1]) for rate in what.rates]
+        self.replicas += [_list(row, ADDED) for row in what.added]
+
+    def take_removed(self, what: ToRemove) -> None:
+        """What is taken out. The present rate of a broker that is dead is not known: the one that was set last stands for it."""
+        for row in what.rates:
+            if row.change is not None:
+                first = row.layers[0]
+                self.rates.append(_rate(first.broker, first.config, row.present if row.live else first.values[-1], row.after))
+        for rows in what.added.values():
+            found = [(row, what.lists[place(row)]) for row in rows]
+            self.replicas += [_list(row, REMOVED) for row, change in found if change is not None and change.operation in (DELETE, SUBTRACT)]
+
+
+def _rate(broker: int, config: str, before: str | None, after: str | None) -> dict[str, Any]:
+    numbers = {name: None if value is None else int(value) for name, value in (("before", before), ("after", after))}
+    return {"broker_id": broker, "config": config, **numbers}
+
+
+def _list(row: AddedReplicas, change: str) -> dict[str, Any]:
+    return {"topic": row.topic, "config": row.config, "change": change, "entries": list(row.entries)}

@@ -61,30 +61,45 @@ class Copying(NamedTuple):
 
 
 def rate_problem(name: str, rate: int) -> str | None:
-    """Why no rate of this `name` can be meant; None where it can (KIP-179: INVALID_THROTTLE)."""
+    """Why a rate of this `name` is not valid; None where it is (KIP-179: INVALID_THROTTLE)."""
     return (
         None if LEAST_RATE <= rate <= MOST_RATE else f"{name} is {rate}: it is bytes per second, at least {LEAST_RATE} (INVALID_THROTTLE)"
     )
 
 
+class Rate(NamedTuple):
+    """Bytes per second of one broker: what it sends of throttled replicas as a `leader`, and what it fetches as a `follower` (KIP-179, ThrottledRate)."""
+
+    leader: int
+    follower: int
+
+    def of(self, config: str) -> int:
+        """The value of one of RATES."""
+        return self.leader if config == LEADER_RATE else self.follower
+
+
 @dataclass(frozen=True)
 class Rates:
-    """Bytes per second: `each` broker's, and those of some brokers `of_broker`. ThrottleError for one that cannot be meant (KIP-179: INVALID_THROTTLE)."""
+    """The rate of `each` broker, and other rates of some (`of_broker`). ThrottleError for one that is not valid (KIP-179: INVALID_THROTTLE)."""
 
-    each: int
-    of_broker: Mapping[int, int] = field(default_factory=dict)
+    each: Rate
+    of_broker: Mapping[int, Rate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, rate in [
-            ("rate", self.each),
-            *((f"broker_rates: the rate of broker {key}", rate) for key, rate in self.of_broker.items()),
-        ]:
-            if problem := rate_problem(name, rate):
-                raise ThrottleError(problem)
+        for suffix, rate in [("", self.each), *((f" of broker {broker} in broker_rates", rate) for broker, rate in self.of_broker.items())]:
+            same = rate.leader == rate.follower
+            for name, value in [("rate", rate.leader)] if same else [("leader_rate", rate.leader), ("follower_rate", rate.follower)]:
+                if problem := rate_problem(name + suffix, value):
+                    raise ThrottleError(problem)
 
-    def of(self, broker: int) -> int:
-        """The rate of one broker."""
-        return self.of_broker.get(broker, self.each)
+    @classmethod
+    def same(cls, each: int, of_broker: Mapping[int, int] | None = None) -> Rates:
+        """The same rate for leaders and followers."""
+        return cls(Rate(each, each), {broker: Rate(rate, rate) for broker, rate in (of_broker or {}).items()})
+
+    def of(self, broker: int, config: str) -> int:
+        """The rate of one broker, for one of RATES."""
+        return self.of_broker.get(broker, self.each).of(config)
 
 
 @dataclass(frozen=True)
@@ -175,13 +190,13 @@ def partition_of(entry: str) -> int | None:
 
 
 def to_set(wanted: Iterable[int], rates: Rates, present: Mapping[int, Settings]) -> list[SetRate]:
-    """The rates to set on those of the `wanted` brokers that told what is `present`. What holds already need not be set."""
+    """The rates to set on those of the `wanted` brokers whose `present` ones are known. A rate that is there already is left out."""
     found = []
     for broker in sorted(set(wanted) & present.keys()):
         for config in RATES:
-            before = own_value(present[broker], config)
-            if before != str(rates.of(broker)):
-                found.append(SetRate(broker, config, before, (str(rates.of(broker)),)))
+            before, rate = own_value(present[broker], config), str(rates.of(broker, config))
+            if before != rate:
+                found.append(SetRate(broker, config, before, (rate,)))
     return found
 
 
@@ -191,10 +206,16 @@ def own_value(settings: Settings, config: str) -> str | None:
     return setting.value if setting is not None and setting.source == OF_BROKER else None
 
 
-def to_add(copying: Mapping[TopicPartition, Copying], present: Mapping[str, Settings], topic_ids: Mapping[str, str]) -> list[AddedReplicas]:
-    """The entries to add, per list: those that nobody has set, and none where somebody has all replicas throttled.
+def to_add(
+    copying: Mapping[TopicPartition, Copying],
+    present: Mapping[str, Settings],
+    topic_ids: Mapping[str, str],
+    whole: Iterable[tuple[str, str]] = (),
+) -> list[AddedReplicas]:
+    """The entries to add, per list: those that are not there, and none where the list is `*`. `whole`: the lists (topic, config) to be `*`.
 
-    Of leaders only those that lead now, where the list would get too long with all that may. ThrottleError where it still is.
+    Of leaders only those that lead now, where the list would get too long with all that may. ThrottleError where it still is, and where a list
+    to be `*` has entries.
     """
     leading = {key: copies._replace(leaders=(copies.leader,) if copies.leader in copies.leaders else ()) for key, copies in copying.items()}
     shortest = entries(leading)
@@ -215,6 +236,16 @@ def to_add(copying: Mapping[TopicPartition, Copying], present: Mapping[str, Sett
         missing = tuple(name for name in names if name not in known)
         if missing:
             found.append(AddedReplicas(topic, topic_ids[topic], config, missing, setting is not None and not there))
+    for topic, config in whole:
+        setting = present.get(topic, {}).get(config)
+        there = listed(setting.value) if setting is not None else []
+        if ALL_REPLICAS not in there and topic in topic_ids:
+            if there:
+                raise ThrottleError(
+                    f"{config} of topic {topic} names replicas ({', '.join(there[:3])}), and Kafka takes no {ALL_REPLICAS} beside them; "
+                    "remove them first, or name replicas"
+                )
+            found.append(AddedReplicas(topic, topic_ids[topic], config, (ALL_REPLICAS,), setting is not None))
     return found
 
 
@@ -312,7 +343,7 @@ def shortfalls(copying: Mapping[TopicPartition, Copying], rates: Rates, inbound:
         if copies.leader in copies.leaders:
             needs.setdefault((copies.leader, LEADER_RATE), []).append(inbound[key] * len(receivers))
     return [
-        Shortfall(broker, config, rates.of(broker), round(sum(each)), len(each))
+        Shortfall(broker, config, rates.of(broker, config), round(sum(each)), len(each))
         for (broker, config), each in sorted(needs.items())
-        if sum(each) >= rates.of(broker) and sum(each) > 0
+        if sum(each) >= rates.of(broker, config) and sum(each) > 0
     ]

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, throttles
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
     BROKER,
     TOPIC,
@@ -26,8 +27,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_ch
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import LAYERS, RUN, ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_plans import (
+    Changed,
     Throttled,
     ToPutBack,
     ToRemove,
@@ -62,15 +64,17 @@ def set_throttle(cluster: Throttled, journal: ThrottleJournal, what: ToSet) -> l
     told = cluster.alter_configs(throttles.setting(what.rates, what.added))
     deleted = [row for row in what.added if _error(told, row) == UNKNOWN_TOPIC]
     journal.gone(what.owner, (), deleted)
-    refused = {resource: refusal for resource, refusal in told.items() if refusal is not None and refusal.error != UNKNOWN_TOPIC}
-    for resource, refusal in refused.items():
-        raise ThrottleError(
-            f"the throttle of {resource} cannot be set: {refusal}; grant ALTER_CONFIGS on the {'cluster' if resource.kind == BROKER else 'topic'}"
-        )
+    refused: dict[str, str] = {}  # the first broker and the first topic, which take different permissions
+    for resource, refusal in told.items():
+        if refusal is not None and refusal.error != UNKNOWN_TOPIC:
+            grant = f"grant ALTER_CONFIGS on the {'cluster' if resource.kind == BROKER else 'topic'}"
+            refused.setdefault(resource.kind, f"the throttle of {resource} cannot be set: {refusal}; {grant}")
+    if refused:
+        raise ThrottleError("; ".join(refused.values()))
     silent = sorted({rate.broker for rate in what.rates if Resource(BROKER, str(rate.broker)) not in told})
     set_rates = [rate for rate in what.rates if rate.broker not in silent]
     _seen(cluster, set_rates, [row for row in what.added if row not in deleted])
-    return [*warnings, *(f"broker {broker} does not answer, and copies without a throttle should it live" for broker in silent)]
+    return [*warnings, *(f"broker {broker} does not answer, and if it is alive, it copies without a throttle" for broker in silent)]
 
 
 def _giving_way(journal: ThrottleJournal, rates: Sequence[SetRate]) -> list[str]:
@@ -135,7 +139,8 @@ def remove(cluster: Throttled, journal: ThrottleJournal, what: ToRemove) -> list
         for broker in sorted(silent)
     ]
     out: list[AddedReplicas] = []
-    for owner in LAYERS:
+    # A rate of another owner below stays ours.
+    for owner in what.owners:
         rows = [row for row in what.added.get(owner, ()) if _is_done(told, what.lists[place(row)])]
         out += [row for row in rows if what.lists[place(row)] is not None]
         keys = {(rate.broker, rate.config) for row in done for rate in row.layers}
@@ -160,9 +165,19 @@ def _taken_out(cluster: Throttled, rates: Sequence[ToPutBack], added: Sequence[A
     return False
 
 
-def repair(cluster: Throttled, journal: ThrottleJournal) -> list[str]:
-    """Take out what a killed run left; return in words what could not be. For whoever knows that no run lives."""
-    return remove(cluster, journal, to_remove(cluster, journal, [RUN]))
+def take_out(cluster: Throttled, journal: ThrottleJournal, owners: Collection[str]) -> tuple[Changed, list[str]]:
+    """Take out all that these owners have set, a run only if it does not live. Returns what was changed, and what could not be taken out."""
+    what, changed = to_remove(cluster, journal, owners), Changed()
+    changed.take_removed(what)
+    problems = remove(cluster, journal, what)
+    if RUN in owners:
+        journal.ask(None)
+    # What is still in the journal could not be taken out.
+    rates = journal.rates(owners)
+    lists = {(row.topic, row.config) for rows in journal.replicas(owners).values() for row in rows}
+    changed.rates = [row for row in changed.rates if (row["broker_id"], row["config"]) not in rates]
+    changed.replicas = [row for row in changed.replicas if (row["topic"], row["config"]) not in lists]
+    return changed, problems
 
 
 def _error(told: Mapping[Resource, Refusal | None], row: AddedReplicas) -> str | None:
@@ -183,17 +198,19 @@ def _is_done(told: Mapping[Resource, Refusal | None], change: Change | None) -> 
 class Throttle:
     """The throttle of one run, as a context manager: what it covers is throttled until it is released, all of it at the latest on exit.
 
-    `rate`: bytes per second of each broker, or Rates; None: no throttle. `journal`: not open. What a killed run left is taken out first. On exit
-    nothing is raised: `warnings` tells what could not be taken out, and the next run does it.
+    `rate`: bytes per second of each broker, or Rates; None: no throttle. `journal`: not open. What a killed run left is taken out first, and a
+    standing throttle that has expired (`taken_out`). On exit nothing is raised: `warnings` has what could not be taken out, and the next run does
+    it.
     """
 
     def __init__(self, cluster: Throttled, journal: ThrottleJournal, rate: int | Rates | None, run_id: str | None = None) -> None:
         self._cluster = cluster
         self._journal = journal
-        self._rates = Rates(rate) if isinstance(rate, int) else rate
+        self._rates = Rates.same(rate) if isinstance(rate, int) else rate
         self._run_id = run_id
         self._ended: Callable[[], None] = lambda: None
         self.warnings: list[str] = []
+        self.taken_out = Changed()
 
     def __enter__(self) -> Self:
         if self._rates is not None:
@@ -202,7 +219,9 @@ class Throttle:
             return self
         try:
             with interruption.unbroken(), self._journal as journal:
-                self._warn(repair(self._cluster, journal))
+                self.taken_out, problems = take_out(self._cluster, journal, journal.left_over())
+                self._warn(problems)
+                journal.ask(self._rates)
         except BaseException:
             self._ended()
             raise
@@ -214,9 +233,9 @@ class Throttle:
         with interruption.unbroken():
             try:
                 with self._journal as journal:
-                    self._warn(repair(self._cluster, journal))
+                    self._warn(take_out(self._cluster, journal, journal.left_over())[1])
             except SpokenError as problem:
-                self._warn([f"the throttle may still be set: {problem}; it is removed by the next run, or by state absent"])
+                self._warn([f"the throttle may still be set: {problem}; the next run removes it, or state cleaned"])
             finally:
                 self._ended()
 
@@ -235,7 +254,7 @@ class Throttle:
                 for key, move in moves.items()
                 if key in states and (copies := throttles.of_move(move, states[key].isr, states[key].leader, live)).followers
             }
-            rates = _now(journal, self._rates)
+            rates = journal.asked or self._rates  # they may have been changed since the run began
             topic_ids = {state.topic: state.topic_id for state in states.values()}
             self._warn(set_throttle(self._cluster, journal, to_set(self._cluster, journal, RUN, copying, rates, topic_ids)))
         self._warn(map(str, throttles.shortfalls(copying, rates, inbound or {})))
@@ -249,10 +268,3 @@ class Throttle:
 
     def _warn(self, warnings: Iterable[str]) -> None:
         self.warnings += [warning for warning in warnings if warning not in self.warnings]
-
-
-def _now(journal: ThrottleJournal, asked: Rates) -> Rates:
-    """The rates of the run: those that were asked for at its start, or those that somebody has changed them to since."""
-    changed = {broker: layers[0].values[-1] for (broker, _name), layers in journal.rates([RUN]).items()}
-    others = {broker: int(value) for broker, value in changed.items() if int(value) != asked.of(broker)}
-    return asked if not others else Rates(max(others.values()), {**asked.of_broker, **others})

@@ -139,11 +139,11 @@ def _row(state: PartitionState, config: TopicConfig, led: bool, committed: Ends,
     return row
 
 
-def snapshot_file(workdir: Path, cluster: str, run_id: str) -> Path:
-    """The file of a snapshot, its directories made; see `files.work_file`."""
+def snapshot_file(workdir: Path, cluster: str, run_id: str, make: bool = True) -> Path:
+    """The file of a snapshot, its directories made if `make`; see `files.work_file`."""
     safe_name("cluster", cluster)
     safe_name("run_id", run_id)
-    return work_file(workdir, FOLDER, run_id, cluster, SUFFIX)
+    return work_file(workdir, FOLDER, run_id, cluster, SUFFIX, make)
 
 
 def time_of(name: str) -> datetime | None:

@@ -19,6 +19,9 @@ description:
     Finds those that are still open, and those whose records may be lost in part.
   - Says whether each of these partitions is readable (what is committed is fetched back) and writable (live replicas and ISR against C(min.insync.replicas)).
   - Reads the results, the plan and the landing file of the run. Resets and aborts nothing by itself.
+  - Every command is one line that can be copied from a screen into a shell. A group or transactional id that cannot be shown there as it is goes into a
+    script C(<workdir>/commands/*.sh) that only its owner can read, and the command is C(bash) with its path. Where no program can be given the id, the
+    command is V(null). Control characters in results are shown as escapes, and the file has the ids as they are.
   - Writes all that it finds to C(<workdir>/impact/<run_id>/<cluster>.json), and for each group a file of offsets that Kafka's tool takes.
   - Notes in the results of the run, under C(impact), when it has looked, where that file is, and its summary. To look again replaces all of it.
     The report (M(streamops.kafka_recovery.kafka_recovery_report)) shows it.
@@ -45,7 +48,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Writes no canary, and leaves the results of the run alone. Its own files in the workdir are written.
+    details: Writes no canary and no file, and leaves the results of the run alone.
   diff_mode:
     support: none
   idempotent:
@@ -72,7 +75,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 path:
-  description: File with everything that was found.
+  description: File with everything that was found. Empty in check mode.
   returned: success
   type: str
   sample: /var/lib/kafka-recovery/impact/2026-11-21/east.json
@@ -207,7 +210,7 @@ def consumer_impact_info(module: KafkaModule, cluster: Downstream) -> dict[str, 
     params = module.params
     plan = Path(params["plan"]) if params["plan"] else None
     run = recovered.read(module.workdir, params["cluster"], params["run_id"], cluster.cluster_id, plan)
-    impact = ConsumerImpact(cluster, params["cluster"], run, params["run_id"], module.workdir, module.connection)
+    impact = ConsumerImpact(cluster, params["cluster"], run, params["run_id"], module.workdir, module.connection, module.check_mode)
     impact.look()
     if params["canary_topic"]:
         impact.write_canaries(params["canary_topic"], module.check_mode)

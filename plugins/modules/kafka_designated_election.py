@@ -104,6 +104,32 @@ options:
         description: When that was, in seconds of the monotonic clock of the host that runs the module.
         type: float
         required: true
+      voters:
+        description:
+          - The voters. Nothing is elected if one has joined or left since, has another directory, or has fewer records in its log than then.
+          - Not compared if it is left out.
+        type: list
+        elements: dict
+        suboptions:
+          replica_id:
+            description: Id of the voter.
+            type: int
+            required: true
+          directory_id:
+            description: Its directory.
+            type: str
+          log_end_offset:
+            description: Its log end offset.
+            type: int
+          lag:
+            description: Not compared.
+            type: int
+          seconds_since_fetch:
+            description: Not compared.
+            type: float
+          seconds_since_caught_up:
+            description: Not compared.
+            type: float
   quorum_window:
     description: Seconds from O(quorum_before) to the last look at the metadata quorum.
     type: float
@@ -118,12 +144,15 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.backend
+  - streamops.kafka_recovery.commands
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.kafka
 attributes:
   check_mode:
     support: full
-    details: Runs all guards and writes nothing, no results file either.
+    details:
+      - Runs all guards, and writes no results file and no journal.
+      - Commands in RV(next_steps) can need files, which are written to C(<workdir>/commands).
   diff_mode:
     support: full
     details: Shows leader, replica order and expected truncation of each partition, before and after.
@@ -171,11 +200,67 @@ results:
       designated_leader: 2
       evidence: prefix
       reason: null
+      truncated: [{broker_id: 3, offset: 100, records: 80}]
+      loss: {lower_bound: 0, lower_bound_from: high_watermark, upper_bound: null, upper_bound_from: unknown, estimate: null, estimate_from: unknown, gaps: []}
+without_leader:
+  description:
+    - All partitions of the run that are left without a leader, grouped by outcome and reason code. C(count) is of all of them.
+    - C(partitions) names the first five of a group, and C(reason) is the reason of the first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - outcome: held
+      reason_code: forked
+      count: 24
+      partitions: [{topic: orders, partition: 7}]
+      reason: "forked: the logs of brokers 2 and 3 fork at offset 100"
+given_up:
+  description:
+    - What the elected partitions give up, in records. C(truncated_records) are those that survivors truncate, C(truncations) names where.
+    - C(lower_bound) and C(upper_bound) are of all elections together. C(upper_bound) is V(null) if that of any partition is not known.
+    - C(text) has the same as lines for people. In check mode it is what the elections would give up.
+  returned: always
+  type: dict
+  sample:
+    partitions: 1
+    truncated_partitions: 1
+    truncated_records: 80
+    truncated_unknown: 0
+    lower_bound: 0
+    upper_bound: null
+    truncations: [{topic: orders, partition: 0, broker_id: 3, offset: 100, records: 80}]
+    text:
+      - "80 records of 1 partition are truncated from survivors: orders-0 on broker 3, 80 from offset 100 on"
+      - "Committed records lost with lost brokers by 1 election: at least 0, as far as they are proven, no upper bound is known"
+other_offline_partitions:
+  description:
+    - Number of partitions of the cluster that have no live leader and that the run is not about.
+    - V(null) if the cluster did not answer.
+  returned: always
+  type: int
+  sample: 9
 backend:
   description: The backend that was used, V(compat) or V(native).
   returned: always
   type: str
   sample: compat
+next_steps:
+  description:
+    - What to do about the partitions that were not elected, the cheapest step first. Empty where O(partitions) says whom to elect.
+    - C(next_steps[].command) is one line for a shell that is about exactly these C(next_steps[].partitions), V(null) if no run helps.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - word: forked_proven
+      partitions: 1
+      step: >-
+        read in /var/lib/kafka-recovery/plans/2026-11-21/east.json which branch is proven, then force its election, which gives the other one up
+      command: >-
+        ansible-playbook -i /etc/kafka-recovery/inventory.yml --limit east
+        -e '{kafka_recovery_partitions: [{topic: orders, partition: 0}]}' -e kafka_recovery_strategy=aggressive -e kafka_recovery_allow_data_loss=true
+        streamops.kafka_recovery.recover
 results_path:
   description: File with all results, empty in check mode.
   returned: always
@@ -198,7 +283,14 @@ unreachable_brokers:
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, blast_radius, interruption, planfile, quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
+    backends,
+    blast_radius,
+    interruption,
+    next_steps,
+    planfile,
+    quorum,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
@@ -223,6 +315,8 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         workdir=module.workdir,
         duration=params["duration"],
         attempts=params["election_attempts"],
+        data_loss_allowed=params["allow_data_loss"],
+        check_mode=module.check_mode,
     )
     if plan:
         recovery.take_plan(plan, params["plan"])
@@ -242,11 +336,14 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         recovery.elect()
     if module.connection.controller_bootstrap_servers:
         recovery.settle(lambda results: own_choices.settled(results, cluster, module.connection, params["duration"]))
+    recovery.count_other_offline_partitions()
     path = "" if module.check_mode else recovery.write_results()
     for warning in recovery.warnings:
         module.ansible.warn(warning)
     result = recovery.report(params["preview"], with_diff=module.ansible._diff)
-    return {**result, "results_path": path}
+    rows = recovery.not_elected(dry_run=module.check_mode)
+    steps = next_steps.advise(rows, params, params["plan"], module.ansible.warn) if params["plan"] else []
+    return {**result, "next_steps": steps, "results_path": path}
 
 
 def choose_backend(module: KafkaModule, cluster: NativeCluster, made_with: str | None) -> None:
@@ -270,10 +367,19 @@ def main() -> None:
         "partition": {"type": "int", "required": True},
         "designated_leader": {"type": "int", "required": True},
     }
+    voter = {
+        "replica_id": {"type": "int", "required": True},
+        "directory_id": {"type": "str"},
+        "log_end_offset": {"type": "int"},
+        "lag": {"type": "int"},
+        "seconds_since_fetch": {"type": "float"},
+        "seconds_since_caught_up": {"type": "float"},
+    }
     seen = {
         "leader_id": {"type": "int", "required": True},
         "leader_epoch": {"type": "int", "required": True},
         "looked_at": {"type": "float", "required": True},
+        "voters": {"type": "list", "elements": "dict", "options": voter},
     }
     module = KafkaModule(
         {
@@ -288,6 +394,7 @@ def main() -> None:
             "quorum_before": {"type": "dict", "options": seen},
             "quorum_window": {"type": "float", "default": 3.0},
             "preview": {"type": "int", "default": 20},
+            "inventory": {"type": "list", "elements": "str", "default": []},
         },
         mutually_exclusive=[("plan", "partitions")],
         required_one_of=[("plan", "partitions")],

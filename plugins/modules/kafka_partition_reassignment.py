@@ -72,7 +72,10 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Is the C(validateOnly) of KIP-179. Looks at everything that can be known without submitting it, this client's permissions included.
+    details:
+      - Is the C(validateOnly) of KIP-179. Looks at everything that can be known without submitting it. That includes this client's permissions, another
+        run that throttles the cluster, and the files of O(workdir).
+      - With O(throttle) the brokers judge each change of a config without making it.
   diff_mode:
     support: full
     details: Shows the replicas of each partition that is moved, before and after.
@@ -160,6 +163,14 @@ progress:
     messages_behind: 0
     bytes_per_second: 19876543
     estimated_seconds: 0.0
+left_over_throttle:
+  description:
+    - What was removed first (in check mode, would be) of a throttle that a killed run had left, or that has expired. Number of brokers with other rates
+      than before, of topics with other lists, and of entries in these.
+    - If there was any, the task has changed something.
+  returned: when partitions were looked at
+  type: dict
+  sample: {brokers: 0, topics: 0, replicas: 0}
 previous_assignment:
   description:
     - File with the replicas that the partitions had, in the form of O(reassignment_file), which as such undoes the task. V(null) where nothing was moved.

@@ -15,6 +15,7 @@ description:
   - Says of each partition whether it has the replicas that it is to have, is on its way there, or on its way elsewhere; and of each of these replicas whether
     it is in sync, or by how many bytes and messages it is behind.
   - Only asks. Unlike C(kafka-reassign-partitions.sh --verify) it removes no throttles.
+  - With O(cluster) and O(workdir) it also reports the throttles that this collection has set from there and not removed.
   - Needs DESCRIBE on the cluster and on the topics.
 options:
   window:
@@ -124,6 +125,17 @@ layout_path:
   returned: success
   type: str
   sample: /var/lib/kafka-recovery/layout/2026-11-21T14-05-00Z/east.jsonl
+throttles:
+  description:
+    - Throttles that this collection has set from this O(workdir) and not removed, at most one of a run and one that stands.
+    - C(throttles[].state) is V(running) for the throttle of a run that lives, V(left_over) for that of a run that was killed, V(stands), or V(expired).
+      What is left over or has expired is removed by the next task that works on the throttles of this cluster.
+    - C(throttles[].expires_at) is in UTC, V(null) for a throttle that does not expire. All of it is V(null) without O(cluster) and O(workdir).
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {state: stands, brokers: 3, topics: 12, replicas: 240, expires_at: "2026-11-21T18:05:00Z"}
 unreachable_brokers:
   description: Brokers that were asked and did not answer, with the reason.
   returned: success
@@ -137,6 +149,8 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reassignment_status, reassignments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication_throttle import throttle_rows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
 
 
 def partition_reassignment_info(module: KafkaModule, cluster: Replication) -> dict[str, Any]:
@@ -149,9 +163,13 @@ def partition_reassignment_info(module: KafkaModule, cluster: Replication) -> di
         path, warnings = reassignment_status.write_layout(cluster, module.workdir, params["cluster"], params["run_id"])
         for warning in warnings:
             module.ansible.warn(warning)
+    throttles = None
+    if params["cluster"] and params["workdir"]:
+        throttles = throttle_rows(ThrottleJournal(module.workdir, params["cluster"], cluster.cluster_id, read_only=True))
     return {
         "changed": False,
         **found.report(params["preview"]),
+        "throttles": throttles,
         "layout_path": None if path is None else str(path),
         "unreachable_brokers": cluster.unreachable_rows(),
     }

@@ -21,6 +21,14 @@ options:
     description: Whether the recovery is to elect leaders, which needs more than looking.
     type: bool
     default: false
+  stages:
+    description:
+      - What is to be done, apart from O(elect). V(gather) is to collect evidence, V(reassign) to move replicas, V(throttle) to throttle them meanwhile.
+      - For V(throttle) the topics that matter are those named, else those with a replica that is offline.
+    type: list
+    elements: str
+    choices: [gather, reassign, throttle]
+    default: [gather]
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions
@@ -48,6 +56,7 @@ missing:
     - The ACLs to add, those that are needed first. Without the others the recovery works and knows less.
     - C(missing[].name) is C(*) where it has to hold for all topics or groups, because what is hidden may have lost its leader, too.
     - C(missing[].remedy) is the command that adds it. It says C(PRINCIPAL) where only the brokers know what they call this client.
+      It says C(PRINCIPAL) or C(NAME), too, instead of a name that cannot be copied from a screen into a shell as it is.
   returned: success
   type: list
   elements: dict
@@ -85,7 +94,7 @@ def permission_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, An
 def main() -> None:
     """Run the module."""
     module = KafkaModule(
-        {**partition_arguments(), "elect": {"type": "bool", "default": False}, **backends.BACKEND_ARGUMENTS},
+        {**partition_arguments(), "elect": {"type": "bool", "default": False}, **readiness.stage_argument(), **backends.BACKEND_ARGUMENTS},
         mutually_exclusive=[("partitions", "partitions_file")],
     )
     module.run(permission_info, opening=NativeCluster)

@@ -14,8 +14,9 @@ author: StreamOps (@streamops)
 description:
   - Describes the KRaft quorum as its leader sees it, through the brokers (DescribeQuorum), voters and observers with their lag.
   - Looks at it again and again for O(window) seconds and gives a verdict. One look cannot see a leader epoch that moves.
-  - With O(controller_bootstrap_servers) the controllers are asked themselves, too, for the versions of Vote that they understand. KIP-996 (pre-vote)
-    came with version 2. Without it a voter that was cut off forces elections upon the others when it returns.
+  - With O(controller_bootstrap_servers) the controllers are asked too, for the versions of Vote that they understand, and for their
+    C(controller.quorum.*.timeout.ms). KIP-996 (pre-vote) came with Vote version 2. Without it a voter that was cut off forces elections when it returns.
+  - What can disturb a quorum that is calm now is returned in RV(risks) and is a warning. It does not change RV(verdict).
   - A quorum without a leader is no error of this module but a verdict. Brokers then give no answer at all, so it takes O(request_timeout) to know.
 options:
   window:
@@ -48,7 +49,8 @@ RETURN = r"""
 verdict:
   description:
     - V(calm) means one leader in one epoch all the time, and more than half of the voters (the leader is one of them) follow closely.
-    - V(churning) means that the leader or its epoch changed within O(window).
+    - V(churning) means that within O(window) the leader or its epoch changed, a voter joined or left, a voter had another directory, or the log of a voter
+      went back, which means that its disk was lost.
     - V(majority_behind) means that half of the voters or more are behind. A voter is behind when it has not fetched for 3 seconds, or lacks records
       and was last caught up more than 3 seconds ago, or has not fetched since the leader took over.
     - V(no_leader) means that no leader answered at the end.
@@ -115,15 +117,29 @@ looked_at:
   sample: 18213.7
 controllers:
   description: >-
-    What each of O(controller_bootstrap_servers) says itself. C(controllers[].active) tells whether it leads the quorum. What one does not tell
-    is V(null), and C(controllers[].error) says why.
+    What each of O(controller_bootstrap_servers) answers. C(controllers[].node_id) is the voter that it is, by its own configuration or by the addresses
+    that the quorum names. C(controllers[].active) tells whether it leads the quorum. C(controllers[].timeouts) are in milliseconds. What is not known is
+    V(null) or empty, and C(controllers[].error) or C(controllers[].timeouts_error) says why.
   returned: success
   type: list
   elements: dict
   sample:
-    - {address: "controller-1.example.com:9093", active: true, vote_min_version: 0, vote_max_version: 2, pre_vote: true, error: null}
+    - address: controller-1.example.com:9093
+      node_id: 101
+      active: true
+      vote_min_version: 0
+      vote_max_version: 2
+      pre_vote: true
+      timeouts:
+        controller.quorum.election.timeout.ms: 1000
+        controller.quorum.fetch.timeout.ms: 2000
+        controller.quorum.request.timeout.ms: 2000
+      timeouts_error: null
+      error: null
 pre_vote_supported:
-  description: Whether all controllers that answered understand pre-vote (KIP-996). V(null) where it is not known.
+  description:
+    - Whether every voter understands pre-vote (KIP-996).
+    - V(null) if it is not known. It is known only if every voter answered and was matched to the set of voters. V(false) if one that may be a voter lacks it.
   returned: success
   type: bool
   sample: true
@@ -131,7 +147,38 @@ pre_vote_reason:
   description: The same in words.
   returned: success
   type: str
-  sample: "yes: controllers offer Vote version 2"
+  sample: "yes: all voters offer Vote version 2"
+kraft_version:
+  description:
+    - Level of the feature C(kraft.version). From V(1) on a voter is an id and a directory (KIP-853), so that a voter with a new disk has no vote.
+    - V(null) if it is not known, or if the quorum has one voter.
+  returned: success
+  type: int
+  sample: 1
+timeouts:
+  description: >-
+    C(controller.quorum.*.timeout.ms) in seconds, of the controllers that answered, of voters that are brokers too, and of one other broker. Reading them
+    takes DESCRIBE_CONFIGS on the cluster.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {node_id: 101, election_timeout: 1.0, fetch_timeout: 2.0, request_timeout: 2.0}
+risks:
+  description: >-
+    What can disturb the quorum later, in words. No pre-vote, timeouts below Kafka's defaults, a voter that lost its disk, controllers that follow
+    without a vote. Each is a warning, too. Empty for a quorum of one voter.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - "controller.quorum.request.timeout.ms is 300 on 101, below Kafka's default of 2000: requests between controllers end before a slow one has answered"
+unknown:
+  description: Which of these could not be looked at, and why, in words. Empty for a quorum of one voter.
+  returned: success
+  type: list
+  elements: str
+  sample: ["pre-vote (KIP-996): not known: only controllers answer it, and controller_bootstrap_servers is not given"]
 unreachable_brokers:
   description: Brokers that were asked and did not answer, with the reason.
   returned: success
@@ -150,6 +197,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module im
 def quorum_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     found = readiness.watched(cluster, module.connection, module.params["window"])
+    for risk in found["risks"]:
+        module.ansible.warn(f"metadata quorum: {risk}")
     return {"changed": False, **found, "unreachable_brokers": cluster.unreachable_rows()}
 
 

@@ -23,10 +23,24 @@ options:
         written, or others may write in it, before a broker is asked.
       - Without it no directory is looked at.
     type: path
+  cluster:
+    description:
+      - Name of the cluster. With O(workdir), how the metadata quorum was is kept in C(<workdir>/quorum/<cluster>.json), for the report's metrics.
+      - Check mode keeps nothing.
+      - A warning names a replication throttle of this workdir that has expired, or that a killed run has left. It is not removed.
+    type: str
   elect:
     description: Whether the recovery is to elect leaders, which takes more permissions than looking.
     type: bool
     default: false
+  stages:
+    description:
+      - What is to be done, apart from O(elect). V(gather) is to collect evidence, V(reassign) to move replicas, V(throttle) to throttle them meanwhile.
+      - For V(throttle) the topics that matter are those named, else those with a replica that is offline.
+    type: list
+    elements: str
+    choices: [gather, reassign, throttle]
+    default: [gather]
   window:
     description:
       - Seconds over which the metadata quorum is watched. Only an election within them is seen.
@@ -67,10 +81,10 @@ permissions:
   type: dict
   sample: {missing: [], unknown: []}
 quorum:
-  description: What M(streamops.kafka_recovery.kafka_quorum_info) returns, from C(verdict) to C(pre_vote_reason). V(null) where it was not asked.
+  description: What M(streamops.kafka_recovery.kafka_quorum_info) returns, from C(verdict) to C(unknown). V(null) if it was not asked.
   returned: success
   type: dict
-  sample: {verdict: calm, reasons: [], leader_id: 101, leader_epoch: 4, looks: 13}
+  sample: {verdict: calm, reasons: [], leader_id: 101, leader_epoch: 4, looks: 13, pre_vote_supported: true, risks: [], unknown: []}
 partitions:
   description:
     - What M(streamops.kafka_recovery.kafka_partition_info) returns of partitions without a live leader, from C(count) to C(cluster_id).
@@ -88,7 +102,9 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, quorum, readiness
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, quorum, readiness, replication_throttle
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
@@ -105,10 +121,21 @@ def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any
     """Return what RETURN documents."""
     params = module.params
     wanted = requested(params["partitions"], params["partitions_file"])
-    permissions = readiness.permissions(cluster, params, wanted)
+    if params["workdir"] and params["cluster"]:
+        throttled = replication_throttle.left_over_warning(module.workdir, params["cluster"], cluster.cluster_id)
+        if throttled:
+            module.ansible.warn(throttled)
+    commands = Commands(module.workdir) if params["workdir"] and not module.check_mode else None
+    permissions = readiness.permissions(cluster, params, wanted, commands)
+    if commands:
+        commands.write()
     watched = partitions = None
     if not any(row["required"] for row in permissions["missing"]):
         watched = readiness.watched(cluster, module.connection, params["window"])
+        if params["workdir"] and params["cluster"] and not module.check_mode:
+            quorum_file.write(module.workdir, params["cluster"], watched)
+        for risk in watched["risks"]:
+            module.ansible.warn(f"metadata quorum: {risk}")
     if watched is not None and watched["verdict"] == quorum.CALM:
         partitions = readiness.partitions(cluster, wanted, limit=params["limit"])
         if partitions.warning:
@@ -128,7 +155,9 @@ def main() -> None:
         {
             **partition_arguments(),
             "workdir": {"type": "path"},
+            "cluster": {"type": "str"},
             "elect": {"type": "bool", "default": False},
+            **readiness.stage_argument(),
             "window": {"type": "float", "default": 3.0},
             "limit": {"type": "int", "default": 0},
             **backends.BACKEND_ARGUMENTS,

@@ -13,7 +13,8 @@ version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Without O(results_dir), puts plans and a readable summary of them (C(README.md)) into C(<directory>/<run_id>/) on a new branch C(recovery/<run_id>).
-    Whoever merges that branch into the protected one (O(branch)) approves the plans.
+    A merge of that branch into the protected one (O(branch)) approves the plans.
+  - With O(plan_signing_key), puts the signature C(<cluster>.json.sig) beside each plan. It says who made the plan, whoever may push the branch.
   - With O(results_dir), puts results onto the protected branch itself, which says there that the plans were applied. When somebody else has pushed
     meanwhile, the commit is made anew on top of that. Results of a run that was interrupted are left out, because it is to go on.
   - Never pushes with force. What the repository has already is no change where it is the same, and an error where it is not.
@@ -48,6 +49,11 @@ options:
       - Private ssh key, without a passphrase or held by an agent, to sign the commit with.
       - Default is git's own configuration, C(commit.gpgSign) and C(user.signingKey).
     type: path
+  plan_signing_key:
+    description:
+      - Private ssh key without a passphrase, or the public key of one that an agent holds, to sign the plans with, see C(ssh-keygen -Y sign).
+      - The namespace of the signature is V(kafka-recovery-plan-v1). M(streamops.kafka_recovery.kafka_recovery_commit_info) checks it.
+    type: path
 extends_documentation_fragment:
   - streamops.kafka_recovery.git
   - streamops.kafka_recovery.attributes
@@ -69,6 +75,7 @@ EXAMPLES = r"""
     run_id: "{{ kafka_recovery_run_id }}"
     plan_dir: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}"
     clusters: "{{ groups['kafka_clusters'] }}"
+    plan_signing_key: /etc/kafka-recovery/signing_key
 
 - name: Commit what became of it, in the run that has applied it
   streamops.kafka_recovery.kafka_recovery_commit:
@@ -100,6 +107,11 @@ merged:
   returned: success
   type: bool
   sample: false
+signed:
+  description: Whether each plan of the proposal has a signature. It is checked where plans are applied.
+  returned: success
+  type: bool
+  sample: true
 protected_branch:
   description: The protected branch.
   returned: success
@@ -127,12 +139,16 @@ left_out:
       reason: there are no results, the plan can be applied again
 """
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_options, proposals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, Repository
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures
 
 WITHOUT_RESULTS = "there are no results, the plan can be applied again"
 
@@ -148,13 +164,16 @@ def recovery_commit(module: AnsibleModule, repository: Repository, layout: propo
         published = proposals.commit_results(repository, layout, params["run_id"], plans, results, push)
         published.left_out |= {cluster: WITHOUT_RESULTS for cluster in plans if cluster not in results}
     else:
-        published = proposals.propose(repository, layout, params["run_id"], plans, push)
+        key = params["plan_signing_key"]
+        sign = partial(signatures.sign, key=Path(key), seconds=params["timeout"]) if key else None
+        published = proposals.propose(repository, layout, params["run_id"], plans, push, sign)
     result: dict[str, Any] = {
         "changed": published.changed,
         "branch": published.branch,
         "commit": published.commit,
         "run_id": published.run_id,
         "merged": published.merged,
+        "signed": published.signed,
         "protected_branch": repository.branch,
         "files": sorted(published.files),
         "remote_messages": published.said,
@@ -170,7 +189,7 @@ def recovery_commit(module: AnsibleModule, repository: Repository, layout: propo
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
+    module = PrintableModule(
         argument_spec={
             **git_options.GIT_ARGUMENTS,
             "run_id": {"type": "str", "required": True},
@@ -180,6 +199,7 @@ def main() -> None:
             "author_name": {"type": "str", "default": ""},
             "author_email": {"type": "str", "default": ""},
             "signing_key": {"type": "path", "no_log": False},
+            "plan_signing_key": {"type": "path", "no_log": False},
         },
         supports_check_mode=True,
     )

@@ -13,8 +13,12 @@ version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Fetches the protected branch of the repository afresh, and looks at its plans C(<directory>/<run_id>/plans/<cluster>.json).
-  - A plan may be applied (C(plans[].state=merged)) when it is on that branch, byte for byte; was made for this cluster in this run; carries the signature
-    that O(require_signature) wants; is not older than O(max_plan_age); and has no results there, nor ever had.
+  - A plan may be applied (C(plans[].state=merged)) when it is on that branch, byte for byte; was made for this cluster in this run; is signed by one of
+    O(plan_signers); was merged with the signature that O(require_signature) wants; is neither older than O(max_plan_age) nor from the future; and has no
+    results there.
+  - The folder of its recovery must hold the plans, their signatures, their results and the summary C(README.md) that these plans make, byte for byte, and
+    nothing else.
+  - Results count if they are of this plan, and a commit of the protected branch itself brought them after the plan.
   - Such a plan is written to C(<workdir>/merged/<run_id>/<cluster>.json) as it is on the branch, so that what is applied is what was checked.
   - Talks to no Kafka cluster. Whether a plan fits what the cluster has become is checked by
     M(streamops.kafka_recovery.kafka_designated_election), for each partition, when it is applied.
@@ -53,9 +57,25 @@ options:
       - Keys of gpg are trusted where the keyring of the user who runs Ansible trusts them.
     type: path
   max_plan_age:
-    description: Refuse plans that were made more than so many seconds ago. V(0) refuses none.
+    description:
+      - Refuse plans that were made more than so many seconds ago. V(0) refuses none.
+      - A plan that was made more than 5 minutes in the future is refused in any case.
     type: float
     default: 0.0
+  plan_signers:
+    description:
+      - The file of ssh keys that may make plans (see C(ssh-keygen), ALLOWED SIGNERS). Each plan must have a signature C(<cluster>.json.sig) beside it that
+        one of them made, for the namespace V(kafka-recovery-plan-v1).
+      - Must belong to root or to the user who runs Ansible, and others must not be able to write it. Keep it on the machine that applies, not in the
+        repository.
+    type: path
+  allow_unsigned_plans:
+    description:
+      - Without O(plan_signers), nothing proves who made a plan. Then everybody who may push a branch can propose to elect any replica, on evidence that
+        they made up, and only the review can notice. V(true) accepts that.
+      - Has no effect with O(plan_signers).
+    type: bool
+    default: false
 extends_documentation_fragment:
   - streamops.kafka_recovery.git
   - streamops.kafka_recovery.attributes
@@ -68,6 +88,7 @@ EXAMPLES = r"""
     repository: "{{ kafka_recovery_git_repository }}"
     workdir: "{{ kafka_recovery_workdir }}"
     clusters: "{{ groups['kafka_clusters'] }}"
+    plan_signers: /etc/kafka-recovery/allowed_signers
   register: merged
 
 - name: Look whether these plans are merged, with a signature that counts
@@ -76,8 +97,9 @@ EXAMPLES = r"""
     workdir: "{{ kafka_recovery_workdir }}"
     clusters: "{{ groups['kafka_clusters'] }}"
     plan_dir: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}"
+    plan_signers: /etc/kafka-recovery/allowed_signers
     require_signature: true
-    allowed_signers: /etc/kafka-recovery/allowed_signers
+    allowed_signers: /etc/kafka-recovery/allowed_reviewers
 """
 
 RETURN = r"""
@@ -95,7 +117,8 @@ plans:
   description:
     - The plans, the oldest first.
     - C(plans[].state) is V(merged) where a plan may be applied. Else it is V(not_merged), V(changed), V(unusable), V(other_cluster), V(already_applied),
-      V(unsigned) or V(too_old), and C(plans[].reason) says why.
+      V(unsigned), V(too_old), V(in_future), V(other_summary), V(other_results) or V(unexpected_file), and C(plans[].reason) says why.
+    - C(plans[].plan_signer) is who signed the plan, empty if that was not checked. C(plans[].signer) is who signed the commit that merged it.
     - C(plans[].brought_by) is the commit that gave the file its content, C(plans[].merged_by) the one that brought it onto the branch.
   returned: success
   type: list
@@ -109,6 +132,7 @@ plans:
       plan: /var/lib/kafka-recovery/merged/2026-11-21T02-47-10Z/east.json
       plan_id: 5e0a3f0e-6f0a-4b0c-9a55-1f8a5d0e8c77
       created_at: "2026-11-21T02:48:02Z"
+      plan_signer: planner@example.com (SHA256:Q2uJ7hMTxj1eXw0dX8W1SgZ1c0cC4Pz8vVq0bq8b1nE)
       brought_by:
         commit: 9d1c2b7a6e5d4c3b2a19083f1c0a7c8a5e4f5f0c
         author: kafka_recovery <kafka-recovery@localhost>
@@ -130,8 +154,10 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import Approvals, Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import Repository
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NO_SIGNERS, AllowedSigners
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import Layout
 
 
@@ -139,7 +165,8 @@ def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: 
     """Return what RETURN documents."""
     params = module.params
     signers = Path(params["allowed_signers"]).absolute() if params["allowed_signers"] else None
-    rules = Rules(params["require_signature"], signers, params["max_plan_age"])
+    plan_signers = AllowedSigners(Path(params["plan_signers"]).absolute(), params["timeout"]) if params["plan_signers"] else None
+    rules = Rules(params["require_signature"], signers, params["max_plan_age"], plan_signers)
     approvals = Approvals(repository, layout, Path(params["workdir"]).absolute(), rules)
     if params["plan_dir"]:
         plans = approvals.of_files(git_options.files(params["plan_dir"], params["clusters"]))
@@ -150,7 +177,7 @@ def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
+    module = PrintableModule(
         argument_spec={
             **git_options.GIT_ARGUMENTS,
             "workdir": {"type": "path", "required": True},
@@ -161,10 +188,14 @@ def main() -> None:
             "require_signature": {"type": "bool", "default": False},
             "allowed_signers": {"type": "path"},
             "max_plan_age": {"type": "float", "default": 0.0},
+            "plan_signers": {"type": "path"},
+            "allow_unsigned_plans": {"type": "bool", "default": False},
         },
         mutually_exclusive=[("plan_dir", "run_ids"), ("plan_dir", "since")],
         supports_check_mode=True,
     )
+    if not (module.params["plan_signers"] or module.params["allow_unsigned_plans"]):
+        module.fail_json(msg=NO_SIGNERS)
     git_options.run(module, recovery_commit_info)
 
 

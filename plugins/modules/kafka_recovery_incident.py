@@ -56,11 +56,14 @@ options:
     default: 10
 extends_documentation_fragment:
   - streamops.kafka_recovery.partitions.workdir
+  - streamops.kafka_recovery.commands
   - streamops.kafka_recovery.attributes
 attributes:
   check_mode:
     support: full
-    details: Says what it would decide, and takes nothing on.
+    details:
+      - Says what it would decide, and takes nothing on.
+      - Commands in RV(next_steps) can need files, which are written to C(<workdir>/commands).
   diff_mode:
     support: none
   idempotent:
@@ -108,6 +111,14 @@ held:
   returned: with O(state=claimed)
   type: int
   sample: 0
+next_steps:
+  description:
+    - What to do about the partitions of the plan where it may not be applied automatically, the cheapest step first.
+    - C(next_steps[].command) is one line for a shell that is about exactly these C(next_steps[].partitions), V(null) if no run helps.
+  returned: with O(state=claimed)
+  type: list
+  elements: dict
+  sample: []
 claims:
   description: What was taken on, or is finished, at most 20 of them.
   returned: success
@@ -131,8 +142,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import incidents, interruption, planfile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import incidents, interruption, next_steps, planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside, safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import workdir_arguments
 
@@ -154,18 +165,21 @@ def claimed(module: AnsibleModule, ledger: incidents.Ledger, workdir: Path) -> d
     wanted = incidents.claims_of(plan, params["incident"], now)
     reasons = incidents.objections(plan, limits, params["allow_data_loss"])
     if wanted and not reasons:
-        with ledger.locked():
+        with ledger.locked(make=not module.check_mode):
             before = ledger.claims()
             reasons = incidents.tried_before(wanted, before) or incidents.too_often(params["cluster"], before, limits, now)
             if not reasons and not module.check_mode:
                 with interruption.unbroken():
                     ledger.take(wanted)
     automatic = bool(wanted) and not reasons
+    by_hand = [*(("planned", row) for row in plan["partitions"]), *((row["reason"], row) for row in plan["held"])]
+    steps = (([word], (row["topic"], row["partition"])) for word, row in by_hand)
     return {
         "automatic": automatic,
         "reasons": reasons,
         "elect": len(wanted),
         "held": len(plan["held"]),
+        "next_steps": [] if automatic else next_steps.advise(steps, params, params["plan"], module.warn),
         "claims": rows(wanted if automatic else []),
     }
 
@@ -201,13 +215,14 @@ def recovery_incident(module: AnsibleModule) -> dict[str, Any]:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
+    module = PrintableModule(
         argument_spec={
             **workdir_arguments(),
             "state": {"type": "str", "choices": ["claimed", "finished"], "default": "claimed"},
             "plan": {"type": "path"},
             "incident": {"type": "str", "default": ""},
             "allow_data_loss": {"type": "bool", "default": False},
+            "inventory": {"type": "list", "elements": "str", "default": []},
             **{name: {"type": "int", "default": default} for name, default in LIMITS.items()},
         },
         required_if=[("state", "claimed", ("plan",))],

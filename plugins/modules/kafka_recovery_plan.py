@@ -152,7 +152,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, manual_output, spark_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
@@ -166,7 +166,7 @@ def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
     spark_options.refuse_nothing(module, found.files, found.quarantine, "landing file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
-        result = plans.write_plans(spark, found, workdir, params["strategy"], params["ranking"])
+        result = plans.write_plans(spark, found, workdir, params["strategy"], params["ranking"], module.check_mode)
     interruption.only_note()
     for row in result["quarantine"]:
         module.warn(f"not planned: {row['path']}: {row['reason']}")
@@ -179,7 +179,7 @@ def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
+    module = PrintableModule(
         argument_spec={
             "workdir": {"type": "path", "required": True},
             "run_id": {"type": "str", "required": True},

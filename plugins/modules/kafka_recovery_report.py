@@ -44,6 +44,7 @@ options:
   textfile:
     description:
       - Also write the metrics to this file, replacing it at once, for the textfile collector of the Prometheus node exporter. Its name ends with C(.prom).
+      - No link in its directory is followed. A directory in which every user can replace files is refused.
       - Anybody may read it, because the collector is another user.
     type: path
   ingest:
@@ -55,6 +56,7 @@ options:
     type: int
 extends_documentation_fragment:
   - streamops.kafka_recovery.spark
+  - streamops.kafka_recovery.commands
   - streamops.kafka_recovery.attributes
 requirements:
   - itables >= 2.9
@@ -64,7 +66,9 @@ requirements:
 attributes:
   check_mode:
     support: full
-    details: Writes its files in check mode too, because they are what it is asked for. No cluster is touched in either mode.
+    details: >-
+      Writes nothing, neither its files nor the history tables. It reports what the tables have, so that files which are new since the last report are
+      left out. No cluster is touched in either mode.
   diff_mode:
     support: none
   idempotent:
@@ -97,8 +101,23 @@ headline:
     state: offline
     text: 2 of 120 partitions still have no leader; 118 were elected.
     next: "Next, in cluster east: start a broker that holds a replica, then run again."
+next_steps:
+  description:
+    - What to do about partitions without a leader, the cheapest step first, as the page says it. At most 12 of them.
+    - C(next_steps[].command) is one line for a shell that is about exactly these C(next_steps[].partitions), V(null) if no run helps.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - cluster: east
+      word: no_survivor
+      partitions: 2
+      step: start a broker that holds a replica, with its disk, then look again
+      command: >-
+        ansible-playbook -i /etc/kafka-recovery/inventory.yml --limit east
+        -e '{kafka_recovery_partitions: [{topic: orders, partition: 0}, {topic: orders, partition: 1}]}' streamops.kafka_recovery.plan
 html_path:
-  description: The page.
+  description: The page. In check mode, where it would be.
   returned: success
   type: str
   sample: /var/lib/kafka-recovery/reports/2026-11-21/report.html
@@ -145,7 +164,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import options, spark_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import reporting
 
@@ -153,7 +172,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report im
 def recovery_report(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
     options.check_numbers(module.params)
-    result = reporting.report(module.params, spark_options.place(module))
+    result = reporting.report(module.params, spark_options.place(module), module.check_mode)
     for row in result["quarantine"]:
         module.warn(f"refused: {row['path']}: {row['reason']}")
     return {"changed": False, **result}
@@ -161,7 +180,7 @@ def recovery_report(module: AnsibleModule) -> dict[str, Any]:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
+    module = PrintableModule(
         argument_spec={
             "workdir": {"type": "path", "required": True},
             "run_id": {"type": "str", "required": True},
@@ -171,6 +190,7 @@ def main() -> None:
             "textfile": {"type": "path"},
             "ingest": {"type": "bool", "default": True},
             "retention_days": {"type": "int"},
+            "inventory": {"type": "list", "elements": "str", "default": []},
             **spark_options.SPARK_ARGUMENTS,
         },
         supports_check_mode=True,

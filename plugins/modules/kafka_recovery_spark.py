@@ -45,7 +45,15 @@ options:
     type: str
     default: local[*]
   spark_conf:
-    description: Spark settings that go over the module's own. Where the server listens, and that it wants a token, they do not change.
+    description:
+      - Spark settings that go over the module's own. Where the server listens, and that it wants a token, they do not change.
+      - A setting that looks like a secret is refused here, and belongs in O(spark_secret_conf).
+    type: dict
+    default: {}
+  spark_secret_conf:
+    description:
+      - Spark settings that are secrets, such as V(spark.hadoop.fs.s3a.secret.key). They go over O(spark_conf).
+      - No output, log or command line shows them. Java reads them from a private file, which is removed once the server answers.
     type: dict
     default: {}
   wait:
@@ -62,6 +70,7 @@ options:
     default: false
 requirements:
   - pyspark[connect] >= 4.3
+  - pandas >= 2.2, < 3
   - psutil >= 6
   - Java 17 or newer
 extends_documentation_fragment:
@@ -103,10 +112,10 @@ EXAMPLES = r"""
 
 RETURN = r"""
 remote:
-  description: Address of the server, without its token. A name and not an address, because Spark's client sends a token over plain loopback only there.
+  description: Address of the server, without its token, for modules with the same O(workdir).
   returned: when a server runs
   type: str
-  sample: sc://localhost:38211
+  sample: sc://127.0.0.1:38211
 ready:
   description: Whether it answers already.
   returned: when a server runs
@@ -128,7 +137,9 @@ archive:
   type: str
   sample: /var/lib/kafka-recovery/spark/classes-0a1b2c3d4e5f6071-8899aabb.jsa
 token_file:
-  description: The file with its token, for clients of your own (environment variable E(SPARK_CONNECT_AUTHENTICATE_TOKEN)).
+  description:
+    - The file with its token. Modules with the same O(workdir) read it there.
+    - Do not give the token to another client of Spark on a host with other users. Such a client does not check who listens on the port.
   returned: when a server runs
   type: str
   sample: /var/lib/kafka-recovery/spark/token
@@ -142,7 +153,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, options, spark_options, spark_server
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import FOR_EVER, Folder, Server, SparkServerError, Until
@@ -155,12 +166,13 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
         raise options.OptionError(f"memory is {params['memory']}: write a number and a unit, such as 1g or 768m")
     if not 0 <= params["port"] < 1 << 16:
         raise options.OptionError(f"port is {params['port']}: it has to be between 1 and 65535, or 0 for any free one")
+    conf, secrets = spark_options.settings(module)
     if module.check_mode:
         server = spark_server.running(folder.workdir)
         if server is None:
             need_libraries(module)
         return server is None, server
-    changed = not _stays_anyway(folder) and _kept(module, folder)
+    changed = not _stays_anyway(folder) and _kept(module, folder, {**conf, **secrets})
     return changed, spark_server.awaited(folder.workdir, warm=True) if params["wait"] else spark_server.running(folder.workdir)
 
 
@@ -172,7 +184,7 @@ def _stays_anyway(folder: Folder) -> bool:
     return False
 
 
-def _kept(module: AnsibleModule, folder: Folder) -> bool:
+def _kept(module: AnsibleModule, folder: Folder, conf: dict[str, str]) -> bool:
     """Start the server where none runs, have it stay as long as is wanted; whether something changed."""
     need_libraries(module)
     # What starts a server brings most of the collection with it.
@@ -184,7 +196,6 @@ def _kept(module: AnsibleModule, folder: Folder) -> bool:
     with spark_server.alone(folder.make()):
         server = spark_server.running(folder.workdir)
         if server is None:
-            conf = spark_options.texts(params["spark_conf"])
             with interruption.unbroken():  # else there would be one that nobody knows
                 settings = spark_keeper.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts=until == FOR_EVER)
                 spark_keeper.start(folder, settings, until)
@@ -235,14 +246,14 @@ def need_libraries(module: AnsibleModule) -> None:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
+    module = PrintableModule(
         argument_spec={
             "state": {"type": "str", "choices": ["started", "stopped", "archived"], "default": "started"},
             "workdir": {"type": "path", "required": True},
             "port": {"type": "int", "default": 0},
             "memory": {"type": "str", "default": "2g"},
             "spark_master": {"type": "str", "default": "local[*]"},
-            "spark_conf": {"type": "dict", "default": {}},
+            **spark_options.CONF_ARGUMENTS,
             "wait": {"type": "bool", "default": True},
             "idle_timeout": {"type": "float", "default": 600},
             "ends_with_playbook": {"type": "bool", "default": False},

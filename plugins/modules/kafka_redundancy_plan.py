@@ -46,11 +46,13 @@ options:
     default: []
   lost_brokers:
     description:
-      - Ids of the brokers that are given up, in each cluster that has them. By default every fenced broker that is not coming back.
-      - A broker that is coming back is given up only where it is named. A cluster in which one of them is unfenced is quarantined.
-      - An empty list gives nobody up, which is of use with O(replication_factor) alone.
-    type: list
-    elements: int
+      - Ids of the brokers that are given up. A list counts for each cluster that has these brokers. A mapping has a list for each cluster by its name.
+      - By default, and for clusters that a mapping does not name, every fenced broker that is not coming back is given up.
+      - A broker that is coming back is given up only if it is named. A cluster in which one of its named brokers is unfenced is quarantined.
+      - An empty list gives up no broker. Use it with O(replication_factor).
+      - A mapping that names a cluster that is neither in O(clusters) nor in O(other_clusters) is an error, and so is one without a layout file if these
+        options are not given.
+    type: raw
   replication_factor:
     description:
       - How many replicas each partition is to have, those that have lost none among them; name the O(topics) that are meant.
@@ -99,6 +101,15 @@ EXAMPLES = r"""
     lost_brokers: [1]
     replication_factor: 2
     topics: [orders]
+
+- name: Each cluster has lost brokers of its own
+  streamops.kafka_recovery.kafka_redundancy_plan:
+    workdir: "{{ kafka_recovery_workdir }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+    clusters: [east, west]
+    lost_brokers:
+      east: [1]
+      west: [2, 3]
 """
 
 RETURN = r"""
@@ -146,27 +157,31 @@ summary:
     bytes: 214748364800
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import redundancy_plans
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.lost_brokers import parse
 
 
 def redundancy_plan(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
     params, where = module.params, spark_options.place(module)
-    options = redundancy_plans.Options(
-        **{name: params[name] for name in ("lost_brokers", "replication_factor", "topics", "max_disk_percent")}
-    )
+    options = redundancy_plans.Options(**{name: params[name] for name in ("replication_factor", "topics", "max_disk_percent")})
     options.check()
     workdir = Path(params["workdir"]).absolute()
     found = redundancy_plans.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
+    if params["lost_brokers"] is not None:
+        landed = [*found.files, *(Path(row["path"]).stem for row in found.quarantine)]
+        known = {*(params["clusters"] or landed), *params["other_clusters"]}
+        options = replace(options, lost_brokers=parse(params["lost_brokers"], sorted(known), "lost_brokers"))
     spark_options.refuse_nothing(module, found.files, found.quarantine, "layout file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
@@ -178,13 +193,13 @@ def redundancy_plan(module: AnsibleModule) -> dict[str, Any]:
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
+    module = PrintableModule(
         argument_spec={
             "workdir": {"type": "path", "required": True},
             "run_id": {"type": "str", "required": True},
             "clusters": {"type": "list", "elements": "str"},
             "other_clusters": {"type": "list", "elements": "str", "default": []},
-            "lost_brokers": {"type": "list", "elements": "int"},
+            "lost_brokers": {"type": "raw"},
             "replication_factor": {"type": "int"},
             "topics": {"type": "list", "elements": "str"},
             "max_disk_percent": {"type": "int", "default": 90},

@@ -134,6 +134,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
     snapshot_proofs,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE
@@ -238,7 +239,7 @@ def counts(found: evidence.Evidence) -> dict[str, int]:
 def table(rows: list[dict[str, Any]]) -> str:
     """Lay replica rows out as text."""
     drawn = PrettyTable(COLUMNS)
-    drawn.add_rows([["-" if row[column] is None else row[column] for column in COLUMNS] for row in rows])
+    drawn.add_rows([["-" if row[column] is None else printable(str(row[column])) for column in COLUMNS] for row in rows])
     return drawn.get_string()
 
 

@@ -17,24 +17,37 @@ description:
   - Sets C(leader.replication.throttled.rate) and C(follower.replication.throttled.rate) on live brokers alone, and on the topics
     C(leader.replication.throttled.replicas) and C(follower.replication.throttled.replicas), partition by partition.
   - What it sets, and what stood there before, is noted in the workdir first. O(state=absent) takes out exactly that, also what a killed run left, and
-    puts back the rates that somebody had set before. What others have set is reported in RV(others), and never touched.
-  - M(streamops.kafka_recovery.kafka_partition_reassignment) throttles by itself. While it runs this module changes the rate that it has set.
+    puts back the rates that stood there before. What others have set is reported in RV(others), and never touched.
+  - The throttle stands until O(state=absent), or until it expires (O(expires_after)). Reassignments leave it as it is.
+  - M(streamops.kafka_recovery.kafka_partition_reassignment) throttles by itself. While it runs this module changes the rate that it has set, and removes
+    nothing.
 options:
   state:
     description:
-      - V(present) throttles at O(rate). A second time, with another rate, it changes the rate.
-      - V(absent) takes out everything that this collection has set from the same O(workdir), also the throttle of a reassignment that still runs.
+      - V(present) throttles at O(rate). A second time, with another rate, it changes the rate. While a reassignment runs with a throttle, the rate of that is
+        changed instead.
+      - V(absent) takes out everything that this collection has set from the same O(workdir). It fails while a reassignment runs with a throttle, which
+        removes it when it ends.
+      - V(cleaned) takes out what is left over, and nothing else. That is what a killed run has set, and a throttle that has expired.
     type: str
-    choices: [present, absent]
+    choices: [present, absent, cleaned]
     default: present
   rate:
     description:
       - Bytes per second, at least 1024, that each broker may send as a leader, and fetch as a follower, for throttled replicas.
-      - Required with O(state=present). A warning says so, with the numbers, where partitions are written at a higher rate than this, so that their
-        replicas can never get in sync.
+      - With O(state=present) it is required, unless O(leader_rate) and O(follower_rate) are both given.
+      - If partitions are written at a higher rate than this, their replicas can never get in sync. A warning then shows the numbers.
+    type: int
+  leader_rate:
+    description: Bytes per second that each broker may send as a leader. Default is O(rate).
+    type: int
+  follower_rate:
+    description: Bytes per second that each broker may fetch as a follower. Default is O(rate).
     type: int
   broker_rates:
-    description: Other rates for some brokers.
+    description:
+      - Other rates for some brokers. They hold for these brokers alone.
+      - A broker that is named twice, or that is not registered in the cluster, is refused.
     type: list
     elements: dict
     default: []
@@ -46,12 +59,17 @@ options:
       rate:
         description: Its bytes per second, at least 1024.
         type: int
-        required: true
+      leader_rate:
+        description: Its bytes per second as a leader. Default is O(broker_rates[].rate), then O(leader_rate).
+        type: int
+      follower_rate:
+        description: Its bytes per second as a follower. Default is O(broker_rates[].rate), then O(follower_rate).
+        type: int
   partitions:
     description:
       - The partitions to throttle. Default is every partition that has a leader and a live replica that is out of sync.
       - Named partitions are throttled also where all replicas are in sync, for a reassignment that is about to begin.
-      - Mutually exclusive with O(partitions_file).
+      - Mutually exclusive with O(partitions_file) and O(throttled_replicas).
     type: list
     elements: dict
     suboptions:
@@ -66,6 +84,32 @@ options:
   partitions_file:
     description: JSON file that names the partitions, in the form of KIP-1275 or of KIP-460, as for the other modules.
     type: path
+  throttled_replicas:
+    description:
+      - Exactly these replicas are throttled, whether they are in sync or not. C(partition:broker), as Kafka's own configs have them.
+      - It adds to what the throttle covers already. Mutually exclusive with O(partitions) and O(partitions_file).
+    type: list
+    elements: dict
+    suboptions:
+      topic:
+        description: Name of the topic.
+        type: str
+        required: true
+      leader_replicas:
+        description: Replicas that are throttled when they lead. Default is all replicas of the topic (C(*)). An empty list throttles none.
+        type: list
+        elements: str
+      follower_replicas:
+        description: Replicas that are throttled when they follow. Default is all replicas of the topic (C(*)). An empty list throttles none.
+        type: list
+        elements: str
+  expires_after:
+    description:
+      - Seconds, counted from this task, after which the throttle has expired. Default is never. At most a year.
+      - The next task that works on the throttles of this cluster from this O(workdir) removes an expired throttle, whichever task that is. Brokers do not
+        do it by themselves.
+      - The expiry is in the journal of the O(workdir), so it outlives the task. Each task with O(state=present) sets it again, or takes it away.
+    type: float
   measure_seconds:
     description: Seconds over which it is measured at what rate the throttled partitions are written to, for the warning. V(0) measures nothing.
     type: float
@@ -89,7 +133,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Says what would be set or taken out.
+    details: Has the brokers judge every change without making it (C(validateOnly) of KIP-179), so a missing permission is an error here as well.
   diff_mode:
     support: full
     details: Shows rates before and after, and the entries of lists that are added or removed.
@@ -115,6 +159,19 @@ EXAMPLES = r"""
     rate: 80000000
     broker_rates:
       - {broker_id: 3, rate: 30000000}
+
+- name: Throttle one topic for at most four hours, and what is sent less than what is fetched
+  streamops.kafka_recovery.kafka_replication_throttle:
+    bootstrap_servers: "{{ kafka_bootstrap_servers }}"
+    cluster: "{{ inventory_hostname }}"
+    workdir: "{{ kafka_recovery_workdir }}"
+    leader_rate: 20000000
+    follower_rate: 40000000
+    throttled_replicas:
+      - topic: orders
+        leader_replicas: ["0:2", "1:2"]
+        follower_replicas: ["0:3", "1:3"]
+    expires_after: 14400
 
 - name: Remove what was set, and nothing else
   streamops.kafka_recovery.kafka_replication_throttle:
@@ -150,10 +207,15 @@ replicas:
   elements: dict
   sample:
     - {topic: orders, config: follower.replication.throttled.replicas, change: added, entries: ["0:3", "4:3"]}
+expires_at:
+  description: When the throttle expires, in UTC. V(null) if it stands until it is removed, or if none stands.
+  returned: success
+  type: str
+  sample: "2026-11-21T18:05:00Z"
 others:
   description:
     - Throttles that others have set, on live brokers and on all topics, with Kafka's word for where they were set.
-    - Of a list only the entries of others. A rate that gives way to ours is not among them for as long as ours stands; in check mode it still is.
+    - Of a list only the entries of others. A rate that gives way to ours is not among them for as long as ours stands.
   returned: success
   type: list
   elements: dict
@@ -170,61 +232,73 @@ unreachable_brokers:
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_preview import ConfigPreview, Configurable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttled_replicas import read_rates, read_replicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options import OptionError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication import Replication
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication_throttle import ReplicationThrottle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import Rates
 
-PRESENT = "present"
-ABSENT = "absent"
+PRESENT, ABSENT, CLEANED = "present", "absent", "cleaned"
+LONGEST_EXPIRY = 366 * 24 * 3600.0  # seconds
 
 
 def replication_throttle(module: KafkaModule, cluster: Replication) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
     keys = requested(params["partitions"], params["partitions_file"])
-    journal = ThrottleJournal(module.workdir, params["cluster"], cluster.cluster_id)
-    throttle = ReplicationThrottle(cluster, journal, module.check_mode, params["measure_seconds"])
+    journal = ThrottleJournal(module.workdir, params["cluster"], cluster.cluster_id, read_only=module.check_mode)
+    there: Configurable = ConfigPreview(cluster) if module.check_mode else cluster
+    throttle = ReplicationThrottle(there, journal, params["measure_seconds"])
     # From here on a signal does not break anything off: all of it takes seconds.
     interruption.only_note()
     if params["state"] == PRESENT:
-        throttle.present(rates(module), keys)
-    else:
+        throttle.present(read_rates(params), keys, read_replicas(params["throttled_replicas"]), params["expires_after"])
+    elif params["state"] == ABSENT:
         throttle.absent()
+    else:
+        throttle.clean()
     for warning in throttle.warnings:
         module.ansible.warn(warning)
     return throttle.report(params["preview"], module.ansible._diff)
 
 
-def rates(module: KafkaModule) -> Rates:
-    """The options `rate` and `broker_rates`. ThrottleError for what cannot be meant."""
-    return Rates(module.params["rate"], {row["broker_id"]: row["rate"] for row in module.params["broker_rates"]})
-
-
 def check(module: KafkaModule) -> None:
-    """Refuse rates that cannot be meant before any broker is asked."""
-    if module.params["state"] == PRESENT:
-        rates(module)
+    """Refuse options that are not valid before a broker is asked."""
+    params = module.params
+    if params["state"] == PRESENT:
+        read_rates(params)
+        read_replicas(params["throttled_replicas"])
+        if params["expires_after"] is not None and params["expires_after"] > LONGEST_EXPIRY:
+            raise OptionError(f"expires_after is {params['expires_after']:g}: it is in seconds, at most {LONGEST_EXPIRY:g} (a year)")
 
 
 def main() -> None:
     """Run the module."""
-    broker_rate = {"broker_id": {"type": "int", "required": True}, "rate": {"type": "int", "required": True}}
+    rates = {name: {"type": "int"} for name in ("rate", "leader_rate", "follower_rate")}
+    names = {"type": "list", "elements": "str"}
+    replicas = {"topic": {"type": "str", "required": True}, "leader_replicas": names, "follower_replicas": names}
     module = KafkaModule(
         {
             **partition_arguments(),
-            "state": {"type": "str", "choices": [PRESENT, ABSENT], "default": PRESENT},
-            "rate": {"type": "int"},
-            "broker_rates": {"type": "list", "elements": "dict", "options": broker_rate, "default": []},
+            **rates,
+            "state": {"type": "str", "choices": [PRESENT, ABSENT, CLEANED], "default": PRESENT},
+            "broker_rates": {
+                "type": "list",
+                "elements": "dict",
+                "options": {"broker_id": {"type": "int", "required": True}, **rates},
+                "default": [],
+            },
+            "throttled_replicas": {"type": "list", "elements": "dict", "options": replicas},
+            "expires_after": {"type": "float"},
             "measure_seconds": {"type": "float", "default": 2.0},
             "cluster": {"type": "str", "required": True},
             "workdir": {"type": "path", "required": True},
             "preview": {"type": "int", "default": 20},
         },
-        mutually_exclusive=[("partitions", "partitions_file")],
-        required_if=[("state", PRESENT, ["rate"])],
+        mutually_exclusive=[("partitions", "partitions_file", "throttled_replicas")],
     )
     module.run(replication_throttle, opening=Replication, before=check)
 

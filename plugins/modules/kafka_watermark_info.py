@@ -45,6 +45,10 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.info
   - streamops.kafka_recovery.attributes.kafka
+attributes:
+  check_mode:
+    support: full
+    details: Writes no snapshot, and removes none.
 """
 
 EXAMPLES = r"""
@@ -60,7 +64,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 path:
-  description: The snapshot.
+  description: The snapshot. In check mode, where it would be.
   returned: success
   type: str
   sample: /var/lib/kafka-recovery/healthy/east/2026-11-21T14-05-00Z.jsonl
@@ -86,6 +90,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot, watermarks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import COMPAT
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
@@ -94,7 +99,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module im
 def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    path = watermarks.snapshot_file(module.workdir, params["cluster"], params["run_id"])
+    path = watermarks.snapshot_file(module.workdir, params["cluster"], params["run_id"], make=not module.check_mode)
     began = utc_now()  # a broker that does not answer holds this up, and what the others said gets older meanwhile
     found = watermarks.gather(cluster, params["followers"])
     if problem := found.configs.problem():
@@ -108,7 +113,10 @@ def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
         "options": {"followers": params["followers"]},
         "unreachable_brokers": sorted(cluster.unreachable),
     }
-    snapshot.write(path, header, found.rows())
+    if not module.check_mode:
+        snapshot.write(path, header, found.rows())
+        if cluster.last_quorum is not None:
+            quorum_file.write(module.workdir, params["cluster"], quorum_file.look(cluster.last_quorum))
     return {
         "changed": False,
         "path": str(path),

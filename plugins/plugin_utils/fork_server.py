@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, NoReturn
 
 TICK_SECONDS = 1.0
 REQUEST_SECONDS = 10.0  # for a request that has begun to come in
-READY = b"."  # what is said to a client before it wants anything
+READY = b"."  # comes with the socket for the request
 HEADER = 8  # bytes of a request that say how long the rest is
 OUTPUTS = 2  # files that come with a request, for stdout and stderr
 PR_SET_PDEATHSIG = 1
@@ -45,16 +45,22 @@ class Request(NamedTuple):
 
 
 def requested(client: socket.socket) -> Request:
-    """Read what a client wants. OSError, TypeError or ValueError where that is nothing."""
-    client.settimeout(REQUEST_SECONDS)
-    client.sendall(READY)
-    header, outputs, _flags, _address = socket.recv_fds(client, HEADER, OUTPUTS)
-    left, parts = int(header), []
-    while left:
-        parts.append(client.recv(left))
-        if not parts[-1]:
-            raise OSError("the client is gone")
-        left -= len(parts[-1])
+    """Read the request of a client, in the process that is to run it: passwords may be in it. OSError, TypeError or ValueError if it is not valid.
+
+    It comes through a socket of its own, which the client gets first: the server watches the other one for the client's end.
+    """
+    own, other = socket.socketpair()
+    with own:
+        own.settimeout(REQUEST_SECONDS)
+        with other:
+            socket.send_fds(client, [READY], [other.fileno()])
+        header, outputs, _flags, _address = socket.recv_fds(own, HEADER, OUTPUTS)
+        left, parts = int(header), []
+        while left:
+            parts.append(own.recv(left))
+            if not parts[-1]:
+                raise OSError("the client is gone")
+            left -= len(parts[-1])
     cwd, json_params, arguments = json.loads(b"".join(parts))
     return Request(cwd, json_params, arguments, outputs)
 
@@ -120,17 +126,14 @@ class Server:
     def _forked(self) -> Request | None:
         """Take a client and fork its module off. Returns the request in the fork."""
         client, _address = self.listener.accept()
-        try:
-            request = requested(client)
-        except (OSError, TypeError, ValueError):
-            client.close()
-            return None
         module = os.fork()
         if module == 0:
             self._leave()
-            return request
-        for output in request.outputs:
-            os.close(output)
+            with client:
+                try:
+                    return requested(client)
+                except (OSError, TypeError, ValueError):
+                    os._exit(1)
         self.clients[module] = client
         self.selector.register(client, selectors.EVENT_READ, module)
         return None

@@ -72,17 +72,19 @@ def run(cwd: str, json_params: str, arguments: Mapping[str, Any]) -> Ran | None:
         server.settimeout(READY_SECONDS)
         try:
             server.connect(_address())
-            if not server.recv(1):
-                return None
+            _ready, handles, _flags, _from = socket.recv_fds(server, 1, 1)
         except OSError:
+            return None
+        if not handles:
             return None
         # From here on nobody else must run the module, whatever happens: it may be running.
         ended = b""
         with suppress(OSError):
             server.settimeout(None)
             request = json.dumps([cwd, json_params, dict(arguments)]).encode()
-            socket.send_fds(server, [b"%8d" % len(request)], [stdout.fileno(), stderr.fileno()])
-            server.sendall(request)
+            with socket.socket(fileno=handles[0]) as module:
+                socket.send_fds(module, [b"%8d" % len(request)], [stdout.fileno(), stderr.fileno()])
+                module.sendall(request)
             ended = server.makefile("rb").readline()
         left = []
         for output in (stdout, stderr):

@@ -21,6 +21,7 @@ from gameday.stage import UP, Stage
 from rig import RigError, keeper, stock
 
 ROOT = Path(__file__).parents[2]
+PREFIX = "streamops.kafka_recovery."
 PLAYBOOKS = tuple(sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml")))
 WAIT_SECONDS = 300.0
 COMMANDS = ("run", "status", "wait", "mount", "restart", "page", "hint", "done", "quit")
@@ -95,12 +96,13 @@ class Prompt(cmd.Cmd):
             self._say(f"This cannot be read: {problem or 'nothing to run'}. For example: run plan")
             return
         if first == "ansible-playbook" and rest:
-            first, *rest = rest
-        name = first.removeprefix("streamops.kafka_recovery.")
+            # The commands that playbooks show name the playbook last.
+            first = rest.pop(next((place for place, word in enumerate(rest) if word.startswith(PREFIX)), 0))
+        name = first.removeprefix(PREFIX)
         if name in STOCK:
             self._stock_tool(rest)
         elif name in PLAYBOOKS:
-            self._playbook(f"streamops.kafka_recovery.{name}", rest)
+            self._playbook(f"{PREFIX}{name}", rest)
         else:
             self._say(f"There is no playbook {first}. There are: {', '.join(PLAYBOOKS)}; and Kafka's own kafka-leader-election")
 

@@ -55,6 +55,37 @@ def tls_port(directory: Path) -> Iterator[str]:
         thread.join()
 
 
+@contextmanager
+def renaming_port(target: str, before: bytes, after: bytes) -> Iterator[str]:
+    """An address that passes on to the broker at `target`, and writes `after` for `before`, which is as long, in what the broker answers."""
+    assert len(before) == len(after)
+
+    def passed_on(source: socket.socket, sink: socket.socket, rewrite: bool) -> None:
+        with suppress(OSError), source.makefile("rb") as stream:
+            while size := stream.read(4):
+                frame = stream.read(int.from_bytes(size, "big"))
+                sink.sendall(size + (frame.replace(before, after) if rewrite else frame))
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def serve() -> None:
+        host, _, port = target.rpartition(":")
+        with suppress(OSError):  # the listener was closed
+            while True:
+                client, _ = listener.accept()
+                broker = socket.create_connection((host, int(port)))
+                for source, sink, rewrite in ((client, broker, False), (broker, client, True)):
+                    threading.Thread(target=passed_on, args=(source, sink, rewrite), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield _address(listener)
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
 def _address(bound: socket.socket) -> str:
     host, port = bound.getsockname()
     return f"{host}:{port}"

@@ -31,13 +31,17 @@ class RequestLog:
         self._begin = {node: _size(cluster.log_file(node)) for node in cluster.controllers}
 
     def written(self, client_id: str | None = None) -> Counter[str]:
-        """How many writing requests the controllers got from clients (None: any), by name. Brokers forward them there."""
+        """How many writing requests the controllers got from clients (None: any), by name. Brokers forward them there.
+
+        What is only to be validated is not written.
+        """
         return Counter(
             request["requestHeader"]["requestApiKeyName"]
             for node in self._cluster.controllers
             for request in self._requests(node)
             if request["isForwarded"]
             and request["requestHeader"]["requestApiKeyName"] not in READING
+            and not request["request"].get("validateOnly")
             and client_id in (None, request["requestHeader"]["clientId"])
         )
 

@@ -25,7 +25,7 @@ SCRAM, PLAIN, OAUTH, KEY = "scram-mG7xq2", "plain-vT4kd9", "oauth+/Zb81wj", "key
 SECRETS = (SCRAM, PLAIN, OAUTH, KEY)
 LOGINS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN", "OAUTHBEARER", "SSL")
 # Each lost its leader; broker 2 holds the longest log that is left, and broker 3 stands before it in the order of the replicas.
-TOPICS = ("orders", "payments", "invoices")
+TOPICS = ("orders", "payments", "invoices", "refunds")
 SURVIVORS = (2, 3)
 
 ALTER, DESCRIBE = Acl("ALTER", "CLUSTER", CLUSTER), Acl("DESCRIBE", "CLUSTER", CLUSTER)
@@ -82,6 +82,7 @@ def fortress(directory: Path) -> Iterator[Fortress]:
         "EXPIRED": Tls(certificates.server("127.0.0.1", expired=True), certificates.ca),
         "MISNAMED": Tls(certificates.server("localhost"), certificates.ca),  # and advertised as 127.0.0.1
         "BARE": Sasl(),
+        "BARE_PLAIN": Sasl(users),
     }
     settings: Mapping[str, Any] = {
         "brokers": 3,

@@ -29,7 +29,7 @@ spark_keeper.owner = lambda: ({pid}, {since})
 
 @contextmanager
 def connect_server(directory: Path) -> Iterator[str]:
-    """Have kafka_recovery_spark run a server and yield its address. Its token is in the environment meanwhile, for whatever is started."""
+    """Have kafka_recovery_spark run a server, and yield its address as of one that is not the workdir's. Its token is in the environment meanwhile."""
     directory.chmod(0o700)
     options = {"workdir": str(directory), "memory": "768m", "spark_master": "local[2]", "idle_timeout": 0, "ends_with_playbook": True}
     me = psutil.Process()
@@ -37,7 +37,8 @@ def connect_server(directory: Path) -> Iterator[str]:
     assert started.returncode == 0, started
     os.environ[TOKEN_VARIABLE] = Path(started.result["token_file"]).read_text().strip()
     try:
-        yield started.result["remote"]
+        # Spark's own client sends a token in plain text to this name alone.
+        yield started.result["remote"].replace("127.0.0.1", "localhost")
     finally:
         del os.environ[TOKEN_VARIABLE]
         stopped = run_module("kafka_recovery_spark", {"workdir": str(directory), "state": "stopped"})

@@ -8,110 +8,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
-from integration.support import Operator, Played, play
+from integration.controllers import BEFORE_PRE_VOTE, FETCH_TIMEOUT, WITH_PRE_VOTE, Controllers
+from integration.support import Played
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from rig import KafkaCluster
-
-BEFORE_PRE_VOTE, WITH_PRE_VOTE = "3.9.1", "4.3.1"
-# A voter begins an election when it has not heard of the leader for so long.
-FETCH_TIMEOUT = 2.0
-GIVE_UP_SECONDS = 120
-PREFLIGHT = """\
----
-- name: Preflight alone
-  hosts: kafka_clusters
-  connection: local
-  gather_facts: false
-  module_defaults:
-    group/streamops.kafka_recovery.kafka: "{{ kafka_recovery_connection }}"
-  roles:
-    - role: streamops.kafka_recovery.preflight
-"""
-
-
-class Controllers:
-    """Three controllers and one broker of some version, and somebody who looks at them."""
-
-    def __init__(self, cluster: KafkaCluster, workdir: Path) -> None:
-        self.cluster = cluster
-        self.operator = Operator(cluster, workdir)
-        self._playbook = workdir / "preflight.yml"
-        self._playbook.write_text(PREFLIGHT)
-
-    @contextmanager
-    def watching(self) -> Iterator[Cluster]:
-        """The cluster as modules see it."""
-        with Cluster(Connection(tuple(self.operator.connection["bootstrap_servers"]))) as cluster:
-            yield cluster
-
-    def now(self) -> quorum.Quorum:
-        with self.watching() as cluster:
-            return cluster.quorum()
-
-    def follower(self) -> int:
-        """One that does not lead."""
-        leader = self.now().leader_id
-        return next(number for number in self.cluster.controllers if number != leader)
-
-    def info(self, **params: Any) -> dict[str, Any]:
-        """What kafka_quorum_info returns, the controllers asked too, at one look."""
-        servers = self.cluster.controller_bootstrap_servers.split(",")
-        return self.operator.ask("kafka_quorum_info", **{"controller_bootstrap_servers": servers, "window": 0, **params})
-
-    def preflight(self, *options: str, **variables: Any) -> Played:
-        """Run the role preflight; `variables` without their prefix kafka_recovery_."""
-        variables = {"workdir": str(self.operator.workdir), **variables}
-        return play(
-            str(self._playbook),
-            self.operator.inventory(),
-            *options,
-            variables={f"kafka_recovery_{name}": value for name, value in variables.items()},
-        )
-
-    def wait(self, good: Callable[[quorum.Quorum], bool], what: str) -> None:
-        """Wait until the quorum is `good`."""
-
-        def obstacle() -> str:
-            try:
-                found = self.now()
-            except ClusterError as error:
-                return str(error)
-            return "" if good(found) else str(found)
-
-        self.cluster.wait_until(obstacle, f"not {what}", GIVE_UP_SECONDS)
-
-    def wait_silent(self, *voters: int, seconds: float) -> None:
-        """Wait until the leader has not heard of these voters for so long, or never has because it is a new one."""
-
-        def silent(found: quorum.Quorum) -> bool:
-            since = {voter.replica_id: voter.seconds_since_fetch for voter in found.voters}
-            return all((silence := since[voter]) is None or silence > seconds for voter in voters)
-
-        self.wait(silent, f"without a word of {voters} for {seconds} s")
-
-    def wait_following(self) -> None:
-        """Wait until all voters follow closely."""
-        self.wait(lambda found: quorum.judge([quorum.Look(0.0, found)]) == (quorum.CALM, []), "followed by all voters")
-
-    @contextmanager
-    def cut_off(self, *voters: int, seconds: float) -> Iterator[None]:
-        """Inside the context the leader has not heard of these voters for so long; afterwards they catch up."""
-        self.cluster.pause(*voters)
-        try:
-            self.wait_silent(*voters, seconds=seconds)
-            yield
-        finally:
-            self.cluster.resume(*voters)
-        self.wait_following()
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +42,24 @@ def test_a_calm_quorum_is_described(controllers: Controllers) -> None:
     ] * 3
     assert [row["active"] for row in found["controllers"]] == [number == found["leader_id"] for number in (101, 102, 103)]
     assert found["pre_vote_supported"] is pre_vote
+    assert [row["node_id"] for row in found["controllers"]] == [101, 102, 103]
+    told = {"election_timeout": 1.0, "fetch_timeout": FETCH_TIMEOUT, "request_timeout": 2.0}
+    assert found["timeouts"] == [{"node_id": node, **told} for node in (1, 101, 102, 103)]
+    assert (found["kraft_version"], found["unknown"]) == (0, [])
+    assert [risk.partition(":")[0] for risk in found["risks"]] == ([] if pre_vote else ["the quorum has no pre-vote (KIP-996)"])
+    # All but one: it may be the one that has no pre-vote.
+    servers = controllers.cluster.controller_bootstrap_servers.split(",")
+    some = controllers.info(controller_bootstrap_servers=servers[:2])
+    assert some["pre_vote_supported"] is (None if pre_vote else False)
+    assert ["voters 103" in line for line in some["unknown"]] == [True] * (1 + pre_vote)
     alone = controllers.info(controller_bootstrap_servers=[])
     assert (alone["pre_vote_supported"], alone["controllers"]) == (None, [])
     assert "controller_bootstrap_servers is not given" in alone["pre_vote_reason"]
+    played = controllers.preflight("--check", quorum_window=0)
+    assert played.returncode == 0 and "Not known of the metadata quorum" not in played.said, played
+    assert ("[WARNING]: metadata quorum: the quorum has no pre-vote (KIP-996)" in played.said) is not pre_vote, played
+    played = controllers.preflight("--check", "-e", '{"kafka_controller_bootstrap_servers": []}', quorum_window=0)
+    assert "Not known of the metadata quorum: pre-vote (KIP-996)" in played.said, played
 
 
 @both

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import json
-import shlex
+import os
+import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from integration import damaged
 from integration.support import Operator, by_partition, failure, run_module
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from rig import KafkaCluster, NewTopic, stock
 
 # Broker 1 leads and is lost, broker 3 has fallen behind and is elected, broker 2 coordinates groups and transactions.
@@ -27,6 +30,8 @@ LOST, COORDINATOR, SURVIVOR = 1, 2, 3
 QUIET = {"log_level": 2, "log.connection.close": False, "reconnect.backoff.max.ms": 500}
 KEPT, GONE, SINCE = 30, 20, 40  # records of `orders`: on both brokers, on the lost one alone, written after the election
 HANGS, STAYS_OPEN, WRITTEN_ON_THE_LOST = range(3)  # partitions of `payments`
+# A name that a client chose: no shell, and no terminal, may take it for more than that.
+BY_HAND = "pay'$(touch pwned)'ments\x1b[2J \""
 MAIN_CLASSES = {
     "kafka-consumer-groups.sh": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
@@ -46,8 +51,18 @@ class Hit:
         return self.operator.ask("kafka_consumer_impact_info", **self.operator.files("1"), **params)
 
     def run(self, command: str) -> str:
-        """Run one of the commands that the module returns, with Kafka's own tool; return what it printed."""
-        tool, *arguments = shlex.split(command)
+        """Paste one of the commands that the module returns into bash, and give Kafka's own tool what it got; return what it printed."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in MAIN_CLASSES:
+                stub = Path(folder) / name
+                stub.write_text('#!/bin/bash\nprintf "%s\\0" "${0##*/}" "$@"\n')
+                stub.chmod(0o700)
+            environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+            printed = subprocess.run(
+                ["bash", "-c", command], env=environment, cwd=folder, capture_output=True, text=True, check=True
+            ).stdout
+            assert sorted(path.name for path in Path(folder).iterdir()) == sorted(MAIN_CLASSES), "something else ran"
+        tool, *arguments = printed.split("\0")[:-1]
         done = stock.tool(self.operator.cluster, MAIN_CLASSES[tool], *arguments)
         assert done.returncode == 0 and "Error" not in done.stdout, (command, done)
         return done.stdout
@@ -111,7 +126,7 @@ def hit(spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         cluster.wait_fenced([SURVIVOR])
         cluster.produce("orders", 0, [f"gone {number}" for number in range(GONE)])
         read_on(billing, GONE)
-        by_hand = ConsumerGroupTopicPartitions("by-hand", [Assigned("orders", 0, KEPT + GONE - 5)])
+        by_hand = ConsumerGroupTopicPartitions(BY_HAND, [Assigned("orders", 0, KEPT + GONE - 5)])
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, **QUIET})
         for future in admin.alter_consumer_group_offsets([by_hand]).values():
             future.result()
@@ -172,14 +187,14 @@ def test_groups_that_have_read_what_is_gone_are_reset_with_the_ready_command(hit
     answer = hit.look()
     assert not answer["changed"]
     found = of_orders(answer)
-    assert sorted(found) == ["billing", "by-hand"], "the early group has read nothing that is gone"
+    assert sorted(found) == sorted(["billing", printable(BY_HAND)]), "the early group has read nothing that is gone"
     billing = found["billing"]
     assert billing["committed_leader_epoch"] is not None
     assert (billing["reason"], billing["certain"], billing["committed_offset"], billing["reset_to"]) == (
         "beyond_log_end", True, KEPT + GONE, KEPT,
     )  # fmt: skip
     assert (billing["offsets_read_and_lost"], billing["offsets_skipped"]) == (GONE, 0)
-    assert (found["by-hand"]["reason"], found["by-hand"]["reset_to"]) == ("beyond_log_end", KEPT)
+    assert (found[printable(BY_HAND)]["reason"], found[printable(BY_HAND)]["reset_to"]) == ("beyond_log_end", KEPT)
     written = json.loads(Path(answer["path"]).read_text())
     assert written["summary"] == answer["summary"] and by_partition(written["partitions"])["orders", 0]["end_at_election"] == KEPT
 
@@ -188,13 +203,18 @@ def test_groups_that_have_read_what_is_gone_are_reset_with_the_ready_command(hit
     found = of_orders(answer := hit.look())
     billing = found["billing"]
     assert (billing["reason"], billing["reset_to"], billing["offsets_skipped"]) == ("after_fork", KEPT, GONE)
-    assert (found["by-hand"]["reason"], found["by-hand"]["certain"], found["by-hand"]["reset_to"]) == ("in_doubt", False, KEPT)
+    assert (found[printable(BY_HAND)]["reason"], found[printable(BY_HAND)]["certain"], found[printable(BY_HAND)]["reset_to"]) == (
+        "in_doubt",
+        False,
+        KEPT,
+    )
 
     group = next(row for row in answer["groups"] if row["group"] == "billing")
     assert group["must_stop"], "it has a member"
     hit.billing.close()
     hit.run(group["command"])
-    hit.run(found["by-hand"]["command"])
+    assert found[printable(BY_HAND)]["command"].startswith("bash ")
+    hit.run(found[printable(BY_HAND)]["command"])
     assert of_orders(hit.look()) == {}
     again = consumer(hit.operator.cluster, "billing")
     again.subscribe(["orders"])

@@ -27,7 +27,7 @@ from integration.requestlog import RequestLog
 from integration.rulebook import Rulebook
 from integration.support import CHECKOUT, Operator
 from unit.event_sources import free_port
-from unit.remotes import Forge, git
+from unit.remotes import Forge, git, plan_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.fleet import Looker
@@ -169,7 +169,7 @@ def test_a_run_that_is_killed_right_after_it_took_an_outage_on_is_not_followed_b
     assert [(row["run_id"], row["outcome"]) for row in claims(west)] == [("killed", None)]
     again = west.play("respond", "again", inventory_file=automatic(west))
     assert again.returncode != 0 and "it still runs, or it was killed" in again.said, again
-    assert "streamops.kafka_recovery.recover -i INVENTORY --limit west" in again.said
+    assert f"-i {automatic(west)} --limit west " in again.said and " streamops.kafka_recovery.apply" in again.said
     assert leader(cluster, topic) == -1 and log.written() == {}
 
     by_hand = west.play("recover", "by-hand", inventory_file=automatic(west))
@@ -184,7 +184,9 @@ def test_an_alert_is_proposed_and_its_merge_is_applied(west: Operator, tmp_path:
     secret = tmp_path / "secret"
     secret.touch(mode=0o600)
     secret.write_text(SECRET)
-    hosts = automatic(west, kafka_recovery_git_repository=forge.url, kafka_recovery_require_commit=True)
+    key, signers = plan_key(tmp_path)
+    signing: dict[str, Any] = {"kafka_recovery_signing_key": str(key), "kafka_recovery_allowed_signers": str(signers)}
+    hosts = automatic(west, kafka_recovery_git_repository=forge.url, kafka_recovery_require_commit=True, **signing)
     log, by_itself = RequestLog(cluster), west.play("respond", "by-itself", inventory_file=hosts)
     assert by_itself.returncode != 0 and "what nobody has merged is not elected there" in by_itself.said, by_itself
 

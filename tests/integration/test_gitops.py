@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 import yaml
 from integration.requestlog import RequestLog
-from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, Played, outcomes
-from unit.remotes import Forge, with_a_key
+from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, Played, failure, outcomes, run_module
+from unit.remotes import Forge, plan_key, proposal, resealed, with_a_key
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from rig.fleet import host_vars, inventory, write_inventory
 
 # Somebody pushes to main at the moment in which results arrive there, once; the remote then takes the push of neither into account but theirs.
@@ -37,21 +36,56 @@ def forge(tmp_path: Path) -> Forge:
     return Forge(tmp_path / "forge")
 
 
-def resealed(plan: Path, **values: Any) -> bytes:
-    """Another plan, made of this one."""
-    made = {**json.loads(plan.read_text()), **values}
-    return json.dumps({**made, "sha256": planfile.sha256(made)}).encode()
+def worse(plan: Path, run_id: str) -> bytes:
+    """The plan with broker 3 as the leader of every partition, whose log is shorter than that of broker 2."""
+    rows = json.loads(plan.read_text())["partitions"]
+    forged = [
+        {**row, "designatedLeader": 3, "replicas_best_first": [3, *(one for one in row["replicas_best_first"] if one != 3)]} for row in rows
+    ]
+    return resealed(plan, run_id=run_id, partitions=forged)
+
+
+def forgeries(key: Path, plan: Path) -> dict[str, str | bytes]:
+    """What a reviewer can be led to merge: another leader below the same summary (f1), or with its own summary and no signature (f2), results that
+    came with the plan (f3), a plan that is never too old (f4); and a good plan (r3) of another cluster of that name."""
+    return {
+        **proposal(key, resealed(plan, run_id="f1")), "recoveries/f1/plans/east.json": worse(plan, "f1"),
+        **proposal(None, worse(plan, "f2")),
+        **proposal(key, resealed(plan, run_id="f3")), "recoveries/f3/results/east.json": json.dumps({"plan_id": json.loads(plan.read_text())["plan_id"]}),
+        **proposal(key, resealed(plan, run_id="f4", created_at="2099-01-01T00:00:00Z")),
+        # Merged, but made for another cluster of that name.
+        **proposal(key, resealed(plan, run_id="r3", cluster_id="another")),
+    }  # fmt: skip
+
+
+def check_forgeries(east: Operator, forge: Forge, key: Path, repository: dict[str, Any]) -> None:
+    """Merge them, and fail the test if a run applies one of them."""
+    forge.ada.write(forgeries(key, east.path("plans", "r1")))
+    forged = east.play("apply_merged", "forged", allow_data_loss=True, **repository)
+    assert forged.returncode != 0, forged
+    for reason in (
+        "recoveries/f1/README.md on main",
+        "there is no recoveries/f2/plans/east.json.sig",
+        "recoveries/f3/results/east.json on main",
+        "recoveries/f4/plans/east.json was made at 2099-01-01T00:00:00Z, which is in the future",
+        "was made for cluster east (another)",
+    ):
+        assert reason in forged.said, forged
+    assert "plan signed by planner@example.com (SHA256:" in forged.said
+    assert "recoveries/r3/results/east.json" not in forge.names(), "it was not applied"
 
 
 def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to_the_repository(east: Operator, forge: Forge) -> None:
     named = [{"topic": "gitops", "partition": partition} for _, partition in east.keys(["gitops"])]
     before, log = east.states("gitops"), RequestLog(east.cluster)
-    repository: dict[str, Any] = {"git_repository": forge.url}
-    proposed = east.play("propose", "r1", partitions=named, **repository)
+    key, planners = plan_key(east.workdir)
+    repository: dict[str, Any] = {"git_repository": forge.url, "allowed_signers": str(planners)}
+    proposed = east.play("propose", "r1", partitions=named, signing_key=str(key), **repository)
     assert proposed.returncode == 0, proposed
     assert "have the branch merged into main to approve it" in proposed.said
+    assert f"-e kafka_recovery_allowed_signers={planners}" in proposed.said and "not signed" not in proposed.said
     folder = "recoveries/r1"
-    assert forge.names("recovery/r1") == [f"{folder}/README.md", f"{folder}/plans/east.json"]
+    assert forge.names("recovery/r1") == [f"{folder}/README.md", f"{folder}/plans/east.json", f"{folder}/plans/east.json.sig"]
     assert forge.show("recovery/r1", f"{folder}/plans/east.json") == east.path("plans", "r1").read_bytes()
     assert "| `gitops-0` | 2 | prefix |" in forge.show("recovery/r1", f"{folder}/README.md").decode()
 
@@ -62,16 +96,18 @@ def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to
     assert "Look whether a recovery can be started" not in refused.said, "no cluster was asked"
     bypassed = east.play("recover", "bypass", partitions=named, require_commit=True, allow_data_loss=True)
     assert bypassed.returncode != 0 and "is not known to be merged, so nothing is elected" in bypassed.said, bypassed
+
+    check_forgeries(east, forge, key, repository)
     assert log.written() == {} and east.states("gitops") == before
 
     # From here on whoever approves has to sign.
     signed, signers = with_a_key(forge.ada, east.workdir)
     options |= {"require_signature": True, "git_allowed_signers": str(signers)}
     signed.merge("recovery/r1")
-    # A cluster that nobody can reach, first of all: it fails, the other is recovered, and its results are committed.
     plan = east.path("plans", "r1")
+    # A cluster that cannot be reached, first of all: it fails, the other is recovered, and its results are committed.
     away = resealed(plan, cluster="away")
-    signed.write({f"{folder}/plans/away.json": away})
+    signed.write(proposal(key, away, plan.read_bytes()))
     plan.with_name("away.json").write_bytes(away)
     hosts = {"away": {"kafka_bootstrap_servers": "127.0.0.1:9", "kafka_request_timeout": "3"}, "east": host_vars(east.cluster)}
     write_inventory(east.workdir / "both.yml", inventory(hosts))
@@ -91,17 +127,21 @@ def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to
     assert log.written() == {} and forge.tip() == tip and not east.path("results", "again").exists()
 
     # Merged, and edited afterwards where it is applied from.
-    forge.ada.write({"recoveries/r2/plans/east.json": resealed(plan, run_id="r2")})
+    forge.ada.write(proposal(key, resealed(plan, run_id="r2")))
     plan.write_bytes(resealed(plan, run_id="r2", strategy="aggressive"))
     edited = east.play("apply", "edited", **options)
     assert edited.returncode != 0 and "is not what was merged" in edited.said, edited
-
-    # Merged, but made for another cluster of that name.
-    forge.ada.write({"recoveries/r3/plans/east.json": resealed(plan, run_id="r3", cluster_id="another")})
-    other = east.play("apply_merged", "r3", git_run_ids=["r3"], allow_data_loss=True, **repository)
-    assert other.returncode != 0 and "was made for cluster east (another)" in other.said, other
     assert log.written() == {}
-    assert "recoveries/r3/results/east.json" not in forge.names(), "it was not applied"
+
+
+def test_without_signers_no_plan_is_looked_at_unless_that_is_accepted(forge: Forge, tmp_path: Path) -> None:
+    options = {"repository": forge.url, "workdir": str(tmp_path / "work"), "clusters": ["east"]}
+    said = failure("kafka_recovery_commit_info", options)
+    assert "kafka_recovery_allowed_signers is not set" in said and "kafka_recovery_allow_unsigned_plans=true" in said
+    accepted = run_module("kafka_recovery_commit_info", {**options, "allow_unsigned_plans": True})
+    assert accepted.returncode == 0 and accepted.result["plans"] == [], accepted
+    missing = failure("kafka_recovery_commit_info", {**options, "plan_signers": str(tmp_path / "nowhere"), "allow_unsigned_plans": True})
+    assert f"kafka_recovery_allowed_signers {tmp_path}/nowhere cannot be read" in missing
 
 
 def pipeline(kind: str, step: str) -> str:
@@ -109,8 +149,8 @@ def pipeline(kind: str, step: str) -> str:
     folder = CHECKOUT / "extensions" / "pipelines"
     if kind == "gitlab":
         return "\n".join(yaml.safe_load((folder / "gitlab" / ".gitlab-ci.yml").read_text())[step]["script"])
-    (job,) = yaml.safe_load((folder / "github" / "kafka-recovery.yml").read_text())["jobs"].values()
-    return str(next(one["run"] for one in job["steps"] if one["name"] == step))
+    jobs = yaml.safe_load((folder / "github" / "kafka-recovery.yml").read_text())["jobs"].values()
+    return str(next(one["run"] for job in jobs for one in job["steps"] if one["name"] == step))
 
 
 def run(commands: str, folder: Path, **variables: str) -> Played:
@@ -135,17 +175,19 @@ def test_the_pipelines_propose_and_apply_what_came_with_a_merge(east: Operator, 
             {"topic": topic, "partition": partition} for topic, partition in east.keys(["gitops.pipeline", "forked.none"])
         ],
     }
+    key, signers = plan_key(east.workdir)
+    runner = {"REPOSITORY": forge.url, "SIGNING_KEY": str(key), "ALLOWED_SIGNERS": str(signers)}
     forge.ada.pull()
     write_inventory(forge.ada.clone / "inventory.yml", inventory({"east": {**host_vars(east.cluster), **settings}}))
     forge.ada.write({"README.md": "Operations"})
-    proposed = run(pipeline("github", "Propose"), forge.ada.clone, REPOSITORY=forge.url, LIMIT="kafka_clusters")
+    proposed = run(pipeline("github", "Propose"), forge.ada.clone, **runner, LIMIT="kafka_clusters")
     assert proposed.returncode == 0, proposed
     branch = next(line for line in proposed.said.split() if line.startswith("recovery/")).rstrip(",")
 
     # The first time the remote takes no results: as if the run had been killed before it could commit them.
     before, merged = forge.tip(), forge.ada.merge(branch)
     forge.hook("pre-receive", "echo 'main is protected' >&2; exit 1")
-    applied = run(pipeline("gitlab", "apply"), forge.ada.clone, REPOSITORY=forge.url, CI_COMMIT_BEFORE_SHA=before)
+    applied = run(pipeline("gitlab", "apply"), forge.ada.clone, **runner, CI_COMMIT_BEFORE_SHA=before)
     assert applied.returncode != 0 and all(said in applied.said for said in ("main is protected", "What was elected is elected")), applied
     assert "4 partitions have no live leader" in applied.said, "what is held fails the pipeline"
     assert {state.leader for state in east.cluster.describe("gitops.pipeline")} == {2}
@@ -153,13 +195,13 @@ def test_the_pipelines_propose_and_apply_what_came_with_a_merge(east: Operator, 
 
     forge.hook("pre-receive", "")
     log = RequestLog(east.cluster)
-    again = run(pipeline("github", "Apply what was merged"), forge.ada.clone, REPOSITORY=forge.url, BEFORE=before)
+    again = run(pipeline("github", "Apply what was merged"), forge.ada.clone, **runner, BEFORE=before)
     assert again.returncode != 0 and "4 partitions have no live leader" in again.said, again
     results = f"recoveries/{branch.removeprefix('recovery/')}/results/east.json"
     expected = {"gitops.pipeline": {"already_online"}, "forked.none": {"held"}}
     assert outcomes(json.loads(forge.show("main", results))["partitions"]) == expected, "also where not every partition got a leader"
 
     tip = forge.tip()
-    last = run(pipeline("github", "Apply what was merged"), forge.ada.clone, REPOSITORY=forge.url, BEFORE=before)
+    last = run(pipeline("github", "Apply what was merged"), forge.ada.clone, **runner, BEFORE=before)
     assert last.returncode == 0 and "No merged plan waits to be applied" in last.said, last
     assert log.written() == {} and forge.tip() == tip

@@ -188,10 +188,10 @@ REFUSALS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "empty_list": ({"partitions": []}, ["kafka_recovery_partitions is empty"]),
     "empty_name": ({"partitions_file": ""}, ["kafka_recovery_partitions_file is empty"]),
-    "no_time": ({"duration": 0}, ["kafka_recovery_duration is 0: it has to be more than 0"]),
-    "less_than_no_time": ({"duration": -5}, ["kafka_recovery_duration is -5: it has to be more than 0"]),
+    "no_time": ({"duration": 0}, ["kafka_recovery_duration is 0: it must be more than 0"]),
+    "less_than_no_time": ({"duration": -5}, ["kafka_recovery_duration is -5: it must be more than 0"]),
     "no_number": ({"duration": "soon"}, ["kafka_recovery_duration", "float"]),
-    "no_attempt": ({"election_attempts": 0}, ["kafka_recovery_election_attempts is 0: it has to be more than 0"]),
+    "no_attempt": ({"election_attempts": 0}, ["kafka_recovery_election_attempts is 0: it must be more than 0"]),
     "no_throttle_of_kafka": ({"throttle": 100}, ["kafka_recovery_throttle is 100: it is bytes per second, at least 1024"]),
 }
 
@@ -215,11 +215,11 @@ def test_variables_that_exclude_each_other_or_mean_nothing_are_refused_before_an
 @pytest.mark.parametrize(
     ("module", "options", "words"),
     [
-        ("kafka_replica_log_info", {"duration": 0}, "duration is 0.0: it has to be more than 0 (seconds)"),
+        ("kafka_replica_log_info", {"duration": 0}, "duration is 0.0: it must be more than 0 (seconds)"),
         (
             "kafka_designated_election",
             {"partitions": [{**NAMED[0], "designated_leader": 2}], "duration": -1},
-            "duration is -1.0: it has to be",
+            "duration is -1.0: it must be",
         ),
         (
             "kafka_designated_election",

@@ -39,6 +39,7 @@ def test_check_mode_is_a_dry_run_that_shows_the_forecast_and_writes_nothing(east
     assert played.returncode == 0, played
     assert "8 elected" in played.stdout
     assert "lagging.none-0" in played.stdout, "the diff"
+    assert "Dry run, nothing was elected" in played.stdout and east.read("plans", "1")["dry_run"] is True
     assert not east.path("results", "1").exists()
     assert log.written() == {}
     assert east.states(*WITHOUT_LEAVE) == before
@@ -75,6 +76,7 @@ def test_what_is_held_back_fails_the_run_until_the_operator_decides_and_a_last_r
     balanced = east.play("recover", "balanced", partitions_file=str(kip_460), allow_data_loss=True)
     assert balanced.returncode != 0, "four partitions have no leader yet"
     assert all(f"forked.playbook-{partition}" in balanced.stderr for partition in range(4)), balanced
+    assert "held, 4 partitions: forked.playbook-0," in balanced.stderr, "the count is of all of them"
     assert "fatal:" not in balanced.stdout and "identical.playbook" not in balanced.stderr, balanced
     assert balanced.recap["east"]["changed"] == 1
     assert outcomes(east.read("results", "balanced")["partitions"]) == {"identical.playbook": {"elected"}, "forked.playbook": {"held"}}
@@ -84,7 +86,16 @@ def test_what_is_held_back_fails_the_run_until_the_operator_decides_and_a_last_r
     aggressive = east.play("recover", "aggressive", **options)
     assert aggressive.returncode == 0 and "fatal:" not in aggressive.said and "ERROR" not in aggressive.stderr, aggressive
     expected = {"identical.playbook": {"already_online"}, "forked.playbook": {"elected"}}
-    assert outcomes(east.read("results", "aggressive")["partitions"]) == expected
+    results = east.read("results", "aggressive")
+    assert outcomes(results["partitions"]) == expected
+    # A success says what it gave up, and that the cluster has more partitions without a leader.
+    truncated = [row["truncated"] for row in results["partitions"] if row["outcome"] == "elected"]
+    records = sum(cut["records"] for cuts in truncated for cut in cuts)
+    assert (
+        records > 0 and f"{records} records of 4 partitions are truncated from survivors: forked.playbook-0 on broker" in aggressive.stdout
+    )
+    others = results["other_offline_partitions"]
+    assert others > 0 and f"{others} other partitions of east have no live leader" in aggressive.stdout
 
     log = RequestLog(east.cluster)
     last = east.play("recover", "last", **options)

@@ -53,6 +53,8 @@ def test_a_recovery_is_reported_with_its_own_counts_and_times_twice_the_same(eas
     assert {affected["report", partition] for partition in range(4)} <= {"offline", "new_leader"}
     assert {affected["forked.none", partition] for partition in range(4)} == {"already_offline"}
     assert 'kafka_recovery_partitions{cluster="east",outcome="held"} 4.0' in textfile.read_text()
+    assert 'kafka_recovery_quorum_calm{cluster="east",verdict="calm"} 1.0' in textfile.read_text(), "as the snapshot found it"
+    assert document["operations"][0]["quorum"]["voters"] == len(east.cluster.controllers)
     assert result["summary"]["ingested"] == 2
 
     again, same = reported(east, "again", what_if_brokers=[2])
@@ -64,6 +66,19 @@ def test_a_recovery_is_reported_with_its_own_counts_and_times_twice_the_same(eas
     assert "no cluster has a broker 99" in failure("kafka_recovery_report", {**options, "what_if_brokers": [99]})
     assert "no run gone" in failure("kafka_recovery_report", {**options, "run_ids": ["gone"]})
     assert not (east.workdir / "reports" / "more" / "report.html").exists()
+
+    # A dry run is later than the recovery, and is not taken for one.
+    east.snapshot("dry", ["report"])
+    dry = run_module("kafka_recovery_plan", {**options, "run_id": "dry", "clusters": [east.name]}, check=True)
+    assert dry.returncode == 0, dry
+    _result, after = reported(east, "after-dry")
+    assert after["run_ids"] == ["run-1"] and [run["mode"] for run in after["runs"]] == ["dry_run", "recovery"]
+    assert {row["cluster"] for row in after["others_offline"]} == {"east"}
+    kept = east.workdir / "quorum" / "east.json"
+    kept.unlink()
+    for check in (True, False):
+        east.ask("kafka_readiness_info", check=check, cluster="east", workdir=str(east.workdir), window=0)
+        assert kept.exists() is not check, "check mode keeps nothing"
 
     played = east.play("report", "played")
     assert played.returncode == 0, played

@@ -7,11 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from integration.requestlog import RequestLog
 from integration.support import Operator, outcomes
-from integration.throttle_leaks import clear, wait_for_throttles
+from integration.throttle_leaks import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    ThrottleConfig,
+    clear,
+    wait_for_throttles,
+)
 
 from rig import NewTopic, PartitionState
 
@@ -44,6 +53,9 @@ def test_what_a_lost_broker_had_comes_back_elsewhere_and_a_second_run_changes_no
         cluster.produce("orders", number, ["x" * 1000] * 50)
     lose_a_broker(operator)
     before = operator.states("orders")
+    standing: dict[str, Any] = {"cluster": operator.name, "workdir": str(operator.workdir)}
+    kept = [{"topic": "orders", "leader_replicas": ["3:1"], "follower_replicas": ["3:2"]}]
+    operator.ask("kafka_replication_throttle", **standing, rate=200_000_000, throttled_replicas=kept)
 
     log = RequestLog(cluster)
     for number, options in enumerate(((), ("--check",))):
@@ -66,6 +78,11 @@ def test_what_a_lost_broker_had_comes_back_elsewhere_and_a_second_run_changes_no
     assert again.returncode == 0 and "0 partitions get back 0 replicas" in again.said, str(again)
     assert again.recap[operator.name]["changed"] == 0 and log.written() == {}
     cluster.heal()  # who is dead tells of no throttle
+    # The throttle that an operator has set stands until he removes it.
+    lists = {ThrottleConfig("topic orders", LEADER_REPLICAS, "3:1"), ThrottleConfig("topic orders", FOLLOWER_REPLICAS, "3:2")}
+    rates = {ThrottleConfig(f"broker {broker}", rate, "200000000") for broker in (1, 2) for rate in (LEADER_RATE, FOLLOWER_RATE)}
+    wait_for_throttles(cluster, lists | rates)
+    operator.ask("kafka_replication_throttle", **standing, state="absent")
     wait_for_throttles(cluster)
 
 

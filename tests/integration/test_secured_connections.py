@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from integration.listeners import renaming_port
 from integration.secured import ALTER, GROUPS, KEY, LOGINS, READ, SURVIVORS, USER, Fortress
+from integration.secured import PLAIN as PLAIN_PASSWORD
 from integration.secured import SCRAM as SCRAM_PASSWORD
 from integration.support import failure, run_module
 
@@ -47,6 +49,17 @@ def test_every_login_gets_in_with_both_clients(open_fortress: Fortress, login: s
 def test_a_login_without_encryption_gets_in_where_brokers_offer_that(open_fortress: Fortress) -> None:
     options = open_fortress.at("BARE", sasl_mechanism=SCRAM, sasl_username=USER, sasl_password=SCRAM_PASSWORD)
     assert answered(options)["cluster_id"] == open_fortress.cluster.cluster_id
+
+
+def test_a_password_goes_unencrypted_to_brokers_on_this_machine_alone(open_fortress: Fortress) -> None:
+    options = open_fortress.at("BARE_PLAIN", sasl_mechanism="PLAIN", sasl_username=USER, sasl_password=PLAIN_PASSWORD)
+    assert answered(options)["cluster_id"] == open_fortress.cluster.cluster_id
+    with renaming_port(options["bootstrap_servers"][0], b"127.0.0.1", b"broker-01") as address:
+        advertised = {**options, "bootstrap_servers": [address], "request_timeout": 5}
+        refused = failure("kafka_partition_info", advertised)
+        opted_in = failure("kafka_partition_info", {**advertised, "allow_plaintext_secrets": True})
+    assert "sends the password unencrypted to broker-01:" in refused and "kafka_allow_plaintext_secrets: true" in refused
+    assert "the name broker-01 cannot be resolved" in opted_in, "then the brokers are asked by the names that they advertise"
 
 
 def test_a_locked_key_opens_with_its_password(open_fortress: Fortress) -> None:

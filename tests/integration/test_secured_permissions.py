@@ -16,7 +16,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as Committed
 from confluent_kafka.admin import AdminClient
 from integration.requestlog import RequestLog
-from integration.secured import ALTER, DESCRIBE, GROUPS, READ, SURVIVORS, TO_PLAN, TO_RECOVER, Fortress
+from integration.secured import ALTER, DESCRIBE, GROUPS, READ, SURVIVORS, TO_PLAN, TO_RECOVER, TOPICS, Fortress
 from integration.support import Operator, by_partition, failure, run_module
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
@@ -72,7 +72,7 @@ def test_topics_that_are_hidden_count_unless_others_are_named(fortress: Fortress
     assert missing(operator, partitions=[{"topic": "nowhere", "partition": 0}]) == [Acl("READ", "TOPIC", "nowhere")]
     assert missing(operator, partitions=[*ORDERS, {"topic": "payments", "partition": 0}]) == [Acl("READ", "TOPIC", "payments")]
     fortress.grant([DESCRIBE, GROUPS, Acl("DESCRIBE", "TOPIC", "*"), Acl("READ", "TOPIC", "orders")])
-    assert missing(operator) == [Acl("READ", "TOPIC", "invoices"), Acl("READ", "TOPIC", "payments")]
+    assert missing(operator) == [Acl("READ", "TOPIC", topic) for topic in ("invoices", "payments", "refunds")]
 
 
 def test_the_metadata_log_takes_one_more(fortress: Fortress, operator: Operator) -> None:
@@ -84,6 +84,27 @@ def test_the_metadata_log_takes_one_more(fortress: Fortress, operator: Operator)
     fortress.grant([*TO_PLAN, Acl("CLUSTER_ACTION", "CLUSTER", CLUSTER)])
     assert missing(operator, controller_bootstrap_servers=controllers) == []
     assert operator.snapshot("2", ["orders"], controller_bootstrap_servers=controllers)["history"]["doubt"] is None
+
+
+def test_moving_and_throttling_take_more(fortress: Fortress, operator: Operator) -> None:
+    stages: dict[str, Any] = {"stages": ["reassign", "throttle"]}
+    fortress.grant([DESCRIBE, Acl("DESCRIBE", "TOPIC", "*")])
+    assert missing(operator, stages=["reassign"]) == [ALTER]
+    # Broker 1 is lost, which has replicas of these topics.
+    configs = [Acl("ALTER_CONFIGS", "CLUSTER", CLUSTER), *(Acl("ALTER_CONFIGS", "TOPIC", topic) for topic in sorted(TOPICS))]
+    assert sorted(missing(operator, **stages)) == sorted([ALTER, *configs]), "it includes DESCRIBE_CONFIGS"
+    assert sorted(missing(operator, **stages, partitions=ORDERS)) == sorted([ALTER, configs[0], Acl("ALTER_CONFIGS", "TOPIC", "orders")])
+    fortress.grant([ALTER, Acl("DESCRIBE", "TOPIC", "*"), configs[0], Acl("ALTER_CONFIGS", "TOPIC", "*")])
+    assert missing(operator, **stages) == []
+    assert operator.ask("kafka_readiness_info", **stages, limit=1)["permissions"] == {"missing": [], "unknown": []}
+
+
+def test_before_anything_moves_the_playbook_names_what_is_missing(fortress: Fortress, operator: Operator) -> None:
+    fortress.grant([ALTER, Acl("DESCRIBE", "TOPIC", "*")])
+    log = RequestLog(fortress.cluster)
+    played = operator.play("reassign", "1", allow_data_loss=True, throttle=100_000_000)
+    assert played.returncode != 0 and "--add --allow-principal User:recovery --operation AlterConfigs --cluster" in played.said, str(played)
+    assert not (operator.workdir / "layout").exists() and log.written() == {}
 
 
 def test_the_remedy_works_as_it_is_printed(fortress: Fortress, operator: Operator, tmp_path: Path) -> None:

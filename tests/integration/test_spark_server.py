@@ -7,23 +7,45 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 from integration.support import CHECKOUT, GIVE_UP_SECONDS, run_module
+from unit.listener import DATA, HEADERS, OTHER, Listener, command, frames, listener
 from unit.situations import FENCED, RUN, Log, Situation, broker_rows, land
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, is_kept
 from rig.fleet import inventory, write_inventory
 
+# Spark itself hides the values of keys with "secret" in them, also from its own clients.
+KEY, SECRET = "spark.hadoop.fs.azure.account.key", "swordfish-4711 \\ : #=ä!"
 # Whoever starts a Spark of their own fails.
 NO_JAVA = {"JAVA_HOME": "/nowhere"}
 REMOTE = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import session\n"
+# The Java of the server is killed between its greeting and the work, and another process takes its port.
+TAKEN = f"""{REMOTE}
+import os, pathlib, psutil, subprocess
+connect = session.connect
+def taken(*given):
+    spark = connect(*given)
+    pathlib.Path({{conf!r}}).write_text(spark.conf.get({KEY!r}))
+    java = psutil.Process({{java}})
+    java.kill()
+    java.wait()
+    other = subprocess.Popen({{argv!r}}, stdout=open({{received!r}}, "wb"), stderr=subprocess.DEVNULL)
+    pathlib.Path({{pid!r}}).write_text(str(other.pid))
+    while not pathlib.Path({{received!r}}).stat().st_size:
+        assert other.poll() is None
+    return spark
+session.connect = taken
+"""
 
 
 @pytest.fixture
@@ -41,15 +63,25 @@ def wait_for_end(folder: Folder) -> None:
         time.sleep(0.1)
 
 
-def test_from_its_start_to_its_end(workdir: Path) -> None:
-    server, plan = {"workdir": str(workdir)}, {"workdir": str(workdir), "run_id": RUN, "spark_remote": "auto"}
+@pytest.fixture
+def other_user() -> Iterator[Listener]:
+    """Listens on ::1, on a port that is free on 127.0.0.1."""
+    with listener("::1") as running:
+        yield running
+
+
+def test_from_its_start_to_its_end(workdir: Path, other_user: Listener) -> None:
+    port = other_user.port
+    server = {"workdir": str(workdir), "port": port, "spark_secret_conf": {KEY: SECRET}}
+    plan = {"workdir": str(workdir), "run_id": RUN, "spark_remote": "auto"}
     would = run_module("kafka_recovery_spark", server, check=True)
     assert would.result["changed"] and "remote" not in would.result and not Folder(workdir).path.exists()
     first = run_module("kafka_recovery_spark", {**server, "wait": False}).result
     assert first["changed"] and not first["ready"]
 
     # Who plans while it starts waits for it, and needs no Java.
-    planned = run_module("kafka_recovery_plan", plan, environment=NO_JAVA)
+    proxy = {"http_proxy": f"http://[::1]:{port}", "grpc_proxy": f"http://[::1]:{port}", "no_proxy": ""}
+    planned = run_module("kafka_recovery_plan", plan, environment={**NO_JAVA, **proxy})
     assert planned.returncode == 0 and planned.stderr == "" and "warnings" not in planned.result, planned
     again = run_module("kafka_recovery_spark", server).result
     assert again == {**first, "changed": False, "ready": True, "invocation": again["invocation"]}
@@ -61,17 +93,31 @@ def test_from_its_start_to_its_end(workdir: Path) -> None:
     files = [file for file in Folder(workdir).path.iterdir() if file.is_file()]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     token = Path(first["token_file"]).read_text().strip()
-    assert token not in json.dumps([first, again, planned.result, keeper.cmdline(), java.cmdline()])
+    shown = [first, again, planned.result, keeper.cmdline(), java.cmdline(), [file.read_text(errors="replace") for file in files]]
+    assert token not in json.dumps(shown[:-1]) and "swordfish" not in str(shown)
 
     # Asked to end by itself, it does what it was asked before: to live on.
     longer = run_module("kafka_recovery_spark", {**server, "idle_timeout": 0}).result
     assert longer["changed"] and longer["pid"] == first["pid"]
     assert not run_module("kafka_recovery_spark", {**server, "idle_timeout": 5}).result["changed"]
 
-    # It is killed between its greeting and the work.
-    before = f"{REMOTE}import os\nconnect = session.connect\nsession.connect = lambda *a: (connect(*a), os.kill({java.pid}, 9))[0]"
+    # Neither the warm-up nor a plan spoke to the other user, by name or as to a proxy.
+    assert other_user.received() == b""
+
+    # It is killed between its greeting and the work. gRPC greets what has its port then, and no more.
+    pid, received, conf = workdir / "pid", workdir / "received", workdir / "conf"
+    paths = {"pid": str(pid), "received": str(received), "conf": str(conf)}
+    before = TAKEN.format(java=java.pid, argv=command("127.0.0.1", port, OTHER), **paths)
     plans = {path: path.read_bytes() for path in (workdir / "plans" / RUN).iterdir()}
-    broken = run_module("kafka_recovery_plan", plan, before=before)
+    try:
+        broken = run_module("kafka_recovery_plan", plan, before=before)
+        assert pid.exists(), broken.msg
+    finally:
+        if pid.exists():
+            os.kill(int(pid.read_text()), signal.SIGKILL)
+    sent = received.read_bytes().partition(b"\n")[2]
+    assert token.encode() not in sent and not {HEADERS, DATA} & frames(sent)
+    assert conf.read_text() == SECRET
     assert f"spark_remote: the Spark Connect server {first['remote']} is gone in the middle of the work: start it again" in broken.msg
     assert "\n" not in broken.msg and broken.stderr == "", broken
     assert {path: path.read_bytes() for path in (workdir / "plans" / RUN).iterdir()} == plans
@@ -100,20 +146,40 @@ def test_what_is_archived_is_mapped_by_every_java_of_the_workdir(workdir: Path, 
     assert path in Path(f"/proc/{java.pid}/maps").read_text()
     run_module("kafka_recovery_spark", {"workdir": str(workdir), "state": "stopped"})
 
-    seen = tmp_path / "maps"
+    seen = tmp_path / "seen"
+    # The command lines of the scripts that become Java, too.
     before = f"""{REMOTE}
-import pathlib, psutil
+import json, pathlib, psutil, threading, time
+lines, over = set(), threading.Event()
+def watch():
+    while not over.wait(0.02):
+        for process in psutil.Process().children(recursive=True):
+            try:
+                lines.add(tuple(process.cmdline()))
+            except psutil.Error:
+                pass
+threading.Thread(target=watch, daemon=True).start()
 start = session._start
 def started(*given):
-    spark = start(*given)
+    try:
+        spark = start(*given)
+    finally:
+        over.set()
     (java,) = psutil.Process().children()
-    pathlib.Path({str(seen)!r}).write_text(pathlib.Path(f"/proc/{{java.pid}}/maps").read_text())
+    maps = pathlib.Path(f"/proc/{{java.pid}}/maps").read_text()
+    conf = spark.sparkContext.getConf().get({KEY!r})
+    pathlib.Path({str(seen)!r}).write_text(json.dumps([maps, conf, java.cmdline(), sorted(lines)]))
     return spark
 session._start = started
 """
-    planned = run_module("kafka_recovery_plan", {"workdir": str(workdir), "run_id": RUN}, before=before)
+    options = {"workdir": str(workdir), "run_id": RUN, "spark_secret_conf": {KEY: SECRET}}
+    planned = run_module("kafka_recovery_plan", options, before=before, environment={"TMPDIR": str(workdir)})
     assert planned.returncode == 0 and planned.stderr == "", planned
-    assert path in seen.read_text()
+    maps, conf, java_line, lines = json.loads(seen.read_text())
+    assert path in maps and conf == SECRET
+    # What names the file of secrets is seen, and the secret is not.
+    assert "--properties-file" in java_line and java_line in lines and "swordfish" not in str(lines)
+    assert "swordfish" not in str(planned.result) and not list(workdir.glob("*.properties"))
     assert {file.name for file in Folder(workdir).path.iterdir()} == {"lock", "starting", "server.log", Path(path).name}
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from integration.held import wait_until
 from integration.requestlog import RequestLog
-from integration.secured import DESCRIBE, READ, Fortress
+from integration.secured import ALTER, DESCRIBE, READ, Fortress
 from integration.stepping import Job, run_all, run_chains
 from integration.support import GIVE_UP_SECONDS, Operator, failure, run_module, running
 from integration.throttle_leaks import (
@@ -106,7 +106,7 @@ def test_present_and_absent_beside_what_an_operator_has_set(operator: Operator) 
     assert log.written() == {} and throttles(cluster) == before
     done = throttle(operator, diff=True, rate=RATE, partitions=EVERYWHERE)
     # The rates of others are hidden for as long as ours stand.
-    assert {**predicted["summary"], "others": 1} == done["summary"] and predicted["summary"]["others"] == 5
+    assert predicted["summary"] == done["summary"] and done["summary"]["others"] == 1
     assert (done["changed"], done["diff"]) == (predicted["changed"], predicted["diff"])
     assert at(RATE, 1, 2, 3) <= throttles(cluster)
     assert values(cluster) == {LEADER_REPLICAS: "0:1,0:2,0:3,1:1,1:2,1:3,9:9"}, "all replicas are in sync: nobody copies yet"
@@ -159,6 +159,51 @@ def test_a_rate_too_low_to_ever_catch_up_is_warned_of_with_the_arithmetic(operat
             time.sleep(0.3)
         answer = json.loads(process.communicate()[0])
     assert "broker 3: follower.replication.throttled.rate is 1024 bytes/s" in str(answer.get("warnings")), answer
+
+
+def test_named_replicas_with_rates_of_their_own_stand_until_they_expire(operator: Operator) -> None:
+    cluster = operator.cluster
+    cluster.create_topics([NewTopic("whole", [[1, 2]])])
+    options: dict[str, Any] = {
+        "leader_rate": RATE,
+        "follower_rate": 2 * RATE,
+        "broker_rates": [{"broker_id": 3, "follower_rate": 3 * RATE}],
+        "throttled_replicas": [
+            {"topic": NAME, "leader_replicas": ["0:1"], "follower_replicas": ["0:3"]},
+            {"topic": "whole", "follower_replicas": []},
+        ],
+    }
+    log = RequestLog(cluster)
+    predicted = throttle(operator, check=True, diff=True, expires_after=600, **options)
+    assert log.written() == {} and throttles(cluster) == set()
+    done = throttle(operator, diff=True, expires_after=600, **options)
+    assert {**predicted, "expires_at": None} == {**done, "expires_at": None} and done["expires_at"]
+    expected = {
+        *(ThrottleConfig(f"broker {broker}", LEADER_RATE, str(RATE)) for broker in (1, 2, 3)),
+        *(ThrottleConfig(f"broker {broker}", FOLLOWER_RATE, str(2 * RATE)) for broker in (1, 2)),
+        ThrottleConfig("broker 3", FOLLOWER_RATE, str(3 * RATE)),
+        ThrottleConfig(f"topic {NAME}", LEADER_REPLICAS, "0:1"),
+        ThrottleConfig(f"topic {NAME}", FOLLOWER_REPLICAS, "0:3"),
+        ThrottleConfig("topic whole", LEADER_REPLICAS, "*"),
+    }
+    wait_for_throttles(cluster, expected)
+    assert throttle(operator, expires_after=600, **options)["changed"] is False
+
+    targets = [{"topic": NAME, "partition": 1, "replicas": [2, 3]}]
+    moved = operator.ask(MOVES, **operator.files("1"), partitions=targets, throttle=RATE)
+    assert moved["summary"]["reassigned"] == 1 and moved["left_over_throttle"]["brokers"] == 0
+    wait_for_throttles(cluster, expected)
+    stands = {"state": "stands", "brokers": 3, "topics": 2, "replicas": 3}
+    (row,) = operator.ask("kafka_partition_reassignment_info", cluster=operator.name, workdir=str(operator.workdir))["throttles"]
+    assert {**row, "expires_at": None} == {**stands, "expires_at": None} and row["expires_at"] > done["expires_at"][:10]
+
+    assert throttle(operator, expires_after=0.1, **options)["changed"] is True
+    time.sleep(1.2)
+    (row,) = operator.ask("kafka_partition_reassignment_info", cluster=operator.name, workdir=str(operator.workdir))["throttles"]
+    assert row["state"] == "expired"
+    again = operator.ask(MOVES, **operator.files("2"), partitions=targets)
+    assert again["changed"] is True and again["left_over_throttle"] == {"brokers": 3, "topics": 2, "replicas": 3}
+    wait_for_throttles(cluster)
 
 
 def test_a_topic_deleted_meanwhile_is_no_obstacle(operator: Operator) -> None:
@@ -244,21 +289,37 @@ def test_a_run_that_is_interrupted_takes_its_throttle_out_itself(operator: Opera
         wait_for_throttles(operator.cluster)
 
 
-@pytest.mark.parametrize("again", ["absent", "run"])
+@pytest.mark.parametrize("again", ["absent", "cleaned", "run"])
 def test_what_a_killed_run_left_is_removed_by_absent_and_by_the_next_run(operator: Operator, again: str) -> None:
     with moving(operator, 1_000_000) as process:
         process.kill()
         process.communicate()
-    if again == "absent":
-        assert throttle(operator, state="absent")["changed"] is True
+    if again != "run":
+        assert throttle(operator, check=True, state=again)["changed"] is True
+        assert throttle(operator, state=again)["changed"] is True
     else:
         options = {**operator.files("2"), "partitions": [{"topic": "moved", "partition": 0, "replicas": [1, 3]}], "throttle": RATE}
-        operator.ask(MOVES, **options)
+        log = RequestLog(operator.cluster)
+        foretold = operator.ask(MOVES, check=True, diff=True, **options)
+        assert log.written() == {} and at(1_000_000, 1, 2, 3) <= throttles(operator.cluster)
+        found = operator.ask(MOVES, diff=True, **options)
+        for part in ("changed", "left_over_throttle", "diff"):
+            assert foretold[part] == found[part], part
+        assert found["changed"] is True and found["left_over_throttle"] == {"brokers": 3, "topics": 1, "replicas": 3}
     wait_for_throttles(operator.cluster)
 
 
-def test_the_rate_of_a_run_is_changed_while_it_runs(operator: Operator) -> None:
+def test_the_rate_of_a_run_is_changed_while_it_runs_and_its_throttle_is_left_to_it(operator: Operator) -> None:
     with moving(operator, 20_000) as process:
+        before = throttles(operator.cluster)
+        options = {**operator.connection, "cluster": operator.name, "workdir": str(operator.workdir)}
+        moves = {**options, "run_id": "2", "partitions": [{"topic": NAME, "partition": 0, "replicas": [1, 2]}], "throttle": RATE}
+        another = f"another run throttles this cluster: process {process.pid} on "
+        for check in (True, False):
+            assert another in failure(MODULE, {**options, "state": "absent"}, check=check)
+            assert another in failure(MOVES, moves, check=check)
+            assert throttle(operator, check=check, state="cleaned")["changed"] is False
+        assert throttles(operator.cluster) == before
         done = throttle(operator, rate=RATE)
         assert done["run_in_progress"] is True and done["changed"] is True and done["replicas"] == []
         assert at(RATE, 1, 2, 3) <= throttles(operator.cluster)
@@ -297,19 +358,40 @@ def test_rates_that_cannot_be_meant_and_unknown_partitions_are_refused_before_an
     options = {**operator.connection, "cluster": operator.name, "workdir": str(operator.workdir)}
     log = RequestLog(operator.cluster)
     assert "rate is 100: it is bytes per second, at least 1024 (INVALID_THROTTLE)" in failure(MODULE, {**options, "rate": 100})
-    low = [{"broker_id": 2, "rate": 0}]
-    assert "the rate of broker 2 is 0" in failure(MODULE, {**options, "rate": RATE, "broker_rates": low})
-    assert "state is present but all of the following are missing: rate" in failure(MODULE, options)
+    for rows, says in (
+        ([{"broker_id": 2, "rate": 0}], "rate of broker 2 in broker_rates is 0"),
+        ([{"broker_id": 2, "rate": RATE}, {"broker_id": 2, "rate": 2 * RATE}], "broker_rates names broker 2 more than once"),
+        (
+            [{"broker_id": 9, "rate": RATE}],
+            "broker_rates names broker 9, which is not registered in this cluster; correct the id: 1, 2, 3 are",
+        ),
+    ):
+        assert says in failure(MODULE, {**options, "rate": RATE, "broker_rates": rows})
+    assert "state present needs rate, or both leader_rate and follower_rate" in failure(MODULE, options)
     nowhere = [{"topic": NAME, "partition": 9}]
     assert f"no partition {NAME}-9" in failure(MODULE, {**options, "rate": RATE, "partitions": nowhere})
     assert log.written() == {}
 
 
-def test_without_leave_the_error_names_the_grant_and_nothing_is_set(fortress: Fortress, tmp_path: Path) -> None:
-    options = {**fortress.login("SCRAM-SHA-512"), "cluster": "fortress", "workdir": str(tmp_path), "rate": RATE, "measure_seconds": 0}
-    options["partitions"] = [{"topic": "throttled", "partition": 0}]
-    fortress.cluster.create_topics([NewTopic("throttled", [[2, 3]])])
-    fortress.grant([DESCRIBE, READ])
-    assert "grant DESCRIBE_CONFIGS on the cluster" in failure(MODULE, options)
-    fortress.grant([DESCRIBE, READ, DESCRIBE._replace(operation="DESCRIBE_CONFIGS"), READ._replace(operation="DESCRIBE_CONFIGS")])
-    assert "grant ALTER_CONFIGS on the cluster" in failure(MODULE, options)
+def test_without_leave_the_error_names_the_grant_in_check_mode_too_and_nothing_is_set(fortress: Fortress, tmp_path: Path) -> None:
+    options = {**fortress.login("SCRAM-SHA-512"), "cluster": "fortress", "workdir": str(tmp_path)}
+    fortress.cluster.create_topics([NewTopic("throttled", [[2, 3]]), NewTopic("later", [[2]])])
+    standing = {**options, "rate": RATE, "measure_seconds": 0, "partitions": [{"topic": "throttled", "partition": 0}]}
+    rows = [{"topic": "throttled", "partition": 0, "replicas": [2, 3]}, {"topic": "later", "partition": 0, "replicas": [3]}]
+    moves = {**options, "run_id": "1", "partitions": rows, "throttle": RATE, "concurrent_moves": 1}
+    cluster, topic = DESCRIBE._replace(operation="ALTER_CONFIGS"), READ._replace(operation="ALTER_CONFIGS", name="throttled")
+    configs = [acl._replace(operation="DESCRIBE_CONFIGS") for acl in (DESCRIBE, READ)]
+    log = RequestLog(fortress.cluster)
+    for granted, module, params, says in (
+        ([], MODULE, standing, "grant DESCRIBE_CONFIGS on the cluster"),
+        (configs, MODULE, standing, "grant ALTER_CONFIGS on the cluster"),
+        ([*configs, cluster], MODULE, standing, "grant ALTER_CONFIGS on the topic"),
+        (configs, MOVES, moves, "grant ALTER_CONFIGS on the cluster"),
+        # What is missing for the last of the moves is found before the first one.
+        ([*configs, cluster, topic], MOVES, moves, "the throttle of topic later cannot be set"),
+    ):
+        fortress.grant([ALTER, READ, *granted])
+        assert says in failure(module, params, check=True), granted
+        if cluster not in granted or module == MOVES:
+            assert says in failure(module, params), granted
+    assert set(log.written("streamops-kafka-recovery")) == {"INCREMENTAL_ALTER_CONFIGS"}, "tried without check mode, and refused"

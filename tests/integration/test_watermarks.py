@@ -81,7 +81,8 @@ def test_a_snapshot_says_what_brokers_hold_and_foretells_what_their_loss_means(w
     folder = Path(answer["path"]).parent
     for name in ("2026-01-01T10-00-00Z.jsonl", "2026-01-01T10-59-00Z.jsonl", "by-hand.jsonl"):
         (folder / name).touch()
-    assert take(west, "2", check=True)[0]["removed"] == 0
+    checked = west.ask("kafka_watermark_info", check=True, **west.files("2"))
+    assert checked["removed"] == 0 and not Path(checked["path"]).exists(), "check mode writes no snapshot either"
     answer, damaged = take(west, "2", keep_days=0)
     assert answer["removed"] == 1 and (folder / "2026-01-01T10-00-00Z.jsonl").exists() and (folder / "by-hand.jsonl").exists()
     assert answer["counts"]["without_leader"] == 1

@@ -45,6 +45,7 @@ class Certificates:
         stem = f"{name}{'-expired' if expired else ''}{'-unknown' if unknown else ''}{'-locked' if password else ''}"
         files = ClientCertificate(self._directory / f"{stem}.pem", self._directory / f"{stem}.key")
         files.certificate.write_bytes(_chain(leaf))
+        files.key.touch(mode=0o600)
         files.key.write_bytes(_key(leaf, password))
         return files
 

@@ -6,7 +6,6 @@ with acks=0). It does what its `Rules` say, which tests change while it runs, an
 
 import asyncio
 import dataclasses
-import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -69,12 +68,15 @@ class Gateways(Proxies):
         with suppress(OSError, RigError):
             while frame := await read_frame(reader):
                 await self._held_up(way)
-                answer = await self._answer(broker_id, Request.parse(frame), from_broker, to_broker)
+                request = Request.parse(frame)
+                answer = await self._answer(broker_id, request, from_broker, to_broker)
                 if answer is None:
                     return
+                if change := self._rules[broker_id].change:
+                    answer = change(broker_id, request, answer)
                 writer.write(answer)
                 await writer.drain()
-                if len(answer) != 4 + struct.unpack_from(">i", answer)[0]:
+                if int.from_bytes(answer[:4], "big", signed=True) != len(answer) - 4:
                     writer.close()
                     await writer.wait_closed()
                     return

@@ -1,10 +1,13 @@
 """What a gateway is told to do: which messages it offers, its limits, and what goes wrong."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from rig.gateway_frames import Request
+
 TopicPartition = tuple[str, int]
+Change = Callable[[int, Request, bytes], bytes]
 LOG_INFO, ELECTION = "GetReplicaLogInfo", "ElectLeaders"
 
 
@@ -34,6 +37,7 @@ class Rules:
     broker_epoch      in place of the broker's own
     probes            lets Fetch read a replica without leader; otherwise TOPIC_AUTHORIZATION_FAILED
     fault             of the answers to the message `fault_in`; `delay` in seconds
+    change            makes another answer, with its length, of each answer as it goes over the wire: given the broker's id, the request and the answer
     """
 
     log_info: bool = True
@@ -49,6 +53,7 @@ class Rules:
     fault: Fault | None = None
     fault_in: str = LOG_INFO
     delay: float = 0.0
+    change: Change | None = None
 
 
 @dataclass(frozen=True)

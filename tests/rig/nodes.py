@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rig import class_archive, config, jars, java, storage
+from rig import class_archive, config, jars, java, partition, storage
 from rig.config import Node
 from rig.errors import RigError
 from rig.hold import Hold
 from rig.listeners import BrokerListener, ListenerSecurity, Plaintext
+from rig.partition import ControllerNetwork
 from rig.ports import PortBlock
 from rig.process import Processes
 from rig.proxy import Proxies
@@ -44,6 +45,7 @@ class Settings:
     request_log      the controllers' server.log has every request that they answer, in JSON
     gateway          one listener more, for clients that speak KIP-1275's messages: `gateways` add these, and pass everything else on
     proxied          clients reach the brokers through `proxies`, which pass everything on until they are told otherwise
+    partitionable    controllers reach each other only through `network`, which can cut them off from each other
     keep             leave the cluster's directory (see rig.storage.base_directory) behind
     """
 
@@ -64,6 +66,7 @@ class Settings:
     request_log: bool = False
     gateway: bool = False
     proxied: bool = False
+    partitionable: bool = False
     keep: bool = False
 
 
@@ -80,6 +83,7 @@ class Nodes:
         self._processes: Processes | None = None
         self._proxies: Proxies | None = None
         self._gateways: Gateways | None = None
+        self._network: ControllerNetwork | None = None
         self._listeners = {**settings.listeners, **({config.GATEWAY: Plaintext()} if settings.gateway else {})}
         self.session_timeout = settings.session_timeout
         self._paused: set[int] = set()
@@ -114,6 +118,13 @@ class Nodes:
         return self._proxies
 
     @property
+    def network(self) -> ControllerNetwork:
+        """The network between the controllers. RigError without the setting `partitionable`."""
+        if self._network is None:
+            raise RigError(f"cluster {self.name} is not started with a network that can be cut")
+        return self._network
+
+    @property
     def gateways(self) -> "Gateways":
         """The gateways in front of the brokers. RigError without the setting `gateway`."""
         if self._gateways is None:
@@ -140,6 +151,8 @@ class Nodes:
             from rig.gateway import Gateways  # it stands on the collection's own messages, which nothing else of the rig needs
 
             self._gateways = Gateways(self.brokers, self.controllers, self.pid)
+        if self.settings.partitionable:
+            self._network = ControllerNetwork(self.controllers)
         self.start_node(*self.nodes)
 
     def stop_processes(self) -> None:
@@ -153,6 +166,9 @@ class Nodes:
         if self._gateways is not None:
             self._gateways.close()
             self._gateways = None
+        if self._network is not None:
+            self._network.close()
+            self._network = None
         self._ports.release()
         if not self.settings.keep:
             shutil.rmtree(self.directory, ignore_errors=True)
@@ -190,7 +206,8 @@ class Nodes:
             node = self.nodes[node_id]
             loggers = {"kafka.request.logger": "debug"} if self.settings.request_log and node.role == "controller" else {}
             logging = java.logging_options(node.log_file, loggers=loggers)
-            options = [*jvm_options, *class_archive.jvm_options(self.libs, node), *logging]
+            hosts = self._network.jvm_options(node) if self._network else []
+            options = [*jvm_options, *hosts, *class_archive.jvm_options(self.libs, node), *logging]
             argv = java.command(self.libs, "kafka.Kafka", str(node.properties_file), jvm_options=options)
             self._running().start(node.name, argv, node.console_file)
 
@@ -263,6 +280,8 @@ class Nodes:
             properties = config.controller_properties(
                 node, controllers, self.session_timeout, settings.controller_listeners, settings.properties
             )
+            if settings.partitionable:
+                properties["advertised.listeners"] = f"{config.CONTROLLER}://{partition.name(node.node_id)}:{node.port}"
         else:
             properties = config.broker_properties(
                 node,
@@ -273,6 +292,8 @@ class Nodes:
                 more=self._listeners,
                 overrides=settings.properties,
             )
+        if settings.partitionable:
+            properties |= partition.advertised(self.controllers)
         config.write(node.properties_file, properties)
 
     def _running(self) -> Processes:

@@ -5,7 +5,7 @@ A proxy listens exactly as long as its broker does: a dead broker's address must
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -36,14 +36,15 @@ class Way:
     target: int
     mode: Mode = Mode.PASS
     delay: float = 0.0
+    host: str = HOST  # where the proxy listens
 
 
 class Proxies:
     """Proxies by broker id, on an event loop in a thread of its own. `set` may be called from any thread."""
 
-    def __init__(self, ports: dict[int, tuple[int, int]]) -> None:
-        """`ports`: the proxy's port and the broker's own, by broker id."""
-        self._ways = {broker_id: Way(*pair) for broker_id, pair in ports.items()}
+    def __init__(self, ports: dict[int, tuple[int, int]], hosts: Mapping[int, str] | None = None) -> None:
+        """`ports`: the proxy's port and the broker's own, by broker id. `hosts`: where it listens, if not on HOST."""
+        self._ways = {broker_id: Way(*pair, host=(hosts or {}).get(broker_id, HOST)) for broker_id, pair in ports.items()}
         self._loop = asyncio.new_event_loop()
         self._changed = asyncio.Condition()
         self._open: dict[int, set[asyncio.StreamWriter]] = {broker_id: set() for broker_id in ports}
@@ -88,7 +89,7 @@ class Proxies:
             except OSError:
                 await asyncio.sleep(KNOCK_SECONDS)
                 continue
-            server = await asyncio.start_server(lambda reader, writer: self._serve(broker_id, reader, writer), HOST, way.port)
+            server = await asyncio.start_server(lambda reader, writer: self._serve(broker_id, reader, writer), way.host, way.port)
             try:
                 with suppress(OSError):
                     await alive.read()

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
     APPEND,
     BROKER,
@@ -81,6 +82,9 @@ class Configurable:
             "topics": {topic: dict(configs) for topic, configs in self.topics.items()},
         }
 
+    def registered(self) -> list[Node]:
+        return [Node(broker, "h", 9092, None, broker not in self.live) for broker in sorted(self.brokers)]
+
     def unfenced(self) -> set[int]:
         return set(self.live)
 
@@ -94,18 +98,18 @@ class Configurable:
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]:
         return {topic: _settings(self.topics[topic], names, OF_TOPIC) for topic in topics if topic in self.topics}
 
-    def alter_configs(self, changes: Iterable[Change]) -> dict[Resource, Refusal | None]:
+    def alter_configs(self, changes: Iterable[Change], validate_only: bool = False) -> dict[Resource, Refusal | None]:
         told: dict[Resource, Refusal | None] = {}
         for resource, own in by_resource(changes).items():
             if self.mute and resource.kind != BROKER:
                 raise ClusterError("no broker answered")
-            ends = self._request()
+            ends = False if validate_only else self._request()
             if resource.kind == BROKER and int(resource.name) not in self.live:
                 continue
             told[resource] = self.refusing.get(resource)
             if resource.kind != BROKER and resource.name not in self.topics:
                 told[resource] = Refusal("UNKNOWN_TOPIC_OR_PARTITION", None)
-            if told[resource] is None:
+            if told[resource] is None and not validate_only:
                 self.told += own
                 for change in own:
                     _alter(self.brokers[int(resource.name)] if resource.kind == BROKER else self.topics[resource.name], change)

@@ -113,9 +113,9 @@ def feature(level: int, name: str = "metadata.version") -> bytes:
     return value(12, 0, text(name), struct.pack(">h", level))
 
 
-def batch(offset: int, values: Iterable[bytes], epoch: int = EPOCH, timestamp: int = 1000, control: bool = False) -> bytes:
-    """A batch of the log."""
-    builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1 << 20)
+def batch(offset: int, values: Iterable[bytes], epoch: int = EPOCH, timestamp: int = 1000, control: bool = False, codec: int = 0) -> bytes:
+    """A batch of the log. `codec`: 1 is gzip."""
+    builder = MemoryRecordsBuilder(magic=2, compression_type=codec, batch_size=1 << 27)
     for one in values:
         builder.append(timestamp, None, one)
     builder.close()

@@ -5,11 +5,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NAMESPACE, sign
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import Layout, summary
 
 PERSON = {
     "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com", "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
@@ -49,9 +55,9 @@ class Person:
         return self._committed(branch, "commit", "--quiet", "-m", message)
 
     def remove(self, name: str) -> str:
-        """Remove a file from main."""
+        """Remove a file or a folder from main."""
         self.pull()
-        git(self.clone, "rm", "--quiet", name)
+        git(self.clone, "rm", "--quiet", "-r", name)
         return self._committed("main", "commit", "--quiet", "-m", f"without {name}")
 
     def merge(self, branch: str, *how: str) -> str:
@@ -110,12 +116,20 @@ class Forge:
         path.chmod(0o755)
 
 
-def ssh_key(folder: Path, name: str) -> tuple[Path, str]:
+def ssh_key(folder: Path, name: str, namespace: str = "git") -> tuple[Path, str]:
     """A key to sign with, and its line in a file of allowed signers."""
     key = folder / name
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(key)], check=True, timeout=60)
     kind, public = key.with_suffix(".pub").read_text().split()[:2]
-    return key, f'{name}@example.com namespaces="git" {kind} {public}\n'
+    return key, f'{name}@example.com namespaces="{namespace}" {kind} {public}\n'
+
+
+def plan_key(folder: Path) -> tuple[Path, Path]:
+    """A key to sign plans with, and the file of allowed signers that has it alone."""
+    key, line = ssh_key(folder, "planner", NAMESPACE)
+    signers = folder / "plan_signers"
+    signers.write_text(line)
+    return key, signers
 
 
 def with_a_key(person: Person, folder: Path) -> tuple[Person, Path]:
@@ -129,3 +143,22 @@ def with_a_key(person: Person, folder: Path) -> tuple[Person, Path]:
 def signing(key: Path) -> list[str]:
     """Arguments of git with which commits are signed by that key."""
     return ["-c", "gpg.format=ssh", "-c", f"user.signingKey={key}"]
+
+
+def resealed(plan: Path, **values: Any) -> bytes:
+    """Another plan, made of this one."""
+    made = {**json.loads(plan.read_text()), **values}
+    return json.dumps({**made, "sha256": planfile.sha256(made)}).encode()
+
+
+def proposal(key: Path | None, *plans: bytes) -> dict[str, str | bytes]:
+    """The files of a recovery with these plans, as they would be proposed; signed if there is a key."""
+    loaded = {plan["cluster"]: (plan, content) for content in plans for plan in [json.loads(content)]}
+    (run_id,) = {plan["run_id"] for plan, _content in loaded.values()}
+    layout = Layout("recoveries")
+    files: dict[str, str | bytes] = {layout.summary(run_id): summary([loaded[cluster][0] for cluster in sorted(loaded)], run_id)}
+    for cluster, (_plan, content) in loaded.items():
+        files[layout.plan(run_id, cluster)] = content
+        if key is not None:
+            files[layout.signature(run_id, cluster)] = sign(content, key, 60)
+    return files

@@ -13,7 +13,12 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import recorded, tables
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import GIVEN_A_LEADER, SHOWN_FIRST, WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import (
+    GIVEN_A_LEADER,
+    RECOVERED,
+    SHOWN_FIRST,
+    WITHOUT_LEADER,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, document
 
 RUN = "2026-11-21T02-47-10Z"
@@ -51,6 +56,8 @@ def partition(cluster: str, topic: str, number: int, outcome: str, **values: Any
         "estimate": None,
         "estimate_from": None,
         "gaps": None,
+        "truncated_records": None,
+        "truncated_unknown": None,
     }
     return {**row, **values}
 
@@ -62,6 +69,8 @@ def _bounds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         sums[name], sums[f"{name}_known"] = (sum(known) if known else None), len(known)
     bounded = [row["lower_bound"] for row in rows if row["upper_bound"] is not None]
     gaps = sum(1 for row in rows if row["gaps"])
+    for name in ("truncated_records", "truncated_unknown"):
+        sums[name] = sum(row[name] or 0 for row in rows)
     return {**sums, "lower_bound_where_upper": sum(bounded) if bounded else None, "with_gaps": gaps, "beyond_consumers": 0}
 
 
@@ -117,6 +126,9 @@ def sample(
     refused: Sequence[dict[str, Any]] = (),
     looks: Sequence[dict[str, Any]] = (),
     impact: Sequence[dict[str, Any]] = (),
+    mode: str = RECOVERED,
+    others_offline: Sequence[dict[str, Any]] = (),
+    operations: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """The document of these partitions (rows of `partition`), and of what looks have found (rows of `look` and `found`)."""
     groups, topics = [], []
@@ -139,27 +151,39 @@ def sample(
         topics.append({"cluster": cluster, "topic": topic, "partitions": len(own), "without_leader": without, **counts, **_bounds(own)})
     shown = sorted(rows, key=lambda row: (SHOWN_FIRST.index(row["outcome"]), row["cluster"], row["topic"], row["partition"]))
     since = {row["cluster"]: "2026-11-21T02:41:07Z" for row in rows if row["outcome"] in WITHOUT_LEADER}
+    wanted = document.Wanted("2026-11-21T03-05-00Z", WORKDIR)
     doc: dict[str, Any] = {
         "version": document.VERSION,
         "report": "2026-11-21T03-05-00Z",
         "generated_at": "2026-11-21T03:05:00Z",
+        "inventory": [],
         "asked_clusters": None,
         "run_ids": [RUN] if rows else [],
-        "runs": [_run(rows)] if rows else [],
+        "mode": mode if rows else None,
+        "runs": [_run(rows, mode)] if rows else [],
+        "others_offline": list(others_offline),
         "groups": groups,
         "offline_since": since,
         "totals": document.totals(groups, since),
         "loss": document.losses(groups),
-        "held": document.held(groups, shown, WORKDIR),
-        "impact": consumers.impact(consumers.looks(_given(rows), looks, WORKDIR), impact),
+        "held": document.held(groups, shown, wanted),
+        "impact": consumers.impact(consumers.looks(_given(rows), looks, WORKDIR, wanted.playbooks), impact),
         "topics": topics,
-        "partitions": [document.with_next(row, WORKDIR) for row in shown],
+        "partitions": [document.with_next(row, wanted) for row in shown],
         "risk": _risk() if risk else document.risk_of([], [], [], [], [], []),
         "trend": _trend() if risk else [],
-        "quarantine": {"counts": [{"cluster": "east", "kind": "landing", "files": len(refused), "last_at": None}], "files": list(refused)}
+        "quarantine": {
+            "counts": [{"cluster": "east", "kind": "landing", "files": len(refused), "last_at": LOOKED_AT}],
+            "files": list(refused),
+        }
         if refused
         else {"counts": [], "files": []},
-        "unclean_recoveries": [{"cluster": "east", "strategy": "balanced", "evidence": "prefix", "elected": 9}] if rows else [],
+        "unclean_recoveries": [
+            {"cluster": "east", "strategy": "balanced", "evidence": "prefix", "elected": 9, "last_at": "2026-11-21T02:47:58Z"}
+        ]
+        if rows
+        else [],
+        "operations": list(operations),
         "what_if": None,
     }
     return document.finished(doc)
@@ -170,7 +194,7 @@ def _given(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"run_id": RUN, "cluster": cluster, "partitions": clusters.count(cluster)} for cluster in sorted({*clusters})]
 
 
-def _run(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _run(rows: Sequence[dict[str, Any]], mode: str) -> dict[str, Any]:
     return {
         "run_id": RUN,
         "collected_at": "2026-11-21T02:47:22Z",
@@ -178,6 +202,7 @@ def _run(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "finished_at": "2026-11-21T02:47:58Z",
         "last_at": "2026-11-21T02:47:58Z",
         "strategy": "balanced",
+        "mode": mode,
         "clusters": sorted({row["cluster"] for row in rows}),
         "remarks": [],
         **{outcome: sum(1 for row in rows if row["outcome"] == outcome) for outcome in SHOWN_FIRST if outcome != "planned"},
@@ -229,6 +254,23 @@ def _trend() -> list[dict[str, Any]]:
     ]
 
 
+def operation() -> dict[str, Any]:
+    """A row of `operations.of_workdir`: a run that moves replicas was killed, and one of three voters is behind."""
+    return {
+        "cluster": "east",
+        "moves": {
+            "run_id": RUN,
+            "updated_at": "2026-11-21T02:57:00Z",
+            "ended": False,
+            "partitions": 40,
+            "in_sync": 31,
+            "bytes_behind": 7_000_000,
+        },
+        "throttles": {"run": 5, "standing": 2, "left_over": 5},
+        "quorum": {"observed_at": "2026-11-21T02:56:00Z", "verdict": "calm", "leader_epoch": 4, "voters": 3, "voters_behind": 1},
+    }
+
+
 def incident() -> dict[str, Any]:
     """Two clusters after one run: some partitions elected, some held for different reasons. In one somebody has looked who is hit."""
     rows = [partition("east", "orders", number, "elected", lower_bound=141, upper_bound=260, estimate=180) for number in range(7)]
@@ -255,4 +297,4 @@ def incident() -> dict[str, Any]:
         for number in range(4)
     ]
     hit = {"partitions": 9, "groups": 1, "offsets_to_reset": 3, "offsets_in_doubt": 1, "transactions_hanging": 1, "not_writable": 1}
-    return sample(rows, looks=[look("east", hit)], impact=downstream())
+    return sample(rows, looks=[look("east", hit)], impact=downstream(), operations=[operation()])

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,15 +19,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls impo
     ISR_HISTORY,
     NATIVE,
     NEEDS,
+    REASSIGN,
+    THROTTLE,
     Held,
     Missing,
     missing,
     remedy,
     unknown,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 
 READS = frozenset({"READ", "DESCRIBE"})
 SEES = frozenset({"DESCRIBE"})
+CONFIGS = frozenset({"DESCRIBE_CONFIGS", "ALTER_CONFIGS"})
 NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"READ", "DESCRIBE", "ALTER", "CLUSTER_ACTION"})
 
@@ -72,6 +76,23 @@ def test_looking_takes_less_than_electing() -> None:
     assert named(held(cluster=SEES), GATHER) == []
 
 
+@pytest.mark.parametrize(
+    ("cluster", "topic", "expected"),
+    [
+        (EVERYTHING, READS, [("ALTER_CONFIGS", "CLUSTER", "kafka-cluster"), ("ALTER_CONFIGS", "TOPIC", "a")]),
+        (SEES, NOTHING, [("ALTER", "CLUSTER", "kafka-cluster"), ("ALTER_CONFIGS", "CLUSTER", "kafka-cluster"), ("DESCRIBE", "TOPIC", "a"),
+                         ("ALTER_CONFIGS", "TOPIC", "a")]),
+        (EVERYTHING | CONFIGS, READS | CONFIGS, []),
+    ],
+)  # fmt: skip
+def test_moving_with_a_throttle_takes_configs_of_what_is_moved(
+    cluster: frozenset[str], topic: frozenset[str], expected: list[tuple[str, str, str]]
+) -> None:
+    rows = named(held(cluster=cluster, topics={"a": topic, "b": READS}, moving={"a"}), REASSIGN, THROTTLE)
+    assert sorted(rows) == sorted(expected), "as few as possible: ALTER_CONFIGS includes DESCRIBE_CONFIGS"
+    assert not {"ALTER_CONFIGS", "READ"} & {operation for operation, _kind, _name in named(held(cluster=cluster), REASSIGN)}
+
+
 def test_what_brokers_do_not_tell_is_not_called_missing_but_unknown() -> None:
     rows = unknown(held(cluster=None, topics={"a": None, "b": READS}), [GATHER])
     assert [(row.operation, row.resource_type) for row in rows] == [("DESCRIBE", "CLUSTER"), ("DESCRIBE", "TOPIC"), ("READ", "TOPIC")]
@@ -104,13 +125,26 @@ def test_an_operation_that_two_stages_need_is_named_once_and_as_required() -> No
     assert [(row.need.stage, row.need.operation) for row in rows] == [(NATIVE, "CLUSTER_ACTION")]
 
 
-@given(name=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), principal=st.text("aü'\" $`;\\", min_size=1))
-def test_a_remedy_is_one_command_whatever_the_names(name: str, principal: str) -> None:
-    row = Missing(next(need for need in NEEDS if need.operation == "READ"), name)
-    words = shlex.split(remedy(row, principal, "b:9092", secured=True))
-    assert words[words.index("--allow-principal") + 1] == f"User:{principal}"
-    assert words[-4:] == ["--operation", "Read", "--topic", name]
-    assert words[words.index("--command-config") + 1] == "ADMIN.properties"
+def test_a_remedy_names_what_is_plain_and_leaves_the_rest_to_the_operator() -> None:
+    read = next(need for need in NEEDS if need.operation == "READ")
+    start = "kafka-acls.sh --bootstrap-server b:9092 --command-config ADMIN.properties --add --allow-principal"
+    assert remedy(Missing(read, "orders"), "CN=a,O=b", "b:9092", secured=True) == f"{start} User:CN=a,O=b --operation Read --topic orders"
+    assert remedy(Missing(read, "*"), "a", "b:9092", secured=True) == f"{start} User:a --operation Read --topic '*'"
+    assert remedy(Missing(read, "$(id)"), "it's", "b:9092", secured=True) == f"{start} User:PRINCIPAL --operation Read --topic NAME"
+
+
+NO_TOPICS = ["*", "a:0,b", "a,b", ".", "..", "", "a" * 250, "it's", "ü"]
+
+
+@pytest.mark.parametrize("topic", NO_TOPICS)
+def test_a_name_that_no_topic_can_have_is_granted_nothing(topic: str, tmp_path: Path) -> None:
+    stages = GATHER, REASSIGN, THROTTLE
+    assert named(held(topics={topic: NOTHING, "a": NOTHING}, moving={topic, "a"}), *stages) == named(
+        held(topics={"a": NOTHING}, moving={"a"}), *stages
+    )
+    if topic != "*":  # which stands for all of them there
+        line = remedy(Missing(next(need for need in NEEDS if need.operation == "READ"), topic), "it's", "b:9092", False, Commands(tmp_path))
+        assert line.endswith(" --add --allow-principal User:PRINCIPAL --operation Read --topic NAME")
 
 
 def test_who_the_principal_is_is_left_to_the_operator_where_only_brokers_know() -> None:

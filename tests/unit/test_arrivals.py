@@ -85,6 +85,8 @@ def test_results_of_another_cluster_are_refused_also_when_the_evidence_is_broken
         "plan_id": None,
         "backend": "compat",
         "finished_at": "2026-11-21T04:05:00Z",
+        "data_loss_allowed": True,
+        "other_offline_partitions": 0,
         "partitions": [],
     }
     results.write_text(json.dumps({**told, "cluster_id": "another"}))
@@ -120,7 +122,7 @@ def test_a_look_comes_after_its_run_and_again_and_is_nothing_odd(tmp_path: Path)
     results = tmp_path / "results" / "run-1" / "east.json"
     told: dict[str, Any] = {
         "cluster": "east", "cluster_id": "id-of-east", "run_id": "run-1", "plan_id": None, "backend": "compat",
-        "finished_at": "2026-11-21T04:05:00Z", "partitions": [],
+        "finished_at": "2026-11-21T04:05:00Z", "data_loss_allowed": True, "other_offline_partitions": None, "partitions": [],
     }  # fmt: skip
     write(results, told)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,39 +39,74 @@ class Nodes(Asking):
 
 
 @pytest.fixture
-def opened() -> Iterator[list[Nodes]]:
-    made: list[Nodes] = []
+def opened() -> Iterator[list[Asking]]:
+    made: list[Asking] = []
     yield made
     for nodes in made:
         nodes.close()
 
 
-def nodes_of(opened: list[Nodes], **nodes: Exception | str | None) -> Nodes:
-    opened.append(Nodes(**nodes))
-    opened[-1]._net.start()
-    return opened[-1]
+def nodes_of(opened: list[Asking], **nodes: Exception | str | None) -> Nodes:
+    opened.append(made := Nodes(**nodes))
+    made._net.start()
+    return made
 
 
 GONE = errors.KafkaConnectionError("refused")
 
 
-def test_the_first_is_asked_and_nobody_else(opened: list[Nodes]) -> None:
+def test_the_first_is_asked_and_nobody_else(opened: list[Asking]) -> None:
     nodes = nodes_of(opened, a="a", b="b")
     assert (nodes.ask(NEVER), nodes.asked) == ("a", ["a"])
 
 
-def test_after_a_failure_the_next_is_asked_at_once(opened: list[Nodes]) -> None:
+def test_after_a_failure_the_next_is_asked_at_once(opened: list[Asking]) -> None:
     nodes = nodes_of(opened, a=GONE, b=GONE, c="c", d="d")
     assert (nodes.ask(NEVER), nodes.asked) == ("c", ["a", "b", "c"])
 
 
-def test_one_that_says_nothing_is_given_its_time_and_no_more(opened: list[Nodes]) -> None:
+def test_one_that_says_nothing_is_given_its_time_and_no_more(opened: list[Asking]) -> None:
     nodes = nodes_of(opened, a=None, b="b")
     assert (nodes.ask(0.01), nodes.asked) == ("b", ["a", "b"])
 
 
-def test_the_last_failure_is_told_where_all_fail(opened: list[Nodes]) -> None:
+def test_the_last_failure_is_told_where_all_fail(opened: list[Asking]) -> None:
     nodes = nodes_of(opened, a=errors.KafkaConnectionError("first"), b=errors.KafkaConnectionError("last"))
     with pytest.raises(errors.KafkaConnectionError, match="last"):
         nodes.ask(NEVER)
     assert nodes.asked == ["a", "b"]
+
+
+class Throttling(Asking):
+    """Every answer asks for a pause."""
+
+    def __init__(self, throttle_time_ms: int) -> None:
+        super().__init__(Connection(("127.0.0.1:1",), request_timeout=5.0), ["127.0.0.1:1"])
+        self.slept: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            self.slept.append(seconds)
+
+        self._net.sleep = sleep
+        self._manager.send = lambda *_arguments, **_options: Future().success(SimpleNamespace(throttle_time_ms=throttle_time_ms))
+
+    def ask_each(self, requests: int) -> list[Any]:
+        answers: list[Any] = self._ask_each({"a": [object()] * requests})["a"]
+        return answers
+
+
+@pytest.mark.parametrize(("throttle_time_ms", "slept"), [(4000, True), (5001, False), (2**31 - 1, False)])
+def test_no_pause_is_longer_than_the_request_timeout(opened: list[Asking], throttle_time_ms: int, slept: bool) -> None:
+    opened.append(nodes := Throttling(throttle_time_ms))
+    nodes._net.start()
+    answers = nodes.ask_each(9)
+    assert (len(answers) == 9) == slept
+    assert bool(nodes.slept) == slept
+    assert max(nodes.slept, default=0.0) <= 5.0
+    assert ("throttle_time_ms" in nodes.unreachable.get("a", "")) != slept
+
+
+def test_a_negative_pause_is_none(opened: list[Asking]) -> None:
+    opened.append(nodes := Throttling(-(2**31)))
+    nodes._net.start()
+    assert (len(nodes.ask_each(9)), nodes.slept, nodes.unreachable) == (9, [], {})

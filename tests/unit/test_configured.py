@@ -79,7 +79,7 @@ class Told(Configured):
         self.asked.append((to, [row.resource_name for row in request.resources]))
         return answered(request, self.errors)
 
-    def _ask_each(self, work: Mapping[Any, Iterable[Any]]) -> dict[Any, list[Any]]:
+    def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Any = None) -> dict[Any, list[Any]]:
         return {node: [self._answer(node, request) for request in requests] if node < 3 else [] for node, requests in work.items()}
 
     def _ask(self, make: Callable[[], Any], hedge_after: float = 0.0, at_most: int | None = None) -> Any:
@@ -176,3 +176,19 @@ def test_without_an_active_controller_they_stay_unanswered_for(monkeypatch: pyte
     cluster = Told("localhost:2")
     assert cluster.alter_configs([rate(1), rate(4)]) == {rate(1).resource: None}
     assert cluster.unreachable == {4: "none of them is the active controller"}
+
+
+def test_changes_that_are_only_to_be_judged_are_never_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[Any] = []
+
+    def judged(request: Any, errors: Mapping[str, int]) -> Any:
+        requests.append(request)
+        return answered(request, errors)
+
+    monkeypatch.setattr(configured, "Controllers", Active)
+    cluster = Told("localhost:2")
+    monkeypatch.setattr(cluster, "_answer", lambda to, request: judged(request, {}))
+    monkeypatch.setattr(Active, "ask", lambda self, node, make: judged(make(), {}))
+    changes = [rate(1), rate(4), Change(Resource(TOPIC, "t"), "list", APPEND, "0:1")]
+    assert cluster.alter_configs(changes, validate_only=True) == dict.fromkeys(change.resource for change in changes)
+    assert len(requests) == 3 and all(request.validate_only for request in requests)

@@ -28,13 +28,13 @@ def params(**given: Any) -> dict[str, Any]:
 
 def test_the_client_gets_the_connection() -> None:
     connection = Connection.from_params(
-        params(security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_username="u", sasl_password="p", request_timeout=2.5)
+        params(security_protocol="SASL_SSL", sasl_mechanism="PLAIN", sasl_username="u", sasl_password="p", request_timeout=2.5)
     )
     options = connection.for_kafka_python()
     assert options["bootstrap_servers"] == ["a:9092", "b:9093"]
     assert (options["sasl_plain_username"], options["sasl_plain_password"]) == ("u", "p")
     assert options["request_timeout_ms"] == 2500
-    assert options["security_protocol"] == "SASL_PLAINTEXT"
+    assert options["security_protocol"] == "SASL_SSL"
 
 
 def test_certificates_are_checked_unless_told_otherwise() -> None:
@@ -48,7 +48,7 @@ def test_certificates_are_checked_unless_told_otherwise() -> None:
 def test_the_client_shows_a_token(tmp_path: Path) -> None:
     with Issuer(tmp_path).endpoint({"recovery": "hush"}) as endpoint:
         login = {"sasl_oauth_token_endpoint": endpoint, "sasl_oauth_client_id": "recovery", "sasl_oauth_client_secret": "hush"}
-        connection = Connection.from_params(params(security_protocol="SASL_PLAINTEXT", sasl_mechanism="OAUTHBEARER", **login))
+        connection = Connection.from_params(params(security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", **login))
         options = connection.for_kafka_python()
         assert options["sasl_oauth_token_provider"].token()
     assert options["sasl_plain_username"] is None
@@ -67,14 +67,20 @@ def test_without_a_login_no_token_is_fetched() -> None:
         ({"bootstrap_servers": ["kafka1:0"]}, "'kafka1:0' is not host:port"),
         ({"bootstrap_servers": ["kafka1:http"]}, "'kafka1:http' is not host:port"),
         ({"request_timeout": 0.0}, "request_timeout"),
-        ({"sasl_oauth_token_endpoint": "issuer.example.com/token"}, "sasl_oauth_token_endpoint: 'issuer.example.com/token' is no https"),
+        (
+            {"sasl_oauth_token_endpoint": "issuer.example.com/token"},
+            "sasl_oauth_token_endpoint: 'issuer.example.com/token' is not an https",
+        ),
+        ({"sasl_oauth_token_endpoint": "https://user:hunter@login.example.com/token"}, "sasl_oauth_token_endpoint has an @"),
+        ({"sasl_oauth_token_endpoint": "user:hunter/x@login.example.com/token"}, "sasl_oauth_token_endpoint has an @"),
         ({"ca_cert": "/nowhere/ca.pem"}, "ca_cert: there is no file /nowhere/ca.pem"),
         ({"client_cert": "/nowhere/c.pem", "client_key": "/nowhere/k.pem"}, "client_cert: there is no file"),
     ],
 )
 def test_the_option_is_named(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConnectionOptionError, match=words):
+    with pytest.raises(ConnectionOptionError, match=words) as refused:
         Connection.from_params(params(**given))
+    assert "hunter" not in str(refused.value)
 
 
 def test_a_file_that_holds_no_certificate_is_named(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -96,7 +95,7 @@ def extra(words: list[str]) -> Iterator[str]:
     """Names of the variables that a command sets."""
     for before, value in itertools.pairwise(words):
         if before in ("-e", "--extra-vars") and not value.startswith("@"):
-            yield from json.loads(value) if value.startswith("{") else [value.partition("=")[0]]
+            yield from yaml.safe_load(value) if value.startswith("{") else [value.partition("=")[0]]
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +19,11 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer import OffsetFetchResponse
 from kafka.protocol.consumer.fetch import FetchResponse
-from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeaderEpochResponse
+from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from kafka.protocol.producer.produce import ProduceResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, impact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import NO_ANSWER, Downstream
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Group, Log, Producer, Transaction
@@ -57,12 +59,13 @@ class Brokers(Downstream):
         found = [("__transaction_state", 0), ("__consumer_offsets", 0), ONE]
         return {key: PartitionState(*key, "id", -1 if key in self.leaderless else 1, 3, (1,), (1,), (), (), ()) for key in found}
 
-    def _ask_each(self, work: Any) -> dict[Any, list[Any]]:
+    def _ask_each(self, work: Any, read: Any = None) -> dict[Any, list[Any]]:
         answers = {}
         for node, requests in work.items():
             made = list(requests)
             self.asked += [(node, request.name) for request in made]
-            answers[node] = [] if node in self.silent else [getattr(self, "_" + request.name)(node, request) for request in made]
+            found = [] if node in self.silent else [getattr(self, "_" + request.name)(node, request) for request in made]
+            answers[node] = [read(answer) for answer in found] if read else found
         return answers
 
     def _ListOffsetsRequest(self, _node: int, request: Any) -> Any:
@@ -106,10 +109,11 @@ class Brokers(Downstream):
 
     def _OffsetForLeaderEpochRequest(self, _node: int, request: Any) -> Any:
         topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+        not_asked = OffsetForLeaderEpochRequest.OffsetForLeaderTopic.OffsetForLeaderPartition(partition=99, leader_epoch=1)
         return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[
             topic(topic=asked.topic, partitions=[
                 topic.EpochEndOffset(error_code=0, partition=row.partition, leader_epoch=row.leader_epoch, end_offset=10 * row.leader_epoch)
-                for row in asked.partitions
+                for row in [*asked.partitions, not_asked]
             ])
             for asked in request.topics
         ])  # fmt: skip
@@ -238,7 +242,7 @@ def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers) -> No
 def transacting(cluster: Brokers, *seen: dict[TopicPartition, list[Producer]]) -> list[tuple[TopicPartition, str]]:
     cluster.producers = list(seen)
     found = cluster.transacting({ONE: 1, TWO: 2})
-    rows = impact.transaction_rows(found.producers, found.transactions, found.blind, 10_000, impact.Tools("b:1"))
+    rows = impact.transaction_rows(found.producers, found.transactions, found.blind, 10_000, impact.Tools("b:1", Commands(Path("/w"))))
     return [((row["topic"], row["partition"]), row["state"]) for row in rows]
 
 

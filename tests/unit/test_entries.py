@@ -151,14 +151,14 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         ),
         "broker 2 holds the best log: it ends at offset 120, last written in leader epoch 0; "
         "the logs of brokers 2, 4 are identical, leadership is shared out among them; broker 1 has been silent for 12 s; "
-        "should broker 1 come back, the controller elects it by itself (ELR)",
+        "should broker 1 come back before an election, the controller elects it by itself (ELR)",
         (0, "high_watermark"),
         [],
     ),
     "last-known": (
         Situation("last-known", {1: FENCED, 2: LONG}, state={"last_known_elr": [1], "min_insync_replicas": 2}),
         "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s; "
-        "should broker 1 come back, the controller elects it by itself (last known leader, its shutdown was unclean); "
+        "should broker 1 come back before an election, the controller elects it by itself (last known leader, its shutdown was unclean); "
         "once elected it is online but not writable with acks=all: 1 live replica, min ISR 2, until 1 more is back",
         (0, "high_watermark"),
         [],
@@ -186,7 +186,7 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; "
         "broker 3 is alive but did not answer for its replica (NO_ANSWER); broker 1 has been silent for 12 s, "
         "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known; "
-        "should broker 1 come back, the controller elects it by itself (last in the ISR); "
+        "should broker 1 come back before an election, the controller elects it by itself (last in the ISR); "
         "once elected it is online but not writable with acks=all: 2 live replicas, min ISR 4, until 2 more are back; "
         "held: gather the evidence again once everything answers",
         (0, "high_watermark"),

@@ -9,7 +9,8 @@ import errno
 import os
 import shlex
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,28 +34,49 @@ def test_files_and_directories_are_private(tmp_path: Path) -> None:
     assert {stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent, tmp_path / "work")} == {0o700}
 
 
+PLACES = pytest.mark.parametrize("place", [work_file, partial(work_file, make=False)])
+
+
+@PLACES
 @pytest.mark.parametrize("name", ["", ".", "..", "../east", "a/b", ".hidden", "a\n", "x" * 201, "ö"])
-def test_names_that_could_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
+def test_names_that_could_lead_elsewhere_are_refused(tmp_path: Path, name: str, place: Callable[..., Path]) -> None:
     with pytest.raises(FileError, match="run_id"):
-        work_file(tmp_path, "plans", "east", name)
+        place(tmp_path, "plans", "east", name)
     with pytest.raises(FileError, match="cluster"):
-        work_file(tmp_path, "journal", name)
+        place(tmp_path, "journal", name)
 
 
-def test_a_workdir_that_is_a_file_is_named(tmp_path: Path) -> None:
+@PLACES
+def test_a_workdir_that_is_a_file_is_named(tmp_path: Path, place: Callable[..., Path]) -> None:
     (tmp_path / "work").write_text("")
     with pytest.raises(FileError, match=r"cannot write in .*work: .*; choose another workdir"):
-        work_file(tmp_path / "work", "plans", "east", "run")
+        place(tmp_path / "work", "plans", "east", "run")
 
 
-def test_links_are_refused(tmp_path: Path) -> None:
+@PLACES
+def test_a_folder_that_others_may_write_in_is_refused(tmp_path: Path, place: Callable[..., Path]) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans").chmod(0o777)
+    with pytest.raises(FileError, match=r"others may write in .*/plans"):
+        place(tmp_path, "plans", "east", "run")
+
+
+def test_the_place_of_a_file_is_found_without_making_anything(tmp_path: Path) -> None:
+    planned = work_file(tmp_path / "above" / "work", "plans", "east", "run-1", ".x", make=False)
+    assert list(tmp_path.iterdir()) == []
+    assert planned == work_file(tmp_path / "above" / "work", "plans", "east", "run-1", ".x")
+    assert work_file(tmp_path / "above" / "work", "plans", "east", "run-1", ".x", make=False) == planned
+
+
+@PLACES
+def test_links_are_refused(tmp_path: Path, place: Callable[..., Path]) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with pytest.raises(FileError, match="symbolic link"):
-        work_file(tmp_path / "link", "plans", "east", "run")
+        place(tmp_path / "link", "plans", "east", "run")
     work_file(tmp_path / "work", "plans", "east").symlink_to(tmp_path / "target")
     with pytest.raises(FileError, match="symbolic link"):
-        work_file(tmp_path / "work", "plans", "east")
+        place(tmp_path / "work", "plans", "east")
     (tmp_path / "east.json").symlink_to(tmp_path / "target")
     with pytest.raises(FileError, match="symbolic link"):
         write_private(tmp_path / "east.json", b"")
@@ -168,3 +190,13 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     assert read_regular(tmp_path / "alias") == b"content"
     with pytest.raises(OSError, match="symbolic link"):
         read_regular(tmp_path / "alias", follow=False)
+
+
+def test_check_mode_makes_no_folder_and_judges_those_that_are_there(tmp_path: Path) -> None:
+    workdir = tmp_path / "work"
+    assert work_file(workdir, "plans", "east", "run", make=False) == workdir / "plans/run/east.json"
+    assert not workdir.exists()
+    workdir.mkdir()
+    (workdir / "plans").write_text("")
+    with pytest.raises(FileError, match=r"cannot write in .*plans"):
+        work_file(workdir, "plans", "east", "run", make=False)

@@ -23,6 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.fleet import FleetError
 
+pytestmark = pytest.mark.slow
+
 VAULT_PASSWORD = "correct horse battery staple"
 PASSWORD = "p{ss' \" %word"
 
@@ -47,7 +49,7 @@ def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "hosts.yml").write_text(
         f"kafka_clusters:\n  hosts:\n    east:\n{east}    west:\n      kafka_bootstrap_servers: [west-1:9093]\n      kafka_request_timeout: 3\n"
     )
-    login = "kafka_security_protocol: SASL_PLAINTEXT\nkafka_sasl_mechanism: PLAIN\nkafka_sasl_username: recovery\nkafka_sasl_password: "
+    login = "kafka_security_protocol: SASL_SSL\nkafka_sasl_mechanism: PLAIN\nkafka_sasl_username: recovery\nkafka_sasl_password: "
     (folder / "group_vars/kafka_clusters.yml").write_text(login + encrypted + "\n")
     return folder
 

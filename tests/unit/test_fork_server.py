@@ -136,6 +136,28 @@ def test_errors_are_told_as_ever(rig: Rig) -> None:
     assert (left.rc, left.stderr) == (1, b"with words\n")
 
 
+def memory(process: int) -> bytes:
+    """All that a process has in its memory."""
+    found = bytearray()
+    with Path(f"/proc/{process}/maps").open() as maps, Path(f"/proc/{process}/mem").open("rb", buffering=0) as content:
+        for line in maps:
+            area, rights = line.split()[:2]
+            begin, end = (int(address, 16) for address in area.split("-"))
+            if rights.startswith("rw"):
+                with suppress(OSError):  # what belongs to the kernel
+                    content.seek(begin)
+                    found += content.read(end - begin)
+    return bytes(found)
+
+
+def test_the_server_never_has_the_options_of_a_module(rig: Rig) -> None:
+    for secret in ("swordfish-1", "swordfish-2"):
+        assert rig.run("says", word="word", secret=secret).rc == 0
+    seen = memory(rig.server.pid)
+    # No comparison that pytest would print, with all of the memory.
+    assert [seen.count(text) > 0 for text in (str(rig.folder).encode(), b"swordfish")] == [True, False]
+
+
 def test_a_module_ends_as_python_does(rig: Rig) -> None:
     """Its threads have ended, what it has registered for the end is called."""
     assert rig.run("tidies").rc == 0

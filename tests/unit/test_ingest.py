@@ -50,7 +50,7 @@ def results(workdir: Path, cluster: str = "east", run_id: str = RUN, outcome: st
     ]
     document = {
         "cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "plan_id": None, "backend": "compat",
-        "finished_at": "2026-11-21T04:05:00Z", "summary": {}, "partitions": partitions, **changes,
+        "finished_at": "2026-11-21T04:05:00Z", "data_loss_allowed": True, "other_offline_partitions": 0, "summary": {}, "partitions": partitions, **changes,
     }  # fmt: skip
     path = workdir / "results" / run_id / f"{cluster}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

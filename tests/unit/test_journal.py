@@ -134,3 +134,16 @@ def test_an_order_that_somebody_else_has_set_is_kept_in_mind(path: Path) -> None
     with Journal(path, "abc") as journal:
         assert journal.left_behind() == {("orders", 0): (ORDER,)}
         assert journal.known() == {("orders", 0): (ORDER,)}
+
+
+def test_a_journal_that_is_only_read_is_left_as_it_is(path: Path) -> None:
+    with Journal(path, "abc", read_only=True) as journal:
+        assert journal.left_behind() == {}
+    assert not path.exists()
+    with Journal(path, "abc") as journal:
+        journal.intend([ORDER])
+    torn = path.read_bytes() + b'{"kind": "int'
+    path.write_bytes(torn)
+    with Journal(path, "abc", read_only=True) as journal:
+        assert journal.left_behind() == {("orders", 0): (ORDER,)}
+    assert path.read_bytes() == torn

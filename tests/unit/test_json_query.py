@@ -25,6 +25,8 @@ from hypothesis import strategies as st
 from ansible_collections.streamops.kafka_recovery.plugins.filter import json_query as plugin
 from ansible_collections.streamops.kafka_recovery.plugins.filter.json_query import FilterModule, json_query
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 FILTER = "streamops.kafka_recovery.json_query"
 MODULES = "ansible_collections.streamops.kafka_recovery.plugins.modules"

@@ -34,8 +34,8 @@ def refused(tmp_path: Path, environment: dict[str, str] | None = None, **options
     ("options", "message"),
     [
         ({"run_id": "../etc"}, "run_id '../etc' cannot be a file name"),
-        ({"textfile": "/tmp/metrics.txt"}, "has to end with .prom"),
-        ({"retention_days": 0}, "retention_days is 0: it has to be 1 or more"),
+        ({"textfile": "/tmp/metrics.txt"}, "must end with .prom"),
+        ({"retention_days": 0}, "retention_days is 0: it must be 1 or more"),
         ({}, "JAVA_HOME is /nonexistent"),
     ],
 )

@@ -64,6 +64,12 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
         ({"spark_master": "local", "spark_remote": "sc://host"}, "mutually exclusive"),
         ({"replication_factor": 0}, "replication_factor 0 is not between 1 and 32767"),
         ({"lost_brokers": [-3]}, "lost_brokers: -3 cannot be the id of a broker"),
+        ({"lost_brokers": {"east": [-3]}}, "lost_brokers of east: -3 cannot be the id of a broker"),
+        ({"lost_brokers": {"esst": [1]}}, "lost_brokers names an unknown cluster, esst: did you mean east?"),
+        (
+            {"lost_brokers": {"easst": [1]}, "clusters": ["east", "west"]},
+            "lost_brokers names an unknown cluster, easst: did you mean east?",
+        ),
         ({"topics": []}, "option topics is empty"),
         ({"max_disk_percent": 120}, "max_disk_percent 120 is not between 1 and 100"),
         ({"run_id": "../etc"}, "run_id '../etc' cannot be a file name"),

@@ -19,6 +19,8 @@ LOG = [
     batch(4, VALUES[4:5], 2, timestamp=2222),
     batch(5, VALUES[5:7], 5, timestamp=3333),
 ]
+# 32 MiB in 32 kB.
+BOMB = batch(1, [bytes(1 << 25)], codec=1)
 
 
 def read(active: Active, seconds: float = 60.0, limit: int = 1 << 20) -> tuple[MetadataLog, list[Entry]]:
@@ -62,6 +64,12 @@ def test_a_snapshot_stands_for_what_was_before() -> None:
         (Active(LOG, end=9), "nothing at offset 7 of 9"),
         (Active([], end=7, snapshot=(4, 1, b"x" * 90), refuse={2: 98}), "SNAPSHOT_NOT_FOUND at byte 0"),
         (Active([LOG[0], LOG[1][:-9] + b"?" * 9], end=7), "the batch at offset 1 cannot be read"),
+        (Active([], end=7, snapshot=(4, 1, LOG[1][:8] + (1 << 30).to_bytes(4, "big") + LOG[1][12:])), "1073741824 bytes of format 2"),
+        (Active([], end=7, snapshot=(4, 1, LOG[1][:8] + bytes(4) + LOG[1][12:])), "0 bytes of format 2"),
+        (Active([], end=7, snapshot=(4, 1, LOG[1][:16] + b"\x01" + LOG[1][17:])), "bytes of format 1"),
+        (Active([LOG[0], LOG[1][:57] + b"\xff" * 4 + LOG[1][61:]], end=7), "the batch at offset 1 cannot be read"),
+        (Active([LOG[0], BOMB], end=2), "the batch at offset 1 is compressed"),
+        (Active([], end=7, snapshot=(4, 1, BOMB)), "the batch at offset 1 is compressed"),
     ],
 )
 def test_what_cannot_be_read_is_told(active: Active, reason: str) -> None:

@@ -89,3 +89,9 @@ def test_damaged_records_are_unknown_or_read_and_never_anything_else(sound: byte
         decode(bytes(damaged[:length]))
     except UnknownRecordError as error:
         assert str(error)
+
+
+@pytest.mark.parametrize("count", [5, 6, 1000])
+def test_an_integer_has_at_most_five_bytes(count: int) -> None:
+    with pytest.raises(UnknownRecordError, match="an integer of more than 32 bits"):
+        decode(b"\xff" * count + b"\x01")

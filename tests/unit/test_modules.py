@@ -37,7 +37,7 @@ def documented() -> dict[str, Any]:
 
 
 def accepted(name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The argument spec with which a module makes its AnsibleModule."""
+    """The argument spec with which a module makes its PrintableModule, through which alone it speaks."""
     caught: dict[str, Any] = {}
 
     def catch(*_: Any, argument_spec: dict[str, Any], **__: Any) -> None:
@@ -47,8 +47,8 @@ def accepted(name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     module = importlib.import_module(f"ansible_collections.streamops.kafka_recovery.plugins.modules.{name}")
     shared = importlib.import_module("ansible_collections.streamops.kafka_recovery.plugins.module_utils.module")
     for place in (module, shared):
-        if hasattr(place, "AnsibleModule"):
-            monkeypatch.setattr(place, "AnsibleModule", catch)
+        if hasattr(place, "PrintableModule"):
+            monkeypatch.setattr(place, "PrintableModule", catch)
     with pytest.raises(Stop):
         module.main()
     return caught

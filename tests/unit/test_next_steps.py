@@ -1,55 +1,128 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do next: every reason has a step, and the command says what a shell hands on."""
+"""What to do next: every reason has a step, from the cheapest to the dearest, and each command is about exactly the partitions that it is shown for."""
 
 from __future__ import annotations
 
-import json
-import shlex
+import re
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.filter.next_steps import FilterModule
+from ansible_collections.streamops.kafka_recovery.plugins.filter.step_lines import FilterModule
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED, Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import MOST_NAMED, STEPS, command, next_step
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import (
+    AGGRESSIVE,
+    APPLIED,
+    FORCE,
+    LOOK_AGAIN,
+    STEPS,
+    WITHOUT_COMMAND,
+    advise,
+    command,
+    next_step,
+    next_steps,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import PLANNED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.words import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import NOT_ALLOWED
 
 PLAN = "/var/lib/kafka-recovery/plans/1/east.json"
+FEW = [("orders", 3), ("orders", 4)]
+MANY = [("orders", number) for number in range(MOST_NAMED + 1)]
+
+
+def shown(word: str, keys: list[tuple[str, int]], tmp_path: Path) -> str:
+    commands = Commands(tmp_path)
+    line = command([word], "east", keys, PLAN, Playbooks(["/hosts.yml"], None, commands)) or ""
+    commands.write()
+    return line
 
 
 def test_every_reason_to_hold_a_partition_has_a_next_step() -> None:
     assert set(STEPS) == {*REASONS, NOT_ALLOWED, INTERRUPTED, STALE, FAILED, PLANNED}
 
 
-def test_the_filter_keeps_the_order_and_leaves_out_what_calls_for_no_step() -> None:
-    steps = FilterModule().filters()["next_steps"](["stale", "elected", "forked", "held"], "east", PLAN)
-    assert len(steps) == 2
-    assert "--limit east -e kafka_recovery_strategy=aggressive" in steps[0]
-    assert steps[1].startswith("run again")
+@pytest.mark.parametrize("word", STEPS)
+@pytest.mark.parametrize("keys", [FEW, MANY], ids=["few", "many"])
+def test_a_command_names_exactly_its_partitions(word: str, keys: list[tuple[str, int]], tmp_path: Path) -> None:
+    line = shown(word, keys, tmp_path)
+    if word in WITHOUT_COMMAND:
+        assert line == ""
+    elif word in APPLIED:
+        assert "kafka_recovery_plan_dir=/var/lib/kafka-recovery/plans/1 " in line and line.endswith(".apply")
+    elif len(keys) <= MOST_NAMED:
+        assert re.findall(r"\{topic: (\w+), partition: (\d+)\}", line) == [(topic, str(partition)) for topic, partition in keys]
+    else:
+        path = re.search(r"kafka_recovery_partitions_file=(\S+)", line)
+        assert path is not None and requested(None, path[1]) == keys
+    # Naming is no consent where the step is to look, and looking elects nothing.
+    assert ("allow_data_loss" in line) == (word not in (*LOOK_AGAIN, *WITHOUT_COMMAND))
+    assert ("aggressive" in line) == (word in AGGRESSIVE)
+    assert "--limit east" in line or not line
+
+
+@pytest.mark.parametrize("word", sorted({*LOOK_AGAIN} - {*WITHOUT_COMMAND}))
+def test_to_look_again_does_not_name_what_is_elected_only_by_name(word: str, tmp_path: Path) -> None:
+    assert "__transaction_state" not in shown(word, [("__transaction_state", 0), ("orders", 1)], tmp_path)
+
+
+@pytest.mark.parametrize("word", AGGRESSIVE)
+def test_nothing_is_forced_without_its_name(word: str) -> None:
+    playbooks = Playbooks(["/hosts.yml"])
+    assert command([word], "east", [], PLAN, playbooks) is None
+    for propose in (True, False):
+        assert "kafka_recovery_partitions_file=FILE" in (command([word], "east", MANY, PLAN, playbooks, propose) or "")
+
+
+@pytest.mark.parametrize("word", APPLIED)
+def test_what_no_plan_is_about_alone_is_named(word: str) -> None:
+    line = command([word], "east", FEW, None, Playbooks(["/hosts.yml"])) or ""
+    assert line.endswith(".recover") and "{topic: orders, partition: 3}, {topic: orders, partition: 4}" in line
+
+
+def test_no_step_says_to_run_with_options_that_its_command_does_not_have() -> None:
+    assert not [word for word, step in STEPS.items() if "-e " in step or "--limit" in step or "aggressive" in step]
 
 
 def test_one_step_is_that_of_the_first_word_that_has_one() -> None:
-    assert next_step(["held", "no_survivor", "stale"], "east", PLAN).startswith("start a broker")
-    assert PLAN in next_step(["planned"], "east", PLAN)
-    assert next_step(["other_order"], "east", PLAN).startswith("run again")
+    assert next_step(["held", "no_survivor", "stale"], PLAN).startswith("start a broker")
+    assert PLAN in next_step(["planned"], PLAN)
+    assert next_step(["other_order"], PLAN).startswith("run again")
 
 
-@pytest.mark.parametrize("word", ["forked", "below_high_watermark", "must_be_named"])
-def test_where_data_is_given_up_the_partitions_are_named_for_the_shell(word: str) -> None:
-    argv = shlex.split(command([word], "east", [("orders", 3), ("it's", 0)], PLAN) or "")
-    rows = json.loads(argv[-1])["kafka_recovery_partitions"]
-    assert rows == [{"topic": "orders", "partition": 3}, {"topic": "it's", "partition": 0}]
-    assert argv[argv.index("--limit") + 1] == "east"
+def test_the_cheapest_step_comes_first_and_each_once() -> None:
+    words = ["forked", "stale", "no_survivor", "other_order", "wait_for_clean_leader", "forked"]
+    rows = [([word, "held"], ("orders", number)) for number, word in enumerate(words)]
+    steps = next_steps(rows, "east", PLAN, Playbooks(["/hosts.yml"]))
+    assert [(step["word"], step["partitions"]) for step in steps] == [
+        ("wait_for_clean_leader", 1), ("no_survivor", 1), ("", 1), ("stale", 1), ("forked", 2),
+    ]  # fmt: skip
+    assert [step["word"] in FORCE for step in steps] == [False, False, False, False, True]
+    assert "{topic: orders, partition: 0}, {topic: orders, partition: 5}" in steps[-1]["command"]
 
 
-def test_the_command_is_for_the_whole_cluster_where_no_partition_has_to_be_named() -> None:
-    many = [("orders", number) for number in range(MOST_NAMED + 1)]
-    assert "kafka_recovery_partitions" not in (command(["stale"], "east", many, PLAN) or "")
-    assert "kafka_recovery_strategy=aggressive" in (command(["forked"], "east", many, PLAN) or "")
-    assert command(["below_high_watermark"], "east", many, PLAN) is None
-    assert command(["cluster_metadata"], "east", many[:1], PLAN) is None
-    assert "kafka_recovery_plan_dir=/var/lib/kafka-recovery/plans/1" in (command([PLANNED], "east", many, PLAN) or "")
+def test_an_election_does_not_fail_because_a_file_of_its_advice_cannot_be_written(tmp_path: Path) -> None:
+    params = {"workdir": str(tmp_path), "cluster": "east", "inventory": []}
+    (step,) = advise([(["forked"], key) for key in MANY], params, PLAN, pytest.fail)
+    assert (tmp_path / "commands").is_dir() and "partitions_file" in step["command"]
+    warnings: list[str] = []
+    (tmp_path / "other" / "commands").mkdir(parents=True)
+    (tmp_path / "other" / "commands").chmod(0o777)
+    (step,) = advise([(["forked"], key) for key in MANY], {**params, "workdir": str(tmp_path / "other")}, PLAN, warnings.append)
+    assert (step["command"], step["partitions"]) == (None, len(MANY)) and "others may write in" in warnings[0]
+
+
+def test_a_command_has_a_line_of_its_own() -> None:
+    steps = [
+        {"partitions": 2, "step": "wait", "command": "ansible-playbook a"},
+        {"cluster": "east", "partitions": 1, "step": "look", "command": None},
+    ]
+    assert FilterModule().filters()["step_lines"](steps) == [
+        "Next, for 2 partitions: wait", "ansible-playbook a", "Next, for 1 partition in cluster east: look",
+    ]  # fmt: skip

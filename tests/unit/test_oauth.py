@@ -115,3 +115,11 @@ def test_kafka_python_takes_it_as_a_provider() -> None:
     provides: Callable[[], str] = source("http://127.0.0.1:1/token").token
     AbstractTokenProvider.register(TokenSource)
     assert isinstance(provides.__self__, AbstractTokenProvider)  # type: ignore[attr-defined]
+
+
+def test_a_secret_for_loopback_is_given_to_no_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(200, json.dumps({"access_token": "of the proxy"})) as proxy, Issuer(tmp_path).endpoint({"recovery": SECRET}) as endpoint:
+        monkeypatch.setenv("http_proxy", proxy)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        assert source(endpoint).token() != "of the proxy"

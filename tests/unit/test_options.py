@@ -29,7 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options i
     ],
 )
 def test_a_number_that_means_nothing_is_refused_with_its_option(option: str, value: float) -> None:
-    with pytest.raises(OptionError, match=f"^{option} is {value}: it has to be "):
+    with pytest.raises(OptionError, match=f"^{option} is {value}: it must be "):
         check_numbers({"duration": 30.0, "election_attempts": 3, option: value})
 
 

@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile 
 
 HEADER = {
     "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
-    "backend": "native", "strategy": "balanced", "ranking": "last_written_epoch",
+    "backend": "native", "strategy": "balanced", "ranking": "last_written_epoch", "dry_run": False,
 }  # fmt: skip
 BROKER = {"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}
 LOSS = {
@@ -51,7 +51,7 @@ BARE = {"partitions": [{"topic": "foo", "partition": 1, "designatedLeader": 0}]}
 def content() -> dict[str, Any]:
     """A valid plan, but for its sha256."""
     entries = {"brokers": [BROKER], "partitions": [ELECTED], "held": [HELD], "online": [ONLINE]}
-    return copy.deepcopy({"version": 3, **HEADER, **entries})
+    return copy.deepcopy({"version": 4, **HEADER, **entries})
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def edit(*keys: Any, to: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (edit("version", to=2), "version 2 of the plan file is not 3: make the plan with this version of the collection"),
+        (edit("version", to=2), "version 2 of the plan file is not 4: make the plan with this version of the collection"),
         (
             edit("partitions", 0, "loss", "upper_bound", to="unknown"),
             r"partitions\[0\].loss.upper_bound: expected a whole number, found a text",

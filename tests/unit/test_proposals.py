@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,9 @@ def results(folder: Path, cluster: str = "east", reason: str | None = None, plan
     return path
 
 
-def proposed(forge: Forge, *paths: Path, push: bool = True) -> Published:
+def proposed(forge: Forge, *paths: Path, push: bool = True, run_id: str = "r1", sign: Callable[[bytes], bytes] | None = None) -> Published:
     with opened(forge) as repository:
-        return propose(repository, LAYOUT, "r1", {path.stem: path for path in paths}, push)
+        return propose(repository, LAYOUT, run_id, {path.stem: path for path in paths}, push, sign)
 
 
 def committed(forge: Forge, plans: dict[str, Path], found: dict[str, Path], push: bool = True) -> Published:
@@ -80,6 +81,29 @@ def test_a_proposal_is_a_branch_with_the_plans_as_they_are_and_a_second_one_chan
     forge.ada.merge("recovery/r1")
     merged = proposed(forge, east, west)
     assert not merged.changed and merged.merged and merged.branch == "main"
+
+
+def test_the_summary_is_the_same_on_every_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who applies a recovery makes its summary again: of the plans alone, whichever inventory, directory or environment is there."""
+    loaded = [planfile.load(plan(tmp_path)), planfile.load(plan(tmp_path, "west"))]
+    here = proposals.summary(loaded, "r1")
+    monkeypatch.chdir("/")
+    monkeypatch.setattr(sys, "argv", ["ansible-playbook", "-i", "elsewhere.yml"])
+    for name, value in {
+        "HOME": "/nonexistent",
+        "ANSIBLE_INVENTORY": "elsewhere.yml",
+        "TZ": "Asia/Tokyo",
+        "LANG": "C",
+        "USER": "another",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert proposals.summary(loaded, "r1") == here
+    assert b"INVENTORY" in here and b"elsewhere" not in here
+
+
+def test_a_plan_that_cannot_be_read_is_named(forge: Forge, tmp_path: Path) -> None:
+    with pytest.raises(GitError, match=r"nowhere\.json: cannot be read"):
+        proposed(forge, tmp_path / "nowhere.json")
 
 
 def test_a_branch_that_holds_something_else_is_not_written_over(forge: Forge, tmp_path: Path) -> None:

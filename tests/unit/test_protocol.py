@@ -6,16 +6,23 @@
 from __future__ import annotations
 
 import struct
+import uuid
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
+from kafka.protocol.admin import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribeQuorumResponse,
+    DescribeTopicPartitionsResponse,
+)
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
-from kafka.protocol.metadata import ApiVersionsResponse
+from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
 
 HEADER = struct.pack(">qiibIhiqq", 120, 49, 3, 2, 0xDEADBEEF, 0, 4, 1000, 2000)
@@ -121,3 +128,42 @@ def test_topic_configs_come_back_by_topic_and_refusals_by_name() -> None:
     found = protocol.read_topic_configs(answer)
     assert found.found == {"a": TopicConfig(2, None)}
     assert found.refused == {"b": "TOPIC_AUTHORIZATION_FAILED"}
+
+
+def described(**fields: Any) -> Any:
+    """A DescribeTopicPartitions answer with one partition."""
+    topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+    given = {"partition_index": 0, "leader_id": 1, "leader_epoch": 0, "replica_nodes": [1], "isr_nodes": [1], "offline_replicas": []}
+    name, identity = fields.pop("name", "orders"), fields.pop("topic_id", uuid.UUID(int=7))
+    row = topic.DescribeTopicPartitionsResponsePartition(**{**given, **fields})
+    return DescribeTopicPartitionsResponse(topics=[topic(name=name, topic_id=identity, partitions=[row])])
+
+
+def test_a_topic_id_of_zeros_is_an_id() -> None:
+    (state,) = protocol.read_topic_partitions(described(topic_id=None))
+    assert state.topic_id == "A" * 22
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"name": None}, {"name": "a\x1b[2J"}, {"name": "x" * 250}, {"partition_index": -1}, {"replica_nodes": []}, {"replica_nodes": [1, -1]}],
+)
+def test_a_partition_that_no_cluster_has_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(AnswerError, match="a broker describes partition"):
+        protocol.read_topic_partitions(described(**fields))
+
+
+@pytest.mark.parametrize("ids", [[1, 1], [-1, 2], list(range(3_000))])
+def test_brokers_that_no_cluster_has_are_refused(ids: list[int]) -> None:
+    row = MetadataResponse.MetadataResponseBroker
+    answer = MetadataResponse(brokers=[row(node_id=number, host="h", port=9092, rack=None) for number in ids])
+    with pytest.raises(AnswerError, match=f"names {len(ids)} brokers"):
+        protocol.read_nodes(answer)
+
+
+@pytest.mark.parametrize("partitions", [None, 0, 2])
+def test_a_quorum_without_its_log_is_refused(partitions: int | None) -> None:
+    topic = DescribeQuorumResponse.TopicData
+    topics = [] if partitions is None else [topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData()] * partitions)]
+    with pytest.raises(AnswerError, match="the one partition that was asked about"):
+        protocol.quorum_error(DescribeQuorumResponse(error_code=0, topics=topics))

@@ -101,6 +101,36 @@ def test_behind_goes_by_lag_and_time(voter: Replica, words: str | None) -> None:
     assert quorum.behind(voter, LEADER) == words
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ((101, 102), (101, 102, 103), "103 joined the voters within 1.0 s"),
+        ((101, 102, 103), (101, 103), "102 left the voters within 1.0 s"),
+    ],
+)
+def test_voters_that_join_or_leave_make_it_churn(before: Sequence[int], after: Sequence[int], reason: str) -> None:
+    found = quorum.judge(looks([led(voters=[close(one) for one in before]), None, led(voters=[close(one) for one in after])]))
+    assert found == (CHURNING, [reason.replace("1.0", "2.0")])
+
+
+def test_a_voter_that_lost_its_disk_makes_it_churn() -> None:
+    """KIP-996's disk loss: with directory ids by another one, without them by a log that is shorter than it was."""
+    changed = [led(voters=[close(LEADER), close(102)._replace(directory_id=name), close(103)]) for name in ("A", "B")]
+    assert quorum.judge(looks(changed)) == (
+        CHURNING,
+        ["the directory of voter 102 changed from A to B within 1.0 s: it has another disk"],
+    )
+    emptied = [led(voters=[close(LEADER), close(102)._replace(log_end_offset=end), close(103)]) for end in (500, 12)]
+    assert quorum.judge(looks(emptied)) == (
+        CHURNING,
+        ["the log of voter 102 went back from offset 500 to 12 within 1.0 s: it lost its disk"],
+    )
+    # A new leader has not heard of the others yet, and may cut off what was never committed.
+    led_anew = [emptied[0], emptied[1]._replace(leader_epoch=2)]
+    assert [reason for reason in quorum.judge(looks(led_anew)).reasons if "went back" in reason] == []
+    assert quorum.judge(looks([led(), led(voters=[close(LEADER), unheard(102), close(103)])])).verdict == CALM
+
+
 def test_the_reasons_name_what_was_seen() -> None:
     moved = looks([led(4), None, led(9, 103)])
     assert quorum.judge(moved).reasons == ["the leader went from controller 101 in epoch 4 to controller 103 in epoch 9 within 2.0 s"]
@@ -119,6 +149,13 @@ def test_the_history_has_every_change_once() -> None:
         {"seconds": 2.0, "leader_id": None, "leader_epoch": None},
         {"seconds": 4.0, "leader_id": 102, "leader_epoch": 3},
     ]
+
+
+def test_the_addresses_of_voters_are_read() -> None:
+    found = answer([(101, 490, 1, 1), (102, 500, 1, 1)], [])
+    kind = DescribeQuorumResponse.Node
+    found.nodes = [kind(node_id=101, listeners=[kind.Listener(name="CONTROLLER", host="c1", port=9093)])]
+    assert quorum.read(found).addresses == {"c1:9093": 101}
 
 
 def answer(voters: Sequence[tuple[int, int, int, int]], observers: Sequence[tuple[int, int, int, int]]) -> Any:
@@ -194,22 +231,6 @@ def controller(address: str, pre_vote: bool | None, active: bool | None = False)
     return {"address": address, "active": active, "pre_vote": pre_vote, "error": "refused" if active is None else None}
 
 
-@pytest.mark.parametrize(
-    ("pre_votes", "supported", "why"),
-    [
-        ((), None, "controller_bootstrap_servers is not given"),
-        ((True, True), True, "yes"),
-        ((True, None), True, "c2 did not answer"),
-        # While a cluster is being upgraded the old ones still force elections.
-        ((True, False, None), False, "c2 without Vote version 2"),
-        ((None, None), None, "c1, c2 did not answer"),
-    ],
-)
-def test_pre_vote_is_supported_when_nobody_lacks_it(pre_votes: Sequence[bool | None], supported: bool | None, why: str) -> None:
-    found, reason = quorum.pre_vote([controller(f"c{number}", value) for number, value in enumerate(pre_votes, start=1)])
-    assert found is supported and why in reason
-
-
 def test_where_brokers_get_no_answer_the_controllers_have_a_say() -> None:
     rows = [controller("c1:9093", True, True), controller("c2:9093", True, False), controller("c3:9093", None, None)]
     report = quorum.report([look(0.0, None)], rows, 5.0)
@@ -276,11 +297,17 @@ def test_a_watch_goes_on_for_what_is_left_of_its_window(monkeypatch: pytest.Monk
         ([led(epoch=2)], "churning"),
         ([led(leader=102, epoch=2), led(epoch=3)], "churning"),
         ([led(), led(epoch=2)], "churning"),
-        ([led(voters=[close(LEADER), stopped(102), stopped(103)])], "majority_behind"),
+        ([led(voters=[close(LEADER), close(102), close(103), close(104)])], "churning"),
+        ([led(voters=[close(LEADER), close(102), close(103)._replace(log_end_offset=3)])], "churning"),
+        (
+            [led(voters=[close(LEADER)._replace(log_end_offset=600), *(stopped(one)._replace(log_end_offset=520) for one in (102, 103))])],
+            "majority_behind",
+        ),
     ],
 )
 def test_nothing_is_elected_where_the_quorum_did_not_stay_calm(found: list[Quorum], said: str) -> None:
-    before = {"leader_id": LEADER, "leader_epoch": 1, "looked_at": quorum.time.monotonic()}
+    voters = [close(one)._asdict() for one in (101, 102, 103)]
+    before = {"leader_id": LEADER, "leader_epoch": 1, "looked_at": quorum.time.monotonic(), "voters": voters}
     with pytest.raises(quorum.NotCalmError, match=rf"^nothing was elected: the metadata quorum is not calm \({said}\), seen in "):
         quorum.stay_calm(Answering(*found), before, 0.1)
     quorum.stay_calm(Answering(led()), before, 0.1)

@@ -1,22 +1,22 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands for a shell: whatever a group or topic is called, it stays one word."""
+"""Commands of Kafka's own tools: each is the right one, and shown so that it can be pasted."""
 
 from __future__ import annotations
 
-import shlex
+from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.ready_commands import Tools
 
 ORDERS = ("orders", 3)
 
 
-def test_commands_are_those_of_kafkas_own_tools() -> None:
-    tools = Tools("b:9092")
+def test_commands_are_those_of_kafkas_own_tools(tmp_path: Path) -> None:
+    tools = Tools("b:9092", Commands(tmp_path))
     assert tools.reset("g", "classic", ORDERS, 7) == (
         "kafka-consumer-groups.sh --bootstrap-server b:9092 --group g --reset-offsets --topic orders:3 --to-offset 7 --execute"
     )
@@ -30,9 +30,24 @@ def test_commands_are_those_of_kafkas_own_tools() -> None:
     assert tools.terminate("t-1") == "kafka-transactions.sh --bootstrap-server b:9092 forceTerminateTransaction --transactionalId t-1"
 
 
-@given(st.text(min_size=1), st.booleans())
-def test_a_name_stays_one_word(name: str, secured: bool) -> None:
-    tools = Tools("b:1", secured)
-    for words in (shlex.split(tools.reset(name, "consumer", ORDERS, 7)), shlex.split(tools.terminate(name))):
-        assert words.count(name) >= 1
-        assert ("--command-config" in words) == (secured or name == "--command-config")
+def test_a_name_that_looks_like_an_option_is_one_word_with_its_own(tmp_path: Path) -> None:
+    tools = Tools("b:9092", Commands(tmp_path), secured=True)
+    assert "--command-config ADMIN.properties --group=--all-groups " in (tools.reset("--all-groups", "", ORDERS, 7) or "")
+    assert (tools.terminate("-x") or "").endswith(" --transactionalId=-x")
+
+
+def test_one_script_serves_all_partitions_of_a_group(tmp_path: Path) -> None:
+    commands = Commands(tmp_path)
+    tools = Tools("b:9092", commands)
+    lines = [tools.reset("it's", "", ("orders", number), number) or "" for number in range(100)]
+    commands.write()
+    (script,) = (tmp_path / "commands").iterdir()
+    assert lines[7] == f"bash {script} --topic orders:7 --to-offset 7 --execute"
+
+
+@pytest.mark.parametrize("topic", ["a:0,b", "a,b", "*", ".", "..", "", "a" * 250, "it's"])
+def test_a_name_that_no_topic_can_have_has_no_command(topic: str, tmp_path: Path) -> None:
+    """The tools read several partitions from `a:0,b:0`."""
+    tools = Tools("b:9092", Commands(tmp_path))
+    assert tools.reset("g", "", (topic, 0), 7) is None and tools.reset("g", "streams", (topic, 0), 7) is None
+    assert tools.abort((topic, 0), 7) is None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,12 @@ from movable import REGISTERED, Clock, Moved
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cancelling, measuring, moving, reassignment_status, throttling
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls import Held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import BROKER, TOPIC, Refusal, Resource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassigning import Reassigning, check_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import ReassignmentError, Wanted
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal, ThrottleJournalError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import ThrottleError
 
 DEFAULTS: dict[str, Any] = {
     "cluster": "east",
@@ -170,7 +175,13 @@ def test_a_killed_task_leaves_what_the_next_one_or_a_cancelling_takes_away(
 
         task(cluster, tmp_path, asked_to_stop=kill, throttle=5000)
     assert cluster.throttles and len(cluster.ongoing) == 2
-    found = task(cluster, tmp_path, asked, state=state, throttle=5000 if state == "present" else None)
+    rate = 5000 if state == "present" else None
+    foretold = task(cluster, tmp_path, asked, state=state, throttle=rate, check=True)
+    found = task(cluster, tmp_path, asked, state=state, throttle=rate)
+    for key in ("changed", "left_over_throttle", "diff", "summary"):
+        assert foretold[key] == found[key], key
+    assert found["changed"] and found["left_over_throttle"] == {"brokers": 4, "topics": 1, "replicas": 8}
+    assert "broker 4: leader.replication.throttled.rate=5000\n" in found["diff"]["before"]
     assert not cluster.throttles and not cluster.ongoing and "failed" not in found
     assert found["summary"]["reassigned" if state == "present" else "cancelled"] == 2
     # The order of before was kept: Kafka would have left 3, 2, 1.
@@ -190,6 +201,46 @@ def test_check_mode_knows_that_this_client_may_not_move_anything(cluster: Whole,
     cluster.operations = frozenset({"DESCRIBE"})
     found = task(cluster, tmp_path, check=True)
     assert found["errors"] == {"CLUSTER_AUTHORIZATION_FAILED": 2} and not found["changed"] and "grant ALTER" in found["msg"]
+
+
+def test_check_mode_names_all_permissions_that_are_missing(cluster: Whole, tmp_path: Path) -> None:
+    cluster.operations = frozenset({"DESCRIBE"})
+    for resource in (Resource(BROKER, "4"), Resource(TOPIC, "t")):
+        cluster.configs.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", None)
+    with pytest.raises(ThrottleError) as caught:
+        task(cluster, tmp_path, check=True, throttle=5000)
+    for permission in ("ALTER on the cluster", "ALTER_CONFIGS on the cluster", "ALTER_CONFIGS on the topic"):
+        assert str(caught.value).count(f"grant {permission}") == 1
+    cluster.configs.refusing.clear()
+    assert task(cluster, tmp_path, check=True, throttle=5000)["errors"] == {"CLUSTER_AUTHORIZATION_FAILED": 2}, "that one alone"
+    assert not cluster.asked and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("resource", [Resource(BROKER, "4"), Resource(TOPIC, "t")], ids=str)
+def test_a_throttle_that_is_refused_for_the_last_move_is_refused_before_the_first_one(
+    cluster: Whole, tmp_path: Path, resource: Resource, check: bool
+) -> None:
+    cluster.states["t", 0] = replace(cluster.states["t", 0], replicas=(1, 2), isr=(1, 2))
+    cluster.configs.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", None)
+    wanted: Wanted = {("t", 0): (1, 3), ("t", 1): (1, 2, 4)}
+    with pytest.raises(ThrottleError, match=f"the throttle of {resource} cannot be set: .*; grant ALTER_CONFIGS on the"):
+        task(cluster, tmp_path, wanted, check=check, throttle=5000, concurrent_moves=1)
+    assert not cluster.asked and not cluster.throttles and not list(tmp_path.iterdir())
+
+
+def test_check_mode_knows_of_another_run_and_of_a_workdir_that_cannot_be_used(cluster: Whole, tmp_path: Path) -> None:
+    ended = ThrottleJournal(tmp_path, "east", "id").living("other")
+    for check in (True, False):
+        with pytest.raises(ThrottleJournalError, match="another run throttles this cluster: process"):
+            task(cluster, tmp_path, check=check, throttle=5000)
+    ended()
+    (tmp_path / "reassignments").mkdir()
+    (tmp_path / "reassignments").chmod(0o777)
+    for check in (True, False):
+        with pytest.raises(FileError, match=r"others may write in .*/reassignments"):
+            task(cluster, tmp_path, check=check)
+    assert not cluster.asked
 
 
 def test_without_waiting_the_moves_are_under_way_and_an_elsewhere_is_named(cluster: Whole, tmp_path: Path) -> None:

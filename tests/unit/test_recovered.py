@@ -36,7 +36,16 @@ def workdir(tmp_path: Path) -> Path:
 
 def results(workdir: Path, *rows: dict[str, Any], **changes: Any) -> None:
     path = private_directory(private_directory(workdir / "results") / "r1") / "east.json"
-    head = {"cluster": "east", "cluster_id": CLUSTER_ID, "run_id": "r1", "plan_id": PLAN_ID, "backend": "compat", "summary": {}}
+    head = {
+        "cluster": "east",
+        "cluster_id": CLUSTER_ID,
+        "run_id": "r1",
+        "plan_id": PLAN_ID,
+        "backend": "compat",
+        "summary": {},
+        "data_loss_allowed": True,
+        "other_offline_partitions": 0,
+    }
     path.write_text(json.dumps({**head, "partitions": list(rows), **changes}))
 
 

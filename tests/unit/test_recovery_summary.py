@@ -44,14 +44,16 @@ def test_it_says_who_is_elected_on_which_evidence_and_what_that_costs() -> None:
     assert made["plan_id"] in shown and made["sha256"] in shown and "`balanced`" in shown
     assert "Brokers that are not there: 1 (fenced)." in shown
     assert "- the next step" in shown
+    assert "Truncated from survivors: an unknown number on 1 replica" in re.sub(r"\\(.)", r"\1", shown)
 
 
 def test_what_is_held_comes_with_the_words_and_the_command_of_the_report() -> None:
     shown = page(plan())
     assert "#### Forked: 1 partition" in shown
-    step = STEPS["forked"].format(plan="plans/east.json", aggressively="--limit east -e kafka_recovery_strategy=aggressive")
+    step = STEPS["forked"].format(plan="plans/east.json")
     assert step in re.sub(r"\\(.)", r"\1", shown)
-    assert "ansible-playbook streamops.kafka_recovery.propose -i INVENTORY --limit east -e kafka_recovery_strategy=aggressive" in shown
+    named = f"-e '{{kafka_recovery_partitions: [{{topic: {HELD['topic']}, partition: {HELD['partition']}}}]}}' -e kafka_recovery_strategy=aggressive"
+    assert f"ansible-playbook -i INVENTORY --limit east {named} streamops.kafka_recovery.propose" in shown
     assert "allow_data_loss" not in shown, "a summary proposes, it elects nothing"
 
 

@@ -118,6 +118,34 @@ def test_a_cluster_in_which_a_lost_broker_lives_is_not_planned(spark: SparkSessi
 
 
 @pytest.mark.slow
+def test_each_cluster_is_judged_by_its_own_lost_brokers(spark: SparkSession, tmp_path: Path) -> None:
+    """The same id lives in one cluster and is lost in another. A cluster that is not named gives up whoever is fenced."""
+    rows = [partition("orders", 0, [1, 3], [3]), partition("orders", 1, [2, 3], [3])]
+    for name, lost in (("east", 1), ("west", 2), ("north", 1)):
+        land(tmp_path, name, [*(broker(one, "fenced" if one == lost else "unfenced") for one in (1, 2, 3)), *rows])
+    land(tmp_path, "south", [broker(1, "fenced"), broker(2, "coming_back"), broker(3), broker(4), *rows])
+    land(tmp_path, "alive", [broker(1), broker(2), broker(3), *rows])
+    lost_brokers = {"east": [1], "west": [2, 8], "south": [2], "alive": [3]}
+    result = written(spark, tmp_path, lost_brokers=lost_brokers)
+    documents = {plan["cluster"]: json.loads(Path(plan["path"]).read_text()) for plan in result["plans"]}
+    assert {name: [row["removing_replicas"] for row in document["partitions"]] for name, document in documents.items()} == {
+        "east": [[1]],
+        "north": [[1]],
+        "south": [[2]],
+        "west": [[2]],
+    }
+    assert {name: document["options"]["lost_brokers"] for name, document in documents.items()} == {
+        "east": [1],
+        "north": None,
+        "south": [2],
+        "west": [2, 8],
+    }
+    ((path, reason),) = [(Path(row["path"]).stem, row["reason"]) for row in result["quarantine"]]
+    assert path == "alive" and "broker 3 is named in lost_brokers, but it is unfenced" in reason
+    assert result["warnings"] == ["west: lost_brokers names 8, which this cluster has never had: nothing was planned for it"]
+
+
+@pytest.mark.slow
 def test_brokers_that_come_back_are_named_and_keep_their_replicas(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, "east", [broker(1, "coming_back"), broker(2), broker(3), partition("orders", 0, [1, 2], [2])])
     result = written(spark, tmp_path)
@@ -180,7 +208,6 @@ def test_names_that_leave_the_directory_are_refused(tmp_path: Path, run_id: str,
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lost_brokers": [1, -1]}, "lost_brokers: -1 cannot be the id of a broker"),
         ({"replication_factor": 0}, "replication_factor 0 is not between 1 and"),
         ({"topics": []}, "option topics is empty"),
         ({"topics": ["no topic"]}, "topics: 'no topic' cannot be a topic of Kafka"),

@@ -1,29 +1,35 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Spark Connect server is meant, and whose token it gets."""
+"""Which Spark Connect server is meant, and which process is taken for that of the workdir."""
 
 from __future__ import annotations
 
 import os
 import socket
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from unit.listener import HEADERS, NOBODY, frames, listener
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.remote import own_server, token_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import remote as module_remote
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.remote import own_server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_options import AUTO
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import TOKEN_VARIABLE, Folder, Server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server
 
+TOKEN = "the-token-of-the-workdir"
 SERVER = Server(os.getpid(), socket.gethostname(), 15002, True, True, "2026-11-21T04:00:00Z")
 
 
 @pytest.fixture
 def workdir(tmp_path: Path) -> Path:
     tmp_path.chmod(0o700)
-    Folder(tmp_path).make().token.write_text("own\n")
+    Folder(tmp_path).make().token.write_text(f"{TOKEN}\n")
     return tmp_path
 
 
@@ -54,7 +60,6 @@ def test_a_server_that_cannot_be_used_in_the_end_is_told_in_one_line(workdir: Pa
 @pytest.mark.parametrize(
     ("remote", "own"),
     [
-        (AUTO, True),
         ("sc://localhost:15002", True),
         ("sc://127.0.0.1:15002", True),
         ("sc://localhost:15003", False),
@@ -63,13 +68,70 @@ def test_a_server_that_cannot_be_used_in_the_end_is_told_in_one_line(workdir: Pa
         (None, False),
     ],
 )
-def test_its_token_is_for_the_server_of_the_workdir_alone(
+def test_an_address_of_loopback_with_its_port_is_the_server_of_the_workdir(
     workdir: Path, monkeypatch: pytest.MonkeyPatch, remote: str | None, own: bool
 ) -> None:
     running(monkeypatch, SERVER)
-    monkeypatch.setenv(TOKEN_VARIABLE, "another")
-    found = own_server(workdir, remote, print)
-    assert found == (SERVER if own else None)
-    with token_of(found, workdir):
-        assert os.environ[TOKEN_VARIABLE] == ("own" if own else "another")
-    assert os.environ[TOKEN_VARIABLE] == "another"
+    assert own_server(workdir, remote, print) == (SERVER if own else None)
+
+
+def test_another_server_does_not_get_the_token_of_the_workdir(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module_remote, "CONNECT_SECONDS", 0.5)
+    with listener(uid=os.geteuid()) as other:
+        running(monkeypatch, replace(SERVER, port=other.port + 1))
+        with pytest.raises(SparkError, match="does not speak Spark Connect"), session(None, f"sc://localhost:{other.port}", {}, 0, workdir):
+            pass
+        received = other.received()
+    assert HEADERS in frames(received) and TOKEN.encode() not in received
+
+
+def test_only_a_child_of_its_keeper_is_taken_for_the_server(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    with subprocess.Popen(["sleep", "60"]) as keeper, listener(uid=os.geteuid()) as other:
+        running(monkeypatch, replace(SERVER, port=other.port))
+        assert own_server(workdir, AUTO, said.append) and not said
+        gone = replace(SERVER, pid=keeper.pid, port=other.port)
+        running(monkeypatch, gone)
+        assert own_server(workdir, AUTO, said.append) is None
+        with (
+            pytest.raises(SparkError, match=rf"does not listen on 127\.0\.0\.1:{other.port} any more"),
+            session(None, gone.remote, {}, 0, workdir),
+        ):
+            pass
+        assert other.received() == b""
+        keeper.kill()
+    (line,) = said
+    assert f"does not listen on its port {other.port} any more" in line and "this step starts a Spark of its own" in line
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to have a process of another user")
+def test_a_process_of_another_user_is_not_taken_for_the_server(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with listener(uid=NOBODY) as other:
+        running(monkeypatch, replace(SERVER, port=other.port))
+        assert own_server(workdir, AUTO, lambda _: None) is None
+        assert other.received() == b""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to have a process of another user")
+@pytest.mark.parametrize(
+    "remote", ["sc://localhost:{}/;token=secret", "sc://localhost:{}", "sc://127.0.0.1:{}", "sc://0.0.0.0:{}", "sc://[::1]:{}"]
+)
+def test_another_user_on_a_loopback_port_gets_nothing(workdir: Path, monkeypatch: pytest.MonkeyPatch, remote: str) -> None:
+    monkeypatch.setattr(module_remote, "CONNECT_SECONDS", 1.0)
+    with listener("::1", uid=NOBODY) as one, listener("127.0.0.1", one.port, NOBODY) as other:
+        refused = pytest.raises(SparkError, match=rf"another user \(uid {NOBODY}\) listens on .+:{one.port} .+use_ssl=true")
+        with refused as error, session(None, remote.format(one.port), {}, 0, workdir):
+            pass
+        assert one.received() == other.received() == b"" and "secret" not in str(error.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to have a process of another user")
+def test_the_name_localhost_is_never_the_other_user_on_the_other_address(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module_remote, "CONNECT_SECONDS", 1.0)
+    with listener("::1", uid=NOBODY) as other, listener("127.0.0.1", other.port, os.geteuid()) as own:
+        with (
+            pytest.raises(SparkError, match="does not speak Spark Connect"),
+            session(None, f"sc://localhost:{own.port}/;token=secret", {}, 0, workdir),
+        ):
+            pass
+        assert other.received() == b"" and HEADERS in frames(own.received())

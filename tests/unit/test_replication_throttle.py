@@ -14,17 +14,24 @@ import pytest
 from configurable import Configurable, Move
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import throttling
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_preview import ConfigPreview
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttled_replicas import ThrottledReplicas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import BROKER, TOPIC, Refusal, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication_throttle import ReplicationThrottle
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import RUN, ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal, ThrottleJournalError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_plans import ToSet
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
     AddedReplicas,
+    Rate,
     Rates,
     SetRate,
+    ThrottleError,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttling import Throttle
 
@@ -54,25 +61,50 @@ def recovering() -> Configurable:
     return cluster
 
 
-def present(
-    cluster: Configurable, journal: ThrottleJournal, rate: int, keys: Sequence[TopicPartition] | None = None, check: bool = False
-) -> dict[str, Any]:
-    throttle = ReplicationThrottle(cluster, journal, check, 0.0)
-    throttle.present(Rates(rate), keys)
-    return throttle.report(10, True)
+class Task:
+    """What the module does, on a cluster and a workdir. Each call is a task of its own, which returns its report."""
+
+    def __init__(self, workdir: Path) -> None:
+        self.workdir = workdir
+
+    def present(
+        self,
+        cluster: Configurable,
+        rates: int | Rates,
+        keys: Sequence[TopicPartition] | None = None,
+        check: bool = False,
+        replicas: Sequence[ThrottledReplicas] | None = None,
+        expires_after: float | None = None,
+    ) -> dict[str, Any]:
+        throttle = self._throttle(cluster, check)
+        throttle.present(Rates.same(rates) if isinstance(rates, int) else rates, keys, replicas, expires_after)
+        return throttle.report(10, True)
+
+    def absent(self, cluster: Configurable, check: bool = False) -> dict[str, Any]:
+        throttle = self._throttle(cluster, check)
+        throttle.absent()
+        return throttle.report(10, True)
+
+    def clean(self, cluster: Configurable, check: bool = False) -> dict[str, Any]:
+        throttle = self._throttle(cluster, check)
+        throttle.clean()
+        return throttle.report(10, True)
+
+    def _throttle(self, cluster: Configurable, check: bool) -> ReplicationThrottle:
+        journal = ThrottleJournal(self.workdir, "east", "abc", read_only=check)
+        return ReplicationThrottle(ConfigPreview(cluster) if check else cluster, journal, 0.0)
 
 
-def absent(cluster: Configurable, journal: ThrottleJournal, check: bool = False) -> dict[str, Any]:
-    throttle = ReplicationThrottle(cluster, journal, check, 0.0)
-    throttle.absent()
-    return throttle.report(10, True)
+@pytest.fixture
+def task(journal: ThrottleJournal) -> Task:
+    return Task(journal.path.parents[1])
 
 
-def test_what_catches_up_is_throttled_once_and_removed_once(journal: ThrottleJournal) -> None:
+def test_what_catches_up_is_throttled_once_and_removed_once(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
-    predicted = present(cluster, journal, 5000, check=True)
+    predicted = task.present(cluster, 5000, check=True)
     assert cluster.told == []
-    report = present(cluster, journal, 5000)
+    report = task.present(cluster, 5000)
     assert report == predicted
     assert report["summary"] == {"brokers": 2, "topics": 1, "replicas": 2, "others": 0}
     assert cluster.brokers[1] == cluster.brokers[3] == {LEADER_RATE: "5000", FOLLOWER_RATE: "5000"}
@@ -83,106 +115,252 @@ def test_what_catches_up_is_throttled_once_and_removed_once(journal: ThrottleJou
         "after": "".join(f"broker {broker}: {config}=5000\n" for broker in (1, 3) for config in (LEADER_RATE, FOLLOWER_RATE))
         + f"topic t: {LEADER_REPLICAS}=0:1\ntopic t: {FOLLOWER_REPLICAS}=0:3\n",
     }
-    again = present(cluster, journal, 5000)
+    again = task.present(cluster, 5000)
     assert again["changed"] is False and again["summary"] == NOTHING
 
-    assert absent(cluster, journal, check=True)["changed"] is True and cluster.topics["t"]
-    removed = absent(cluster, journal)
+    assert task.absent(cluster, check=True)["changed"] is True and cluster.topics["t"]
+    removed = task.absent(cluster)
     assert removed["summary"] == report["summary"] and removed["diff"] == {"before": report["diff"]["after"], "after": ""}
     assert cluster.configs() == Configurable().configs()
-    assert absent(cluster, journal)["changed"] is False
+    assert task.absent(cluster)["changed"] is False
 
 
-def test_named_partitions_are_throttled_also_where_nothing_is_to_be_copied_yet(journal: ThrottleJournal) -> None:
+def test_named_partitions_are_throttled_also_where_nothing_is_to_be_copied_yet(task: Task, journal: ThrottleJournal) -> None:
     cluster = Configurable()
-    present(cluster, journal, 5000, [("t", 1)])
+    task.present(cluster, 5000, [("t", 1)])
     assert cluster.topics == {"t": {LEADER_REPLICAS: "1:1,1:2,1:3"}, "quiet": {}}
     with pytest.raises(PartitionError, match="no partition t-9"):
-        present(cluster, journal, 5000, [("t", 9)])
+        task.present(cluster, 5000, [("t", 9)])
 
 
-def test_another_rate_takes_the_place_of_the_first_one(journal: ThrottleJournal) -> None:
+def test_another_rate_takes_the_place_of_the_first_one(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     cluster.brokers[1] = {LEADER_RATE: "900"}
-    present(cluster, journal, 5000)
-    predicted = present(cluster, journal, 7000, check=True)
-    report = present(cluster, journal, 7000)
+    task.present(cluster, 5000)
+    predicted = task.present(cluster, 7000, check=True)
+    report = task.present(cluster, 7000)
     assert report == predicted
     assert {(row["broker_id"], row["before"], row["after"]) for row in report["rates"]} == {(1, 5000, 7000), (3, 5000, 7000)}
     assert report["replicas"] == []
     # Also where nothing is to be copied any more.
     cluster.states = Configurable().states
-    assert present(cluster, journal, 8000)["changed"] is True
+    assert task.present(cluster, 8000)["changed"] is True
     assert cluster.brokers[1][LEADER_RATE] == cluster.brokers[3][FOLLOWER_RATE] == "8000"
-    absent(cluster, journal)
+    task.absent(cluster)
     assert cluster.brokers == {1: {LEADER_RATE: "900"}, 2: {}, 3: {}, 4: {}}
 
 
-def test_while_a_run_lives_its_rate_alone_is_changed_and_absent_takes_out_both(journal: ThrottleJournal) -> None:
+def test_while_a_run_lives_its_rate_alone_is_changed_and_nothing_is_taken_out(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
-    present(cluster, journal, 5000)
+    task.present(cluster, 5000)
+    standing = cluster.configs()
     with Throttle(cluster, journal, 6000) as throttle:
         throttle.cover({("t", 1): Move((1, 2, 3), (1, 4, 3))})
-        report = present(cluster, journal, 9000)
-        assert report["run_in_progress"] is True and report["replicas"] == []
+        predicted = task.present(cluster, Rates.same(9000, {1: 20_000}), check=True)
+        report = task.present(cluster, Rates.same(9000, {1: 20_000}))
+        assert report == predicted and report["run_in_progress"] is True and report["replicas"] == []
+        assert cluster.brokers[1] == {LEADER_RATE: "20000", FOLLOWER_RATE: "20000"}
         assert cluster.brokers[4] == {LEADER_RATE: "9000", FOLLOWER_RATE: "9000"}
-        assert absent(cluster, journal)["changed"] is True
-        assert cluster.configs() == Configurable().configs()
-    assert cluster.configs() == Configurable().configs()
+        assert task.present(cluster, Rates.same(9000, {1: 20_000}))["changed"] is False
+        cluster.live.add(2)
+        throttle.cover({("t", 1): Move((1, 2, 3), (1, 4, 3))})
+        assert cluster.brokers[2] == {LEADER_RATE: "9000", FOLLOWER_RATE: "9000"}, "the rate of broker 1 is broker 1's alone"
+
+        during = cluster.configs()
+        for check in (True, False):
+            with pytest.raises(ThrottleJournalError, match=r"another run throttles this cluster: process .*; wait until it has ended"):
+                task.absent(cluster, check)
+            with pytest.raises(ThrottleJournalError, match="change its rate alone, without expires_after"):
+                task.present(cluster, 5000, check=check, expires_after=60.0)
+            assert task.clean(cluster, check)["changed"] is False
+        assert cluster.configs() == during
+    assert cluster.configs() == standing
 
 
-def test_a_run_leaves_what_stands(journal: ThrottleJournal) -> None:
+def test_a_run_leaves_what_stands(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
-    present(cluster, journal, 5000)
+    task.present(cluster, 5000)
     before = cluster.configs()
     with Throttle(cluster, journal, 6000) as throttle:
         throttle.cover({("t", 0): Move((1, 2, 3), (1, 4, 3))})
         assert cluster.brokers[1] == {LEADER_RATE: "6000", FOLLOWER_RATE: "6000"}
     assert cluster.configs() == before
+    assert task.absent(cluster)["changed"] is True
+    assert cluster.configs() == Configurable().configs(), "it is still ours"
 
 
-def test_what_a_killed_run_left_is_taken_out_first(journal: ThrottleJournal) -> None:
+def test_what_a_killed_run_left_is_taken_out_first(task: Task, journal: ThrottleJournal) -> None:
     cluster = Configurable()
     cluster.brokers[4] = {LEADER_RATE: "6000"}
     cluster.topics["t"] = {FOLLOWER_REPLICAS: "1:4"}
     with journal as opened:
         opened.intend(RUN, [SetRate(4, LEADER_RATE, None, ("6000",))], [AddedReplicas("t", "id-t", FOLLOWER_REPLICAS, ("1:4",))])
-    report = present(cluster, journal, 5000)
+    report = task.present(cluster, 5000)
     assert report["rates"] == [{"broker_id": 4, "config": LEADER_RATE, "before": 6000, "after": None}]
     assert report["replicas"] == [{"topic": "t", "config": FOLLOWER_REPLICAS, "change": "removed", "entries": ["1:4"]}]
     assert cluster.configs() == Configurable().configs()
 
 
-def test_what_others_have_set_is_told_and_stays(journal: ThrottleJournal) -> None:
+def test_what_others_have_set_is_told_and_stays(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     cluster.brokers[4] = {LEADER_RATE: "900"}
     cluster.topics = {"t": {LEADER_REPLICAS: "0:1"}, "quiet": {LEADER_REPLICAS: "*"}}
-    report = present(cluster, journal, 5000)
+    report = task.present(cluster, 5000)
     assert {(row["resource"], row["name"], row["value"]) for row in report["others"]} == {
         ("broker", "4", "900"),
         ("topic", "t", "0:1"),
         ("topic", "quiet", "*"),
     }
-    absent(cluster, journal)
+    task.absent(cluster)
     assert cluster.brokers[4] == {LEADER_RATE: "900"}
     assert cluster.topics == {"t": {LEADER_REPLICAS: "0:1"}, "quiet": {LEADER_REPLICAS: "*"}}
 
 
-def test_what_cannot_be_taken_out_fails_the_task(journal: ThrottleJournal) -> None:
+def test_what_cannot_be_taken_out_fails_the_task(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
-    present(cluster, journal, 5000)
+    task.present(cluster, 5000)
     cluster.live = {1, 4}
-    report = absent(cluster, journal)
+    report = task.absent(cluster)
     assert report["failed"] is True and report["changed"] is True
     assert report["msg"].startswith("broker 3 does not answer, and keeps its replication rates: run again when it is back")
     cluster.live = {1, 3, 4}
-    assert "failed" not in absent(cluster, journal)
+    assert "failed" not in task.absent(cluster)
     assert cluster.configs() == Configurable().configs()
 
 
-def test_a_rate_too_low_is_warned_of(journal: ThrottleJournal) -> None:
+def test_a_rate_too_low_is_warned_of(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     cluster.growth = 10**9
-    throttle = ReplicationThrottle(cluster, journal, False, 0.01)
-    throttle.present(Rates(5000), None)
+    throttle = ReplicationThrottle(cluster, journal, 0.01)
+    throttle.present(Rates.same(5000), None)
     assert len(throttle.warnings) == 2 and "broker 3: follower.replication.throttled.rate is 5000 bytes/s" in throttle.warnings[1]
+
+
+# --- rates and replicas that are named ------------------------------------------------------------------------------
+
+
+def test_leaders_and_followers_have_rates_of_their_own(task: Task) -> None:
+    cluster = recovering()
+    rates = Rates(Rate(5000, 7000), {3: Rate(5000, 9000)})
+    predicted = task.present(cluster, rates, check=True)
+    assert task.present(cluster, rates) == predicted
+    assert cluster.brokers[1] == {LEADER_RATE: "5000", FOLLOWER_RATE: "7000"}
+    assert cluster.brokers[3] == {LEADER_RATE: "5000", FOLLOWER_RATE: "9000"}
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_broker_or_a_replica_that_is_not_there_is_refused(task: Task, check: bool) -> None:
+    cluster = recovering()
+    with pytest.raises(
+        ThrottleError, match=r"broker_rates names broker 9, which is not registered in this cluster; correct the id: 1, 2, 3, 4 are"
+    ):
+        task.present(cluster, Rates.same(5000, {9: 6000}), check=check)
+    for row, says in (
+        (ThrottledReplicas("nowhere", (), ()), "there is no topic nowhere"),
+        (ThrottledReplicas("t", ((7, 1),), ()), "7:1 of topic t: there is no partition 7"),
+        (ThrottledReplicas("t", (), ((0, 9),)), "0:9 of topic t: broker 9 is not registered"),
+    ):
+        with pytest.raises(ThrottleError, match=says):
+            task.present(cluster, 5000, replicas=[row], check=check)
+    assert cluster.told == []
+
+
+def test_named_replicas_are_throttled_in_sync_or_not_and_all_of_a_topic_is_a_star(task: Task) -> None:
+    cluster = Configurable()
+    rows = [ThrottledReplicas("t", ((0, 1), (1, 2)), ((1, 3),)), ThrottledReplicas("quiet", None, ())]
+    predicted = task.present(cluster, 5000, replicas=rows, check=True)
+    assert task.present(cluster, 5000, replicas=rows) == predicted
+    assert cluster.topics == {"t": {LEADER_REPLICAS: "0:1,1:2", FOLLOWER_REPLICAS: "1:3"}, "quiet": {LEADER_REPLICAS: "*"}}
+    assert [broker for broker, configs in cluster.brokers.items() if configs] == [1, 2, 3]
+    assert task.present(cluster, 5000, replicas=rows)["changed"] is False
+    assert task.absent(cluster)["changed"] is True and cluster.configs() == Configurable().configs()
+
+
+def test_a_star_beside_entries_of_others_is_refused(task: Task) -> None:
+    cluster = Configurable()
+    cluster.topics["t"] = {LEADER_REPLICAS: "0:1"}
+    with pytest.raises(ThrottleError, match=r"leader\.replication\.throttled\.replicas of topic t names replicas .0:1."):
+        task.present(cluster, 5000, replicas=[ThrottledReplicas("t", None, None)])
+    assert cluster.told == []
+
+
+# --- left over, and expired -----------------------------------------------------------------------------------------
+
+
+def leave_over(cluster: Configurable, journal: ThrottleJournal) -> None:
+    """What a killed run has set on broker 1, beside the standing throttle."""
+    rate = SetRate(1, LEADER_RATE, cluster.brokers[1].get(LEADER_RATE), ("6000",))
+    with journal as opened:
+        throttling.set_throttle(cluster, opened, ToSet(RUN, [rate], [AddedReplicas("t", "id-t", FOLLOWER_REPLICAS, ("1:4",))]))
+
+
+def test_cleaning_takes_out_what_a_killed_run_left_and_not_what_stands(task: Task, journal: ThrottleJournal) -> None:
+    cluster = recovering()
+    task.present(cluster, 5000)
+    standing = cluster.configs()
+    assert task.clean(cluster)["changed"] is False
+    leave_over(cluster, journal)
+    predicted = task.clean(cluster, check=True)
+    report = task.clean(cluster)
+    assert report == predicted and report["summary"] == {"brokers": 1, "topics": 1, "replicas": 1, "others": 0}
+    assert cluster.configs() == standing
+
+
+def test_check_mode_predicts_what_is_set_in_the_place_of_what_was_left_over(task: Task, journal: ThrottleJournal) -> None:
+    cluster = recovering()
+    leave_over(cluster, journal)
+    predicted = task.present(cluster, 5000, check=True)
+    assert predicted == task.present(cluster, 5000)
+    rows = [(row["before"], row["after"]) for row in predicted["rates"] if (row["broker_id"], row["config"]) == (1, LEADER_RATE)]
+    assert rows == [(6000, None), (None, 5000)]
+
+
+def test_a_throttle_stands_until_it_expires(task: Task, journal: ThrottleJournal) -> None:
+    cluster = recovering()
+    report = task.present(cluster, 5000, expires_after=3600.0)
+    assert report["expires_at"] is not None and task.clean(cluster)["changed"] is False
+    assert task.present(cluster, 5000, expires_after=3600.0)["changed"] is False, "to put it off is no change"
+    assert task.present(cluster, 5000, expires_after=60.0)["changed"] is True
+    forever = task.present(cluster, 5000)
+    assert forever["changed"] is True and forever["expires_at"] is None
+    task.present(cluster, 5000, expires_after=60.0)
+    expire(journal)
+    predicted = task.clean(cluster, check=True)
+    report = task.clean(cluster)
+    assert report == predicted and report["changed"] is True and report["expires_at"] is None
+    assert cluster.configs() == Configurable().configs()
+
+
+def test_what_has_expired_is_taken_out_before_another_one_is_set(task: Task, journal: ThrottleJournal) -> None:
+    cluster = recovering()
+    task.present(cluster, 5000, [("t", 1)], expires_after=60.0)
+    expire(journal)
+    predicted = task.present(cluster, 7000, [("t", 0)], check=True)
+    report = task.present(cluster, 7000, [("t", 0)])
+    assert report == predicted and report["expires_at"] is None
+    assert cluster.topics["t"] == {LEADER_REPLICAS: "0:1", FOLLOWER_REPLICAS: "0:3"}
+
+
+def expire(journal: ThrottleJournal) -> None:
+    """Let the time of the standing throttle be over."""
+    with journal as opened:
+        assert opened.expiry is not None
+        opened.expire(opened.expiry._replace(at="2020-01-01T00:00:00Z"))
+
+
+@pytest.mark.parametrize("resource", [Resource(BROKER, "1"), Resource(TOPIC, "t")], ids=str)
+def test_what_kafka_refuses_is_refused_in_check_mode_too(task: Task, resource: Resource) -> None:
+    cluster = recovering()
+    cluster.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", None)
+    for check in (True, False):
+        with pytest.raises(
+            ThrottleError, match=f"the throttle of {resource} cannot be set: CLUSTER_AUTHORIZATION_FAILED; grant ALTER_CONFIGS"
+        ):
+            task.present(cluster, 5000, check=check)
+
+
+def test_check_mode_leaves_no_file(tmp_path: Path) -> None:
+    task = Task(tmp_path / "work")
+    for call in (task.absent, task.clean, lambda cluster, check: task.present(cluster, 5000, check=check)):
+        call(recovering(), check=True)
+    assert list(tmp_path.iterdir()) == []

@@ -173,7 +173,7 @@ def test_the_newest_recovery_is_reported_and_the_documents_of_other_tests_look_l
     assert [run["run_id"] for run in found["runs"]] == ["newer", "older"]
     assert found["runs"][0]["clusters"] == ["east", "west"]
     mine, samples = shape(found), shape(incident())
-    for by_name in ("offline_since",):
+    for by_name in ("offline_since", "operations"):
         del mine[by_name], samples[by_name]
     for document_shape in (mine, samples):
         document_shape["quarantine"]["counts"] = document_shape["quarantine"]["files"] = None
@@ -203,7 +203,7 @@ def test_what_waits_for_a_decision_comes_with_its_words_and_its_command(found: d
     assert [row["outcome"] for row in found["partitions"]][:3] == ["held", "held", "planned"]
     forked = rows["orders", 1]
     assert (forked["word"], forked["detail"], forked["evidence"]) == ("forked", "orders explained", "prefix")
-    assert '"partition": 1' in forked["command"] and "--limit east" in forked["command"]
+    assert "{topic: orders, partition: 1}" in forked["command"] and "--limit east" in forked["command"]
     assert rows["ledger", 1]["next_step"].startswith("start a broker")
     assert "/w/plans/newer/west.json" in rows["ledger", 2]["next_step"]
     assert rows["orders", 0]["command"] is None
@@ -271,10 +271,13 @@ def test_risk_is_that_of_the_newest_snapshots_against_those_of_the_day_before(fo
     assert found["risk_is_newer"]
 
 
-def test_counters_are_over_all_history_and_refused_files_the_newest_first(found: dict[str, Any]) -> None:
+def test_unclean_recoveries_are_over_the_history_that_is_kept_and_refused_files_the_newest_first(found: dict[str, Any]) -> None:
     assert {(row["cluster"], row["strategy"], row["evidence"]): row["elected"] for row in found["unclean_recoveries"]} == {
         ("east", "balanced", "prefix"): 3, ("west", "balanced", "prefix"): 1,
     }  # fmt: skip
+    assert {row["cluster"]: row["last_at"] for row in found["unclean_recoveries"]} == dict.fromkeys(
+        ("east", "west"), "2026-11-21T02:48:00Z"
+    )
     assert found["quarantine"]["counts"] == [{"cluster": "east", "kind": "landing", "files": 2, "last_at": "2026-11-21T02:02:00Z"}]
     assert [row["path"] for row in found["quarantine"]["files"]] == ["/landing/2.jsonl", "/landing/1.jsonl"]
 

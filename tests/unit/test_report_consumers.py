@@ -29,7 +29,7 @@ def test_a_look_is_due_where_nobody_has_looked_and_where_results_are_newer() -> 
         ("east", "not_looked", None), ("west", "outdated", "2026-11-21T02:47:00Z"), ("north", "looked", LOOKED_AT),
     ]  # fmt: skip
     assert shlex.split(found_["looks"][0]["command"])[1:] == [
-        consumers.PLAYBOOK, "-i", "INVENTORY", "--limit", "east", "-e", f"kafka_recovery_run_id={RUN}",
+        "-i", "INVENTORY", "--limit", "east", "-e", f"kafka_recovery_run_id={RUN}", f"streamops.kafka_recovery.{consumers.PLAYBOOK}",
     ]  # fmt: skip
     assert found_["looks"][1]["command"] and found_["looks"][2]["command"] is None
     assert found_["looks"][0]["summary"] is None and found_["looks"][0]["path"] is None
@@ -38,8 +38,7 @@ def test_a_look_is_due_where_nobody_has_looked_and_where_results_are_newer() -> 
 
 
 def test_the_playbook_that_looks_is_there() -> None:
-    name = consumers.PLAYBOOK.rpartition(".")[2]
-    assert (Path(__file__).parents[2] / "playbooks" / f"{name}.yml").is_file()
+    assert (Path(__file__).parents[2] / "playbooks" / f"{consumers.PLAYBOOK}.yml").is_file()
 
 
 def test_rows_go_to_the_list_of_their_kind_with_the_length_of_it() -> None:

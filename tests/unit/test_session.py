@@ -11,12 +11,14 @@ import signal
 import socket
 import subprocess
 import sys
+import warnings
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.utils import require_minimum_pandas_version
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError, in_words
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
@@ -56,6 +58,21 @@ def test_an_address_where_nothing_answers_is_named_at_once(closed_port: int) -> 
     with pytest.raises(SparkError, match=f"spark_remote: nothing answers on {address}"), session(None, f"sc://{address}", {}, 0):
         pass
     with pytest.raises(SparkError, match=f"spark_master: nothing answers on {address}"), session(f"spark://{address}", None, {}, 0):
+        pass
+
+
+def test_secrets_are_not_sent_in_plain_text(closed_port: int) -> None:
+    secrets = {"spark.hadoop.fs.s3a.secret.key": "swordfish"}
+    with (
+        pytest.raises(SparkError, match=r"spark_secret_conf would be sent to sc://host:15002/ in plain text: use TLS"),
+        session(None, "sc://host:15002/;token=x", {}, 0, secrets=secrets),
+    ):
+        pass
+    address = f"127.0.0.1:{closed_port}"
+    with (
+        pytest.raises(SparkError, match=f"nothing answers on {address}"),
+        session(None, f"sc://{address}/;use_ssl=true", {}, 0, secrets=secrets),
+    ):
         pass
 
 
@@ -120,3 +137,9 @@ def test_what_a_server_refuses_names_it_without_its_token(text: str, told: str) 
 def test_spark_leaves_ctrl_c_to_the_module(spark: SparkSession) -> None:
     # Who runs the tests may have it ignored. Spark's own handler is one of its functions.
     assert not getattr(signal.getsignal(signal.SIGINT), "__module__", "").startswith("pyspark")
+
+
+def test_pyspark_supports_the_pandas_of_the_requirements() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        require_minimum_pandas_version()

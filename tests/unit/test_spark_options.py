@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_options import PlaceError, place, texts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_options import ConfError, PlaceError, place, settings, texts
 
 
 def module(**params: Any) -> Any:
     """What is used of an AnsibleModule."""
-    return SimpleNamespace(params={"workdir": "/w", "spark_master": None, "spark_remote": None, "spark_conf": {}, **params}, warn=print)
+    given = {"workdir": "/w", "spark_master": None, "spark_remote": None, "spark_conf": {}, "spark_secret_conf": {}, **params}
+    # As Ansible fills it: with the values of all options that have no_log.
+    hidden = {value for conf in (given["spark_conf"], given["spark_secret_conf"]) for value in conf.values() if isinstance(value, str)}
+    return SimpleNamespace(params=given, warn=print, no_log_values=hidden)
 
 
 def test_settings_are_texts_as_spark_takes_them() -> None:
@@ -33,3 +36,43 @@ def test_two_places_at_once_are_refused_unless_one_of_them_only_may_be() -> None
 def test_what_is_empty_was_not_named() -> None:
     chosen = place(module(spark_master="", spark_remote=""))
     assert chosen["master"] is None and chosen["remote"] is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.hadoop.fs.s3a.secret.key",
+        "spark.hadoop.fs.s3a.access.key",
+        "spark.hadoop.fs.azure.account.key.lake.blob.core.windows.net",
+        "spark.ssl.keyPassword",
+        "spark.hadoop.fs.s3a.session.token",
+        "spark.hadoop.google.cloud.credentials",
+        "spark.executorEnv.AWS_SECRET_ACCESS_KEY",
+    ],
+)
+def test_a_secret_in_spark_conf_is_refused_and_stays_hidden(name: str) -> None:
+    made = module(spark_conf={name: "swordfish", "spark.executor.memory": "1g"})
+    with pytest.raises(ConfError, match=rf"spark_conf: {name} looks like a secret.* put it into spark_secret_conf$") as refused:
+        settings(made)
+    assert "swordfish" in made.no_log_values and "swordfish" not in str(refused.value)
+
+
+@pytest.mark.parametrize("option", ["spark_conf", "spark_secret_conf"])
+def test_a_secret_among_the_options_of_java_is_refused(option: str) -> None:
+    made = module(**{option: {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=swordfish"}})
+    with pytest.raises(ConfError, match=rf"^{option}: spark\.driver\.extraJavaOptions .* command line of Java") as refused:
+        settings(made)
+    assert "swordfish" not in str(refused.value)
+
+
+def test_what_is_no_secret_is_shown_and_what_is_one_is_not() -> None:
+    plain = {
+        "spark.hadoop.fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+        "spark.security.credentials.hive.enabled": False,
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+        "spark.executor.memory": "1g",
+        "spark.app.name": "swordfish",
+    }
+    made = module(spark_conf=plain, spark_secret_conf={"spark.hadoop.fs.s3a.secret.key": "swordfish"})
+    assert settings(made) == (texts(plain), {"spark.hadoop.fs.s3a.secret.key": "swordfish"})
+    assert made.no_log_values == {"swordfish"}

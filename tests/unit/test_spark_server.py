@@ -45,10 +45,10 @@ def test_a_server_whose_keeper_is_gone_does_not_run_whoever_has_its_number_now(f
     assert spark_server.stop(folder.workdir) is None  # and this process lives on
 
 
-def test_a_kept_server_is_found_by_a_name_to_which_a_token_can_be_sent(kept: Folder) -> None:
+def test_a_kept_server_is_found(kept: Folder) -> None:
     assert spark_server.running(kept.workdir) == SERVER
     assert spark_server.awaited(kept.workdir) == SERVER
-    assert SERVER.remote == "sc://localhost:15002"
+    assert SERVER.remote == "sc://127.0.0.1:15002"
 
 
 def test_one_that_does_not_answer_in_time_is_not_awaited_any_longer(kept: Folder) -> None:

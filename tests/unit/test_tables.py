@@ -36,7 +36,7 @@ def test_rows_of_former_versions_are_read_with_todays(spark: SparkSession, tmp_p
     store = Store(spark, private_copy(tmp_path, former))
     number = int(former.name.removeprefix("tables_v"))
     assert {file.version for file in store.catalog.files() if file.table == "recovery_audit"} == {number}
-    assert number < tables.version("recovery_audit") == 3
+    assert number < tables.version("recovery_audit") == 4
     old = {row.run_id: row for row in store.read("recovery_audit").collect()}
     assert old["run-0"].remarks == [] and old["run-0"].outcomes == {"elected": 1, "held": 1} and old["run-0"].date == DAY
     assert old["run-0"].impact is old["run-0"].impact_at is old["run-0"].impact_sha256 is None and store.read("impact").count() == 0
@@ -59,9 +59,9 @@ def test_a_newer_version_is_refused_in_one_line(spark: SparkSession, tmp_path: P
     with store.catalog.writing() as change:
         staged = change.folder / "newer"
         shutil.copy(store.catalog.root / change.current[0].path, staged)
-        change.added[DataFile.new("recovery_audit", "east", DAY, 4)] = staged
+        change.added[DataFile.new("recovery_audit", "east", DAY, 5)] = staged
     with pytest.raises(
-        CatalogError, match=r"recovery_audit has files of version 4, and 3 is the newest known here: .*newer version of the collection"
+        CatalogError, match=r"recovery_audit has files of version 5, and 4 is the newest known here: .*newer version of the collection"
     ):
         store.read("recovery_audit")
     assert store.read("result").count() == 2

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import (
-    RUN,
-    STANDING,
     ThrottleJournal,
     ThrottleJournalError,
 )
@@ -24,6 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles
     LEADER_RATE,
     LEADER_REPLICAS,
     AddedReplicas,
+    Rate,
+    Rates,
     SetRate,
 )
 
@@ -192,7 +193,9 @@ def test_throttles_of_another_cluster_are_refused_until_they_are_gone(workdir: P
         '{"kind":"set","owner":"me","cluster_id":"abc","rates":[],"replicas":[]}\n',
         '{"kind":"set","owner":"run","cluster_id":"abc","rates":[{"broker":1,"config":"log.dirs","before":null,"value":"1"}],"replicas":[]}\n',
         '{"kind":"set","owner":"run","cluster_id":"abc","rates":[{"broker":1,"config":"leader.replication.throttled.rate","before":"x","value":"1"}],"replicas":[]}\n',
-        '{"kind":"gone","owner":"run","rates":[],"replicas":[{"topic":"t","topic_id":"i","config":"leader.replication.throttled.replicas","entries":["*"]}]}\n',
+        '{"kind":"gone","owner":"run","rates":[],"replicas":[{"topic":"t","topic_id":"i","config":"leader.replication.throttled.replicas","entries":["*","0:1"]}]}\n',
+        '{"kind":"asked","rates":{"each":{"leader":5,"follower":5000},"of_broker":[]}}\n',
+        '{"kind":"expiry","expiry":{"seconds":60,"at":"tomorrow"}}\n',
         '{"kind":"gone","owner":"run","rates":[],"replicas":[{"topic":"..","topic_id":"i","config":"leader.replication.throttled.replicas","entries":["0:1"]}]}\n',
         '{"kind":"gone","owner":"run","rates":[],"replicas":[{"topic":"t","topic_id":"i","config":"retention.ms","entries":["0:1"]}]}\n',
     ],
@@ -218,3 +221,53 @@ def test_one_run_at_a_time_throttles_a_cluster(workdir: Path) -> None:
     ended()
     assert not journal.run_lives()
     journal.living("run-2")()
+
+
+def test_the_rates_of_a_run_and_the_expiry_of_what_stands_outlive_the_process(workdir: Path, path: Path) -> None:
+    rates, expiry = Rates(Rate(5000, 6000), {3: Rate(7000, 8000)}), Expiry(60.0, "2026-11-21T18:05:00Z")
+    with opened(workdir) as journal:
+        journal.ask(rates)
+        journal.expire(expiry)
+        journal.intend(STANDING, [RATE], [])
+    with opened(workdir) as journal:
+        assert (journal.asked, journal.expiry) == (rates, expiry)
+        journal.gone(STANDING, [RATE], [])
+        assert journal.expiry is None, "what stands next does not inherit it"
+    with opened(workdir) as journal:
+        assert (journal.asked, journal.expiry) == (rates, None)
+        journal.ask(None)
+    assert path.read_bytes() == b""
+
+
+def test_an_expiry_is_over_when_its_time_has_come_and_no_sooner_than_asked_for() -> None:
+    assert Expiry(60.0, "2020-01-01T00:00:00Z").is_over
+    assert not Expiry.after(3600.0).is_over
+
+
+def test_a_dry_journal_remembers_what_it_does_not_write(workdir: Path, path: Path) -> None:
+    with opened(workdir) as journal:
+        journal.intend(RUN, [RATE], [])
+    path.write_bytes(path.read_bytes() + b'{"cut of')
+    before = path.read_bytes()
+    dry = ThrottleJournal(workdir, "east", "abc", read_only=True)
+    with dry as journal:
+        journal.gone(RUN, [RATE], [])
+        journal.intend(STANDING, [], [LIST])
+        journal.ask(Rates.same(5000))
+    with dry as journal:
+        assert journal.rates() == {} and journal.replicas([STANDING])[STANDING] == [LIST]
+    assert path.read_bytes() == before
+
+
+def test_a_dry_journal_of_a_workdir_that_cannot_be_used_is_refused(workdir: Path) -> None:
+    (workdir / "throttles").mkdir()
+    (workdir / "throttles").chmod(0o777)
+    with pytest.raises(FileError, match="others may write"):
+        ThrottleJournal(workdir, "east", "abc", read_only=True)
+
+
+def test_a_pipe_in_place_of_the_file_of_the_run_is_refused(workdir: Path) -> None:
+    with opened(workdir) as journal:
+        os.mkfifo(workdir / "throttles" / "east.run")
+        with pytest.raises(FileError, match=r"cannot write .+east\.run: .*not seekable"):
+            journal.living()

@@ -73,12 +73,12 @@ def test_a_move_that_copies_nothing_has_no_entries() -> None:
         (-1, {}, "rate is -1"),
         (1023, {}, "rate is 1023"),
         (2**63, {}, "rate is 9223372036854775808"),
-        (4096, {3: 5}, "broker_rates: the rate of broker 3 is 5"),
+        (4096, {3: 5}, "rate of broker 3 in broker_rates is 5"),
     ],
 )
 def test_a_rate_that_cannot_be_meant_is_refused(rate: int, of_broker: dict[int, int], said: str) -> None:
     with pytest.raises(ThrottleError, match=said):
-        Rates(rate, of_broker)
+        Rates.same(rate, of_broker)
 
 
 def test_rates_are_set_where_another_one_stands_and_what_stood_there_is_kept() -> None:
@@ -87,7 +87,7 @@ def test_rates_are_set_where_another_one_stands_and_what_stood_there_is_kept() -
         2: {LEADER_RATE: Setting("9000", OF_BROKER), FOLLOWER_RATE: Setting("2000", OF_BROKER)},
         3: {LEADER_RATE: Setting("9000", OF_ALL_BROKERS)},
     }
-    assert throttles.to_set({1, 2, 3, 4}, Rates(2000, {3: 3000}), present) == [
+    assert throttles.to_set({1, 2, 3, 4}, Rates.same(2000, {3: 3000}), present) == [
         SetRate(1, LEADER_RATE, None, ("2000",)),
         SetRate(1, FOLLOWER_RATE, None, ("2000",)),
         SetRate(2, LEADER_RATE, "9000", ("2000",)),
@@ -224,7 +224,7 @@ def test_a_rate_below_what_is_written_is_told_with_the_arithmetic() -> None:
     copying = {("t", number): Copying((1, 2), (3,), 1) for number in range(2)}
     inbound = {("t", 0): 2000.0, ("t", 1): 4000.0}
     # Broker 3 has to fetch both. Broker 1 has to send both to broker 3, and to broker 2, which is in sync but counts.
-    follower, leader = sorted(throttles.shortfalls(copying, Rates(5000), inbound), key=lambda row: -row.broker)
+    follower, leader = sorted(throttles.shortfalls(copying, Rates.same(5000), inbound), key=lambda row: -row.broker)
     assert (follower.broker, follower.config, follower.needed, follower.partitions) == (3, FOLLOWER_RATE, 6000, 2)
     assert (leader.broker, leader.config, leader.needed, leader.partitions) == (1, LEADER_RATE, 12000, 2)
     assert str(follower) == (
@@ -232,12 +232,12 @@ def test_a_rate_below_what_is_written_is_told_with_the_arithmetic() -> None:
         "takes 6000 bytes/s: they fall behind by 1000 bytes each second and never get in sync; "
         "raise the rate above 6000, or move fewer partitions at a time"
     )
-    assert throttles.shortfalls(copying, Rates(12001), inbound) == []
-    assert throttles.shortfalls(copying, Rates(5000, {1: 20000, 3: 20000}), inbound) == []
+    assert throttles.shortfalls(copying, Rates.same(12001), inbound) == []
+    assert throttles.shortfalls(copying, Rates.same(5000, {1: 20000, 3: 20000}), inbound) == []
 
 
 def test_what_is_not_measured_and_what_copies_nothing_needs_nothing() -> None:
     copying = {("t", 0): Copying((1, 2), (3,), 1), ("t", 1): Copying((1, 2), (), 1), ("t", 2): Copying((1,), (3,), -1)}
-    assert throttles.shortfalls(copying, Rates(2000), {("t", 1): 1e9}) == []
-    assert [row.broker for row in throttles.shortfalls(copying, Rates(2000), {("t", 2): 1e9})] == [3]
-    assert throttles.shortfalls(copying, Rates(2000), dict.fromkeys(copying, 0.0)) == []
+    assert throttles.shortfalls(copying, Rates.same(2000), {("t", 1): 1e9}) == []
+    assert [row.broker for row in throttles.shortfalls(copying, Rates.same(2000), {("t", 2): 1e9})] == [3]
+    assert throttles.shortfalls(copying, Rates.same(2000), dict.fromkeys(copying, 0.0)) == []

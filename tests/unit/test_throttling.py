@@ -12,19 +12,20 @@ from configurable import Configurable, Killed, Move
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import throttling
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import BROKER, TOPIC, Refusal, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import (
-    RUN,
     ThrottleJournal,
     ThrottleJournalError,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_plans import to_change
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_plans import ToSet, to_change
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
     Rates,
+    SetRate,
     ThrottleError,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttling import Throttle
@@ -79,7 +80,7 @@ def test_what_others_have_set_is_there_again(journal: ThrottleJournal) -> None:
         assert cluster.topics["t"][LEADER_REPLICAS] == "0:1,7:7,0:2,0:3,1:1,1:2,1:3"
         assert cluster.topics["quiet"] == {LEADER_REPLICAS: "*", FOLLOWER_REPLICAS: "0:4"}
         with journal as opened:
-            throttling.set_throttle(cluster, opened, to_change(cluster, opened, RUN, Rates(6000)))
+            throttling.set_throttle(cluster, opened, to_change(cluster, opened, RUN, Rates.same(6000)))
     (warning,) = throttle.warnings
     assert warning.startswith("broker 1: somebody has set leader.replication.throttled.rate to 900; it is 5000 for as long as")
     assert cluster.configs() == by_others().configs()
@@ -172,9 +173,11 @@ def test_a_broker_that_dies_in_the_middle_keeps_its_rates_until_it_is_back(journ
     assert cluster.brokers == {1: {}, 2: {}, 3: {}, 4: RATES} and cluster.topics["t"] == {}
     (warning,) = throttle.warnings
     assert warning.startswith("broker 4 does not answer, and keeps its replication rates: run again when it is back, or name controller")
+    with Throttle(cluster, journal, None) as throttle:
+        assert not throttle.taken_out, "what is left as it was has not changed"
     cluster.live.add(4)
     with Throttle(cluster, journal, None) as throttle:
-        pass
+        assert throttle.taken_out.summary == {"brokers": 1, "topics": 0, "replicas": 0}
     assert cluster.configs() == Configurable().configs() and throttle.warnings == []
 
 
@@ -269,13 +272,19 @@ def test_the_rate_is_changed_while_a_run_lives_and_the_run_keeps_to_it(journal: 
         throttle.cover({ZERO: MOVES[ZERO]})
         cluster.brokers[2][LEADER_RATE] = "777"
         with journal as opened:
-            throttling.set_throttle(cluster, opened, to_change(cluster, opened, RUN, Rates(8000)))
-        assert cluster.brokers[1] == {LEADER_RATE: "8000", FOLLOWER_RATE: "8000"}
+            # Broker 1 alone is to be faster.
+            rates = Rates.same(8000, {1: 90_000})
+            throttling.set_throttle(cluster, opened, to_change(cluster, opened, RUN, rates))
+            opened.ask(rates)
+        assert cluster.brokers[1] == {LEADER_RATE: "90000", FOLLOWER_RATE: "90000"}
         assert cluster.brokers[2] == {LEADER_RATE: "777", FOLLOWER_RATE: "8000"}, "what others have set since stays"
         cluster.live.add(3)
         throttle.cover(MOVES)
         assert cluster.brokers[3] == {LEADER_RATE: "8000", FOLLOWER_RATE: "8000"}
     assert cluster.brokers == {1: {}, 2: {LEADER_RATE: "777"}, 3: {}, 4: {}}
+    with Throttle(cluster, journal, 5000) as throttle:
+        throttle.cover(MOVES)
+        assert cluster.brokers[1] == RATES, "another run has its own rates"
 
 
 def test_two_runs_at_once_are_refused_and_one_without_a_throttle_leaves_the_other_alone(journal: ThrottleJournal) -> None:
@@ -283,8 +292,10 @@ def test_two_runs_at_once_are_refused_and_one_without_a_throttle_leaves_the_othe
     with Throttle(cluster, journal, 5000) as throttle:
         throttle.cover(MOVES)
         before = cluster.configs()
-        with pytest.raises(ThrottleJournalError, match="another run throttles this cluster"), Throttle(cluster, journal, 5000):
-            pass
+        dry = ThrottleJournal(journal.path.parents[1], "east", "abc", read_only=True)
+        for other in (journal, dry):
+            with pytest.raises(ThrottleJournalError, match="another run throttles this cluster"), Throttle(cluster, other, 5000):
+                pass
         with Throttle(cluster, journal, None):
             pass
         assert cluster.configs() == before
@@ -295,3 +306,16 @@ def test_a_rate_too_low_is_told_once(journal: ThrottleJournal) -> None:
         throttle.cover(MOVES, {ZERO: 9000.0})
         throttle.cover(MOVES, {ZERO: 9000.0})
     assert len(throttle.warnings) == 2 and "broker 1: leader.replication.throttled.rate is 5000 bytes/s" in throttle.warnings[0]
+
+
+def test_a_standing_throttle_that_has_expired_is_taken_out_by_the_next_run(journal: ThrottleJournal) -> None:
+    for at, rate in (("2020-01-01T00:00:00Z", None), ("2020-01-01T00:00:00Z", 6000), ("9999-01-01T00:00:00Z", 6000)):
+        cluster = Configurable()
+        with journal as opened:
+            opened.expire(Expiry(60.0, at))
+            throttling.set_throttle(cluster, opened, ToSet(STANDING, [SetRate(1, LEADER_RATE, None, ("5000",))], []))
+        standing = cluster.configs()
+        with Throttle(cluster, journal, rate) as throttle:
+            throttle.cover(MOVES)
+            assert bool(throttle.taken_out) is (at[:4] == "2020")
+        assert cluster.configs() == (standing if at[:4] == "9999" else Configurable().configs())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gzip
 import hashlib
 import hmac
 import json
@@ -112,6 +113,15 @@ def body(payload: Any) -> bytes:
 BEARER = {"Authorization": f"Bearer {SECRET}"}
 
 
+def test_a_compressed_body_is_not_inflated(secret_file: Path) -> None:
+    args = {"format": "alertmanager", "secret_file": str(secret_file), "clusters": ["east"], "max_bytes": 10_000}
+    bomb, gzipped = gzip.compress(bytes(5_000_000)), {"Content-Encoding": "gzip"}
+    assert len(bomb) < 10_000
+    statuses, events = asyncio.run(sent(args, (bomb, gzipped), (bomb, {**BEARER, **gzipped}), (body(ALERTED), BEARER)))
+    # Inflated, each of the first two would be too large: 413.
+    assert statuses == [401, 400, 202] and len(events) == 1
+
+
 def test_alertmanager_who_knows_the_secret_is_heard_and_nobody_else(secret_file: Path, caplog: pytest.LogCaptureFixture) -> None:
     good, args = body(ALERTED), {"format": "alertmanager", "secret_file": str(secret_file), "clusters": ["east"], "max_bytes": 10_000}
     forged = [
@@ -178,6 +188,7 @@ def test_over_tls(tmp_path: Path, secret_file: Path) -> None:
     leaf = authority.issue_cert("localhost")
     certificate, key = tmp_path / "server.pem", tmp_path / "server.key"
     leaf.cert_chain_pems[0].write_to_path(certificate)
+    key.touch(mode=0o600)
     leaf.private_key_pem.write_to_path(key)
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
@@ -204,8 +215,13 @@ REFUSED = [
     ({"secret_file": "FILE", "inventory": "/nowhere", "clusters": None}, "there is no such file or directory"),
     ({"secret_file": "FILE", "format": "github"}, "needs repository"),
     ({"secret_file": "FILE", "certfile": "/nowhere"}, "certfile and keyfile belong together"),
-    ({"secret_file": "FILE", "certfile": "/nowhere", "keyfile": "/nowhere"}, "certfile /nowhere"),
+    ({"secret_file": "FILE", "certfile": "/nowhere", "keyfile": "/nowhere"}, "keyfile /nowhere cannot be read"),
+    ({"secret_file": "FILE", "certfile": "/nowhere", "keyfile": "FILE"}, "certfile /nowhere with keyfile"),
     ({"secret_file": "FILE", "port": 0}, "port is 0"),
+    ({"secret_file": "FILE", "host": "0.0.0.0"}, "give certfile and keyfile, or accept the risk with allow_plaintext_secrets: true"),
+    ({"secret_file": "FILE", "host": "webhook.example.com", "allow_plaintext_secrets": False}, "host webhook.example.com without TLS"),
+    ({"secret_file": "FILE", "allow_plaintext_secrets": "perhaps"}, "allow_plaintext_secrets must be true or false"),
+    ({"secret_file": "FILE", "max_connections": 0}, "max_connections is 0"),
     ({"secret_file": "FILE", "token": SECRET}, "'token' is no option"),
     ({"secret_file": "FILE", "path": "no"}, "path is 'no'"),
 ]
@@ -220,9 +236,10 @@ def test_what_cannot_be_used_is_named_and_nothing_is_listened_to(args: dict[str,
     assert SECRET not in str(refused.value)
 
 
-def test_a_secret_that_others_can_read_is_none(secret_file: Path) -> None:
-    secret_file.chmod(0o644)
-    with pytest.raises(SpokenError, match="everybody"):
+@pytest.mark.parametrize("mode", [0o644, 0o640])
+def test_a_secret_that_others_can_read_is_refused(secret_file: Path, mode: int) -> None:
+    secret_file.chmod(mode)
+    with pytest.raises(SpokenError, match=f"secret_file {secret_file} .*chmod go= {secret_file}"):
         loaded("webhook")["secret"]({"secret_file": str(secret_file)})
 
 

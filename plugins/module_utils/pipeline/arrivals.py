@@ -61,9 +61,10 @@ TIMES = {
 }
 DIGESTS = ("landing_sha256", "plan_sha256", "result_sha256", "impact_sha256")
 # What an audit row tells of a run beside that, and what of it comes from a plan alone, or from a look at consumers and producers.
-DECIDED = ("plan_id", "strategy", "ranking")
+DECIDED = ("plan_id", "strategy", "ranking", "dry_run")
 FOUND = ("impact",)
-TOLD_BY = {PLAN: DECIDED, IMPACT: FOUND}
+ENDED = ("data_loss_allowed", "other_offline")
+TOLD_BY = {PLAN: DECIDED, IMPACT: FOUND, RESULT: ENDED}
 KNOWN = (
     "run_id",
     "origin",
@@ -75,6 +76,8 @@ KNOWN = (
     "ranking",
     "backend",
     "impact_at",
+    "dry_run",
+    *ENDED,
     *FOUND,
     *DIGESTS,
     "outcomes",
@@ -212,7 +215,7 @@ class Batch:
     def _row(self, run: Run, last: dict[tuple[str, str], Row], now: datetime) -> Row:
         headers, before, kept = self.headers[run], self.audit.get(run, {}), self._kept(run)
         times_told = tuple(dict.fromkeys(name for _table, name in TIMES.values()))
-        row: Row = dict.fromkeys(("cluster_id", "backend", *times_told, *DECIDED, *FOUND, *DIGESTS))
+        row: Row = dict.fromkeys(("cluster_id", "backend", *times_told, *DECIDED, *FOUND, *ENDED, *DIGESTS))
         for kind in kept:
             told = ("cluster_id", "backend", TIMES[kind][1], DIGEST[kind], *TOLD_BY.get(kind, ()))
             row |= {name: before[name] for name in told if before.get(name) is not None}
@@ -289,4 +292,5 @@ def _header(source: Source, other: Row | None) -> Row:
     except ValueError as error:
         raise SourceError(f"its {name} {header[name]} is no time as in 2026-01-31T03:00:00Z") from error
     impact = {count: header["summary"][count] for count in COUNTS} if source.kind == IMPACT else None
-    return {**{key: header.get(key) for key in ("cluster_id", "backend", *DECIDED)}, "impact": impact, name: time}
+    known = {key: header.get(key) for key in ("cluster_id", "backend", "data_loss_allowed", *DECIDED)}
+    return {**known, "other_offline": header.get("other_offline_partitions"), "impact": impact, name: time}

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 with suppress(ImportError):  # libraries.py says why
@@ -28,14 +29,29 @@ PARTITION = (
 SCHEMA = f"kind string, {BROKER}, {PARTITION}, damaged string"
 
 
+# One list for every cluster, a list by cluster, or None: whoever is fenced.
+LostBrokers = Sequence[int] | Mapping[str, Sequence[int]] | None
+
+
 def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """One row per line of `files` (absolute paths, each named `<cluster>.jsonl`), with its `cluster`; `damaged` holds a line that breaks the schema."""
     return lines(spark, SCHEMA, files).withColumn("cluster", cluster_of_file())
 
 
-def clusters(records: DataFrame, lost_brokers: Collection[int] = ()) -> DataFrame:
+def named_lost(lost_brokers: LostBrokers) -> Column:
+    """Ids that are named as lost for the cluster of a row, null if none are named for it."""
+    if lost_brokers is None:
+        return F.lit(None).cast("array<int>")
+    if isinstance(lost_brokers, Mapping):
+        # One literal, however many clusters there are: an expression for each would keep Spark's optimizer busy.
+        by_cluster = json.dumps({cluster: list(brokers) for cluster, brokers in lost_brokers.items()})
+        return F.try_element_at(F.from_json(F.lit(by_cluster), "map<string,array<int>>"), F.col("cluster"))
+    return F.array(*(F.lit(broker) for broker in sorted(set(lost_brokers)))).cast("array<int>")
+
+
+def clusters(records: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
     """One row per cluster: `brokers`, sorted array of (broker_id, broker_state, rack, usable_bytes, total_bytes), and `broken`: why its file
-    cannot be used, null where it can. A file that shows one of `lost_brokers` alive cannot."""
+    cannot be used, null if it can. A file that shows one of its cluster's `lost_brokers` alive cannot."""
     kind = F.col("kind")
     found = records.groupBy("cluster").agg(
         F.sort_array(
@@ -51,7 +67,7 @@ def clusters(records: DataFrame, lost_brokers: Collection[int] = ()) -> DataFram
         F.min(_fault()).alias("fault"),
     )
     ids = F.transform("brokers", lambda row: row["broker_id"])
-    named = F.array(*(F.lit(broker) for broker in sorted(set(lost_brokers)))).cast("array<int>")
+    named = F.coalesce(named_lost(lost_brokers), F.array().cast("array<int>"))
     alive = F.filter("brokers", lambda row: (row["broker_state"] == "unfenced") & F.array_contains(named, row["broker_id"]))
     broken = (
         F.when(F.col("fault").isNotNull(), F.col("fault"))
@@ -62,7 +78,9 @@ def clusters(records: DataFrame, lost_brokers: Collection[int] = ()) -> DataFram
             F.concat(
                 F.lit("broker "),
                 first(alive)["broker_id"].cast("string"),
-                F.lit(" is named in lost_brokers, but it is unfenced: leave it out, or wait until it is fenced and gather the layout anew"),
+                F.lit(
+                    " is named in lost_brokers, but it is unfenced: leave it out, or wait until it is fenced and collect the layout again"
+                ),
             ),
         )
     )

@@ -24,7 +24,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 RUNS = (
     "key string, run_id string, origin string, cluster string, date date, cluster_id string, collected_at timestamp, planned_at timestamp, "
     "finished_at timestamp, plan_id string, strategy string, ranking string, backend string, landing_sha256 string, plan_sha256 string, "
-    "result_sha256 string, kept_rows map<string,bigint>, kept_outcomes map<string,bigint>, remarks array<string>, " + tables.IMPACT_OF_RUN
+    "result_sha256 string, kept_rows map<string,bigint>, kept_outcomes map<string,bigint>, remarks array<string>, "
+    f"{tables.IMPACT_OF_RUN}, {tables.MODE_OF_RUN}"
 )
 REPLICA = (
     "log_start_offset",

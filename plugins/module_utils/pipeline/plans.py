@@ -56,10 +56,13 @@ def plan_entries(spark: SparkSession, files: Sequence[str], strategy: str, ranki
     return entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(brokers))
 
 
-def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: str, ranking: str) -> dict[str, Any]:
-    """Write `<workdir>/plans/<run_id>/<cluster>.json` for every cluster whose file can be read; return plans, quarantine and summary."""
+def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: str, ranking: str, dry_run: bool = False) -> dict[str, Any]:
+    """Write `<workdir>/plans/<run_id>/<cluster>.json` for every cluster whose file can be read; return plans, quarantine and summary.
+
+    `dry_run` stands in the plans: the report does not take a dry run for a recovery.
+    """
     paths = {name: work_file(workdir, "plans", name, found.run_id) for name in found.files}
-    options = {"strategy": strategy, "ranking": ranking}
+    options: dict[str, str | bool] = {"strategy": strategy, "ranking": ranking, "dry_run": dry_run}
     counted = write_each(
         found,
         lambda files, keep: plan_entries(spark, files, strategy, ranking, keep),
@@ -72,7 +75,7 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
     }
 
 
-def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str], rows: Iterable[Row]) -> Counts:
+def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str | bool], rows: Iterable[Row]) -> Counts:
     plan = {
         "plan_id": str(uuid.uuid4()),
         "cluster": header["cluster"],

@@ -26,7 +26,8 @@ LOSS = (
     "lower_bound: string, lower_bound_from: string, upper_bound: string, upper_bound_from: string, estimate: string, estimate_from: string, "
     "gaps: array<string>"
 )
-_ENTRY = f"topic: string, partition: int, evidence: string, explanation: string, loss: struct<{LOSS}>"
+TRUNCATED = "array<struct<broker_id: int, offset: bigint, records: bigint>>"
+_ENTRY = f"topic: string, partition: int, evidence: string, explanation: string, loss: struct<{LOSS}>, truncated: {TRUNCATED}"
 PLAN = (
     f"partitions array<struct<{_ENTRY}, designatedLeader: int>>, held array<struct<{_ENTRY}, reason: string, candidate: int>>, "
     "online array<struct<topic: string, partition: int, leader: int>>"
@@ -76,6 +77,7 @@ def entries(plans: DataFrame) -> DataFrame:
                 field(row, leader, "int").alias("leader"),
                 *(field(row, of if of in rest else None, "string").alias(of) for of in ("evidence", "reason", "explanation")),
                 (row["loss"] if "loss" in rest else F.lit(None).cast(f"struct<{LOSS}>")).alias("loss"),
+                (row["truncated"] if "loss" in rest else F.lit(None).cast(TRUNCATED)).alias("truncated"),
             ),
         )
 
@@ -103,6 +105,10 @@ def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
         "leader",
         *(told[name].try_cast("bigint").alias(name) for name in ("lower_bound", "upper_bound", "estimate")),
         *(told[name].alias(name) for name in ("lower_bound_from", "upper_bound_from", "estimate_from", "gaps")),
+        F.aggregate("truncated", F.lit(0).cast("bigint"), lambda total, cut: total + F.coalesce(cut["records"], F.lit(0))).alias(
+            "truncated_records"
+        ),
+        F.size(F.filter("truncated", lambda cut: cut["records"].isNull())).alias("truncated_unknown"),
     )
     return of_runs(rows, runs, {}).select(*tables.columns("loss"))
 

@@ -17,6 +17,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, let, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.layouts import LostBrokers, named_lost
 
 STAYS, MOVES, HELD = "stays", "moves", "held"
 REASSIGNING, INCOMPLETE, NO_LEADER, TOO_FEW_BROKERS, BELOW_MIN_ISR, NO_ROOM = REASONS = (
@@ -28,13 +29,11 @@ REASSIGNING, INCOMPLETE, NO_LEADER, TOO_FEW_BROKERS, BELOW_MIN_ISR, NO_ROOM = RE
     "no_room",
 )
 
-Brokers = Sequence[int]
-
 
 def tasks(
     partitions: DataFrame,
     clusters: DataFrame,
-    lost_brokers: Brokers | None = None,
+    lost_brokers: LostBrokers = None,
     replication_factor: int | None = None,
     topics: Sequence[str] | None = None,
 ) -> DataFrame:
@@ -42,7 +41,8 @@ def tasks(
 
     Adds `outcome` (STAYS, MOVES, HELD), `reason` (one of REASONS where it is held, else null), `wanted` (replicas that it is to have),
     `live` (how many brokers are unfenced), `gone` (replicas on lost brokers), `kept` (replicas that stay, in the order of the assignment)
-    with their `kept_racks`, and `missing` (how many are to be added). `lost_brokers`: who is given up, None for everybody who is fenced.
+    with their `kept_racks`, and `missing` (how many are to be added). `lost_brokers`: the brokers that are given up; in a cluster
+    for which none are named, those that are fenced.
     `topics`: the only ones to plan, None for all.
     """
     ids = F.transform("brokers", lambda row: row["broker_id"])
@@ -82,12 +82,12 @@ def tasks(
     )
 
 
-def lost(lost_brokers: Brokers | None) -> Column:
+def lost(lost_brokers: LostBrokers) -> Column:
     """Ids of `brokers` that are given up."""
-    if lost_brokers is None:
-        return of_state("fenced")
-    named = F.array(*(F.lit(broker) for broker in sorted(set(lost_brokers)))).cast("array<int>")
-    return F.filter(named, lambda broker: any_of("brokers", lambda row: row["broker_id"] == broker))
+    named = named_lost(lost_brokers)
+    return F.when(named.isNull(), of_state("fenced")).otherwise(
+        F.filter(named, lambda broker: any_of("brokers", lambda row: row["broker_id"] == broker))
+    )
 
 
 def of_state(state: str) -> Column:

@@ -12,6 +12,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import as_json, filled, first, in_plan_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.layouts import LostBrokers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.placement import new_replicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import (
     BELOW_MIN_ISR,
@@ -21,7 +22,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     NO_ROOM,
     REASSIGNING,
     TOO_FEW_BROKERS,
-    Brokers,
     lost,
 )
 
@@ -31,7 +31,7 @@ SECTIONS = (QUARANTINE, PARTITIONS, HELD_BACK, BROKERS)
 RACK_VIOLATION = "rack_violation"
 
 
-def entries(clusters: DataFrame, tasks: DataFrame, placements: DataFrame, lost_brokers: Brokers | None = None) -> DataFrame:
+def entries(clusters: DataFrame, tasks: DataFrame, placements: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
     """One row (cluster, section, word, entry) per line, clusters whole and each in the order of SECTIONS, internal topics first.
 
     `entry` is JSON. `word` is the reason of what is held, RACK_VIOLATION of a partition that has one, else null. The row of a broken file comes
@@ -142,7 +142,7 @@ def _held_rows(tasks: DataFrame) -> DataFrame:
     )
 
 
-def _broker_rows(clusters: DataFrame, placements: DataFrame, lost_brokers: Brokers | None) -> DataFrame:
+def _broker_rows(clusters: DataFrame, placements: DataFrame, lost_brokers: LostBrokers) -> DataFrame:
     """What each broker has when all is done, null where it is not unfenced."""
     broker = F.col("broker")
 

@@ -38,7 +38,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     look,
     write_each,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER
 
 VERSION = 1
 FOLDER = "reassignments"
@@ -55,16 +54,13 @@ class OptionError(SpokenError):
 class Options:
     """What is asked for; see the options of kafka_redundancy_plan."""
 
-    lost_brokers: Sequence[int] | None = None
+    lost_brokers: layouts.LostBrokers = None
     replication_factor: int | None = None
     topics: Sequence[str] | None = None
     max_disk_percent: int = 90
 
     def check(self) -> None:
         """Raise OptionError for what no cluster can have."""
-        for broker in self.lost_brokers or ():
-            if not BROKER.low <= broker <= BROKER.high:
-                raise OptionError(f"lost_brokers: {broker} cannot be the id of a broker; name ids from {BROKER.low} to {BROKER.high}")
         if self.replication_factor is not None and not 1 <= self.replication_factor <= MOST_REPLICAS:
             raise OptionError(f"replication_factor {self.replication_factor} is not between 1 and {MOST_REPLICAS}")
         if self.topics is not None and not self.topics:
@@ -76,10 +72,15 @@ class Options:
         if not 1 <= self.max_disk_percent <= 100:
             raise OptionError(f"max_disk_percent {self.max_disk_percent} is not between 1 and 100")
 
-    def told(self) -> dict[str, Any]:
-        """As it stands in the file."""
+    def lost_in(self, cluster: str) -> list[int] | None:
+        """The brokers that are named as lost for a cluster, None if none are."""
+        named = self.lost_brokers.get(cluster) if isinstance(self.lost_brokers, Mapping) else self.lost_brokers
+        return None if named is None else sorted(set(named))
+
+    def for_cluster(self, cluster: str) -> dict[str, Any]:
+        """The options of one cluster, as its file has them."""
         return {
-            "lost_brokers": None if self.lost_brokers is None else sorted(set(self.lost_brokers)),
+            "lost_brokers": self.lost_in(cluster),
             "replication_factor": self.replication_factor,
             "topics": None if self.topics is None else sorted(set(self.topics)),
             "max_disk_percent": self.max_disk_percent,
@@ -152,7 +153,7 @@ def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: 
 def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: Keep) -> DataFrame:
     """Build the entries (see `redundancy_entries.entries`) of all `files`."""
     records = layouts.records(spark, files)
-    clusters = keep(layouts.clusters(records, options.lost_brokers or ()))
+    clusters = keep(layouts.clusters(records, options.lost_brokers))
     tasks = keep(redundancy.tasks(layouts.partitions(records), clusters, options.lost_brokers, options.replication_factor, options.topics))
     placements = keep(placement.placements(tasks, clusters, options.max_disk_percent))
     return redundancy_entries.entries(clusters, tasks, placements, options.lost_brokers)
@@ -184,7 +185,7 @@ def _write(path: Path, header: Mapping[str, Any], options: Options, rows: Iterab
         "run_id": header["run_id"],
         "created_at": utc_now(),
         "collected_at": header["collected_at"],
-        "options": options.told(),
+        "options": options.for_cluster(header["cluster"]),
     }
     totals, rest = Totals(), iter(rows)
     with replacing(path) as stream:
@@ -227,15 +228,19 @@ def _summary(counted: Iterable[Totals], quarantined: int) -> dict[str, Any]:
 
 
 def _warnings(options: Options, counted: Mapping[str, Totals]) -> Iterator[str]:
-    seen = {broker["broker_id"] for totals in counted.values() for broker in totals.brokers}
-    for broker in sorted(set(options.lost_brokers or ()) - seen):
-        yield f"lost_brokers names {broker}, which no cluster that was planned has ever had: nothing was planned for it"
+    known = {name: {broker["broker_id"] for broker in totals.brokers} for name, totals in counted.items()}
+    if options.lost_brokers is not None and not isinstance(options.lost_brokers, Mapping):
+        for broker in sorted(set(options.lost_brokers).difference(*known.values())):
+            yield f"lost_brokers names {broker}, which no cluster that was planned has ever had: nothing was planned for it"
     for name, totals in sorted(counted.items()):
+        if isinstance(options.lost_brokers, Mapping):
+            for broker in sorted(set(options.lost_in(name) or ()) - known[name]):
+                yield f"{name}: lost_brokers names {broker}, which this cluster has never had: nothing was planned for it"
         returning = [broker["broker_id"] for broker in totals.brokers if broker["broker_state"] == "coming_back" and not broker["lost"]]
         if returning:
             yield (
-                f"{name}: coming back: {', '.join(map(str, returning))}; nothing was planned for the replicas there: gather the layout anew when that "
-                "is decided, or name in lost_brokers whoever is to be given up"
+                f"{name}: coming back: {', '.join(map(str, returning))}; nothing was planned for the replicas there: collect the layout again "
+                "when they are back, or name in lost_brokers the brokers that are to be given up"
             )
         if totals.unknown_sizes:
             yield f"{name}: no broker told the size of {totals.unknown_sizes} of the partitions: they count as empty, and disks may fill up more than planned"

@@ -9,23 +9,26 @@ import gc
 import os
 import socket
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import SparkSession
+if TYPE_CHECKING:
+    from pyspark.sql.connect.client import DefaultChannelBuilder
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import loopback, socket_users
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_options import AUTO
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Server
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # What breaks is told by the error that it raises.
 warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
-# Nothing here goes through pandas: Spark Connect only wants it to be there.
-warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 CONNECT_SECONDS = 10.0
@@ -39,39 +42,40 @@ def own_server(workdir: Path | None, remote: str | None, warn: Callable[[str], N
     """The server that kafka_recovery_spark runs for this workdir, if it is the one that is meant."""
     if workdir is None or not remote or (found := spark_server.running(workdir)) is None:
         return None
+    if import_error("psutil"):
+        raise SparkError(
+            "psutil is needed to check that the Spark server of the workdir is the one that listens on its port: install psutil"
+        )
     if remote != AUTO:
         target = urlsplit(remote)
         return found if target.hostname in LOOPBACK and target.port == found.port and spark_server.is_here(found) else None
     server = spark_server.awaited(workdir)
+    if server and loopback.listener(server.pid, server.port):
+        return server
+    where = "ended before it answered" if server is None else f"does not listen on its port {server.port} any more"
+    where = where if spark_server.is_here(found) else f"runs on {found.host}, not here"
+    warn(f"the Spark server of {workdir} {where} (see {spark_server.Folder(workdir).log}): this step starts a Spark of its own")
+    return None
+
+
+def need_tls(remote: str) -> None:
+    """SparkError if secrets would be sent to that server in plain text."""
+    if "use_ssl=true" not in remote.lower().split(";")[1:]:
+        raise SparkError(
+            f"spark_secret_conf would be sent to {remote.partition(';')[0]} in plain text: use TLS (;use_ssl=true), or set it on that server"
+        )
+
+
+def connect(remote: str, conf: Mapping[str, str], server: Server | None = None, workdir: Path | None = None) -> SparkSession:
+    """A client of a Spark Connect server; Java is needed there, not here. `server`: the one of `workdir`, if `remote` is its address."""
     if server is None:
-        where = f"runs on {found.host}, not here" if not spark_server.is_here(found) else "ended before it answered"
-        warn(f"the Spark server of {workdir} {where} (see {spark_server.Folder(workdir).log}): this step starts a Spark of its own")
-    return server
-
-
-@contextmanager
-def token_of(server: Server | None, workdir: Path | None) -> Iterator[None]:
-    """Have Spark's client send the token of this workdir's own server; what the environment says is for other servers."""
-    if server is None or workdir is None:
-        yield
-        return
-    before = os.environ.get(spark_server.TOKEN_VARIABLE)
-    os.environ[spark_server.TOKEN_VARIABLE] = spark_server.token(workdir)
-    try:
-        yield
-    finally:
-        os.environ.pop(spark_server.TOKEN_VARIABLE)
-        if before is not None:
-            os.environ[spark_server.TOKEN_VARIABLE] = before
-
-
-def connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
-    """A client of a Spark Connect server; Java is needed there, not here."""
-    reach(remote, "sc", 15002, "spark_remote")
+        reach(remote, "sc", 15002, "spark_remote")
     try:
         _import_client()
-        _shake_hands(remote)
-        spark = SparkSession.builder.remote(remote).getOrCreate()
+        builder = _channel(remote, server, workdir)
+        if server is None:
+            _shake_hands(builder)
+        spark = _client(builder)
     except ImportError as error:
         raise SparkError(f"spark_remote needs more libraries ({error}); install pyspark[connect]") from error
     from pyspark.sql.connect.client.retries import DefaultPolicy
@@ -81,6 +85,28 @@ def connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
     for key, value in conf.items():
         spark.conf.set(key, value)
     return spark
+
+
+def _channel(remote: str, server: Server | None, workdir: Path | None) -> DefaultChannelBuilder:
+    """How to connect. Without TLS nothing proves who listens on this machine, so the owner of the port is checked."""
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.server_channel import LoopbackChannel, ServerChannel
+
+    if server and workdir:
+        return ServerChannel(remote, server, spark_server.token(workdir))
+    builder = DefaultChannelBuilder(remote)
+    address = None if builder.use_ssl else socket_users.loopback_address(builder.host.strip("[]"))
+    return LoopbackChannel(remote, address) if address else builder
+
+
+def _client(builder: DefaultChannelBuilder) -> SparkSession:
+    from pyspark.sql.connect.session import SparkSession as Client
+
+    client = Client.builder.channelBuilder(builder).getOrCreate()
+    # PySpark's functions go by it. PySpark itself sets it for a client that is made from an address.
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+    return cast("SparkSession", client)
 
 
 def _import_client() -> None:
@@ -94,26 +120,24 @@ def _import_client() -> None:
     gc.freeze()
 
 
-def _shake_hands(remote: str) -> None:
+def _shake_hands(builder: DefaultChannelBuilder) -> None:
     """Find out whether what answers speaks gRPC: Spark's client would try for minutes.
 
     Any status of a call proves it, also that there is no such service. To wait for the channel to be ready proves no more, and closing a channel
     that was waited for takes 0.2 s.
     """
     import grpc
-    from pyspark.sql.connect.client import DefaultChannelBuilder
 
-    builder = DefaultChannelBuilder(remote)
     with builder.toChannel() as channel:
         try:
             channel.unary_unary(HEALTH)(b"", timeout=CONNECT_SECONDS, wait_for_ready=True)
         except grpc.RpcError as error:
             if error.code() not in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE):
                 return
-            tls = " over TLS, because a token is sent" if builder.token and not builder.use_ssl else " over TLS" if builder.secure else ""
-            hint = "name it localhost if it is on this machine" if tls.endswith("sent") else "a server with TLS needs ;use_ssl=true"
-            what = f"spark_remote: what answers on {builder.endpoint} does not speak Spark Connect{tls}"
-            raise SparkError(f"{what}: look which port the server has ({hint})") from error
+            tls = " over TLS" if builder.secure else ""
+            because = ", because a token is sent" if tls and not builder.use_ssl else ""
+            what = f"spark_remote: what answers on {builder.endpoint} does not speak Spark Connect{tls}{because}"
+            raise SparkError(f"{what}: look which port the server has (a server with TLS needs ;use_ssl=true)") from error
 
 
 def reach(address: str, scheme: str, port: int, option: str) -> None:

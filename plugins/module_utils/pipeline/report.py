@@ -35,6 +35,8 @@ PLANNED = "planned"
 # Worst first: in this order partitions are shown.
 SHOWN_FIRST = (FAILED, STALE, HELD, PLANNED, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
 WITHOUT_LEADER = (FAILED, STALE, HELD, PLANNED)
+# What a run was: a recovery may have elected, a plan and a dry run have not.
+RECOVERED, PLAN_ONLY, DRY_RUN = "recovery", "plan", "dry_run"
 # Whose leader this recovery, or the controller meanwhile, has chosen.
 GIVEN_A_LEADER = (ELECTED, CLEAN_LEADER)
 # What is found of consumers and producers, the most urgent first.
@@ -67,6 +69,11 @@ def runs(audit: DataFrame, limit: int) -> DataFrame:
             F.max("finished_at").alias("finished_at"),
             F.max("last_at").alias("last_at"),
             F.max("strategy").alias("strategy"),
+            F.when(F.max("data_loss_allowed"), RECOVERED)
+            .when(F.max("finished_at").isNull() & F.coalesce(F.min("dry_run"), F.lit(False)), DRY_RUN)
+            .when(F.max("finished_at").isNull() | ~F.max("data_loss_allowed"), PLAN_ONLY)
+            .otherwise(RECOVERED)
+            .alias("mode"),
             F.sort_array(F.collect_set("cluster")).alias("clusters"),
             F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_list("remarks")))), 1, MOST_REMARKS).alias("remarks"),
             *counts,
@@ -114,6 +121,8 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
             "strategy",
             F.coalesce("finished_at", "planned_at").alias("told_at"),
             *("lower_bound", "lower_bound_from", "upper_bound", "upper_bound_from", "estimate", "estimate_from", "gaps"),
+            "truncated_records",
+            "truncated_unknown",
         )
     )
     newest = Window.partitionBy(*KEY).orderBy(F.desc("told_at"), F.desc("run_id"))
@@ -147,6 +156,8 @@ def _bounds() -> list[Column]:
         F.sum(F.when(F.col("upper_bound").isNotNull(), F.col("lower_bound"))).alias("lower_bound_where_upper"),
         F.count_if(present(F.size("gaps") > 0)).alias("with_gaps"),
         F.count_if(present(group)).alias("beyond_consumers"),
+        F.coalesce(F.sum("truncated_records"), F.lit(0)).alias("truncated_records"),
+        F.coalesce(F.sum("truncated_unknown"), F.lit(0)).alias("truncated_unknown"),
     ]
 
 
@@ -189,16 +200,24 @@ def offline_since(read: Read, rows: DataFrame, clusters: Sequence[str] | None) -
     )
 
 
+def others_offline(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
+    """Per cluster, of the last of these runs: `partitions` that it was not about and that had no leader when it ended. Only clusters with any."""
+    newest = Window.partitionBy("cluster").orderBy(F.desc("finished_at"))
+    ended = audit.where(F.col("run_id").isin(*run_ids) & F.col("finished_at").isNotNull())
+    last = ended.withColumn("place", F.row_number().over(newest)).where("place = 1")
+    return last.where("other_offline > 0").select("cluster", F.col("other_offline").alias("partitions"), "finished_at").orderBy("cluster")
+
+
 def unclean_recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
-    """Over all history: partitions that were given a leader from outside the ISR, per cluster, strategy and evidence."""
+    """Over the history that is kept: partitions that were given a leader from outside the ISR, and when last, per cluster, strategy and evidence."""
     strategies = recoveries(read, clusters).select("cluster", "run_id", "date", "strategy")
     elected = of_clusters(read("result"), clusters).where(F.col("outcome") == ELECTED)
     return (
         elected.groupBy("cluster", "run_id", "date", "evidence")
-        .agg(F.count("*").alias("elected"))
+        .agg(F.count("*").alias("elected"), F.max("finished_at").alias("last_at"))
         .join(F.broadcast(strategies), ["cluster", "run_id", "date"], "left")
         .groupBy("cluster", F.coalesce("strategy", F.lit("")).alias("strategy"), F.coalesce("evidence", F.lit("")).alias("evidence"))
-        .agg(F.sum("elected").alias("elected"))
+        .agg(F.sum("elected").alias("elected"), F.max("last_at").alias("last_at"))
         .orderBy("cluster", "strategy", "evidence")
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
+import shlex
 import signal
 import sys
 import tempfile
@@ -24,9 +24,11 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_problem
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import unbroken
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError, in_words
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.remote import connect, own_server, reach, token_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.remote import connect, need_tls, own_server, reach
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_options import AUTO
 
 # What Py4J says of connections that break is told by the error that they raise.
@@ -44,6 +46,7 @@ LEAN = {**PAGES, **NO_LINES, "spark.ui.enabled": "false", "spark.ui.showConsoleP
 # The ports that a driver has are for itself alone: without authentication everybody on this machine could speak to them.
 EMBEDDED = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.authenticate": "true"}
 STANDALONE = "spark://"
+SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 # Spark itself waits for ever for a worker that gives it an executor.
 EXECUTOR_SECONDS = 60.0
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -81,11 +84,13 @@ def session(
     input_bytes: int,
     workdir: Path | None = None,
     warn: Callable[[str], None] = _silent,
+    secrets: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
     """Open a session on `remote` (sc://host:port) or `master` (default: embedded), sized for `input_bytes` of landing files.
 
     `remote` can be AUTO: the server of `workdir` once it answers, where there is one; where there is none in the end, `warn` is told why.
-    `conf` goes over all settings made here. Errors of Spark become SparkError, in the work done with the session too.
+    `conf` goes over all settings made here. `secrets` go over `conf`, and reach Java by a private file or a connection that others cannot read.
+    Errors of Spark become SparkError, in the work done with the session too.
     """
     own = own_server(workdir, remote, warn)
     if own or remote == AUTO:
@@ -93,12 +98,15 @@ def session(
     with tempfile.TemporaryFile() as log, in_words(log, remote):
         settings = {"spark.sql.shuffle.partitions": str(tasks(input_bytes)), **SESSION, **(SMALL if input_bytes < SMALL_BYTES else LARGE)}
         if remote:
-            with token_of(own, workdir):
-                spark = connect(remote, {**{name: value for name, value in settings.items() if name.startswith("spark.sql.")}, **conf})
+            if secrets and not own:
+                need_tls(remote)
+            sql_settings = {name: value for name, value in settings.items() if name.startswith("spark.sql.")}
+            spark = connect(remote, {**sql_settings, **conf, **(secrets or {})}, own, workdir)
         else:
             if archive := class_archive.options(workdir):
                 settings[JAVA_OPTIONS] = f"{settings.get(JAVA_OPTIONS, '')} {archive}"
-            spark = _start(master or LOCAL, settings, conf, log)
+            with _submitted(secrets or {}):
+                spark = _start(master or LOCAL, settings, conf, log)
         try:
             with _executors(spark, "" if remote else master or LOCAL):
                 yield spark
@@ -108,6 +116,25 @@ def session(
             raise
         finally:
             spark.stop()
+
+
+@contextmanager
+def _submitted(secrets: Mapping[str, str]) -> Iterator[None]:
+    """Have the Java that is started meanwhile read `secrets` from a private file: all users of the host can read its command line."""
+    if not secrets:
+        yield
+        return
+    before = os.environ.get(SUBMIT_ARGUMENTS)
+    with tempfile.NamedTemporaryFile(suffix=".properties") as file:
+        file.write(properties(secrets))
+        file.flush()
+        os.environ[SUBMIT_ARGUMENTS] = f"--load-spark-defaults --properties-file {shlex.quote(file.name)} {before or 'pyspark-shell'}"
+        try:
+            yield
+        finally:
+            os.environ.pop(SUBMIT_ARGUMENTS)
+            if before is not None:
+                os.environ[SUBMIT_ARGUMENTS] = before
 
 
 def _start(master: str, settings: Mapping[str, str], conf: Mapping[str, str], log: IO[bytes]) -> SparkSession:
@@ -189,12 +216,6 @@ def _console_to(log: IO[bytes]) -> Iterator[None]:
 
 
 def need_java() -> None:
-    """Raise SparkError where there is no Java, which Spark itself says in a hundred lines."""
-    home = os.environ.get("JAVA_HOME")
-    if home and not os.access(Path(home, "bin", "java"), os.X_OK):
-        raise SparkError(f"JAVA_HOME is {home}, but there is no bin/java in it; set it to a Java 17 or newer, or unset it")
-    if not home and not shutil.which("java"):
-        raise SparkError(
-            "Spark needs Java 17 or newer, and there is none: JAVA_HOME is not set and PATH has no java; install one "
-            "(Debian: openjdk-17-jre-headless, Red Hat: java-17-openjdk-headless), or let spark_remote name a Spark Connect server"
-        )
+    """Raise SparkError where there is no Java that Spark can use, which Spark itself says in a hundred lines."""
+    if problem := java_problem():
+        raise SparkError(problem)

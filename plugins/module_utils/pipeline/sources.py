@@ -42,6 +42,8 @@ _RESULTS = {
     "plan_id": Optional(Name()),
     "backend": Name(),
     "finished_at": Name(),
+    "data_loss_allowed": bool,
+    "other_offline_partitions": Optional(int),
     "partitions": [
         {
             "topic": str,

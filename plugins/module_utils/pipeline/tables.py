@@ -23,6 +23,10 @@ PARTITIONED_BY = "cluster string, date date"
 RECOVERY, HEALTHY = "recovery", "healthy"
 
 _PARTITION = "run_id string, topic string, partition int"
+# Whether a dry run made the plan, whether the run was allowed to elect, and how many partitions that it was not about had no leader when it ended.
+MODE_OF_RUN = "dry_run boolean, data_loss_allowed boolean, other_offline bigint"
+# What the survivors of a partition truncate for its leader: records that are known, and replicas of which they are not.
+TRUNCATED = "truncated_records bigint, truncated_unknown int"
 IMPACT_OF_RUN = "impact_sha256 string, impact_at timestamp, impact map<string,bigint>"
 
 SCHEMAS = {
@@ -49,7 +53,7 @@ SCHEMAS = {
     # `gaps`: why there may be fewer records than offsets.
     "loss": (
         f"{_PARTITION}, leader int, lower_bound bigint, lower_bound_from string, upper_bound bigint, upper_bound_from string, "
-        "estimate bigint, estimate_from string, gaps array<string>"
+        f"estimate bigint, estimate_from string, gaps array<string>, {TRUNCATED}"
     ),
     # What a look at consumers and producers has found, after a run: rows of each `kind` have the columns that it names, and the others are null.
     # group: those of a consumer group whose offsets have to be reset, or may have to be. transaction: one that is not ended.
@@ -71,7 +75,7 @@ SCHEMAS = {
     "recovery_audit": (
         "run_id string, origin string, cluster_id string, collected_at timestamp, planned_at timestamp, finished_at timestamp, strategy string, "
         "ranking string, backend string, landing_sha256 string, plan_sha256 string, result_sha256 string, partitions bigint, "
-        f"outcomes map<string,bigint>, table_rows map<string,bigint>, remarks array<string>, {IMPACT_OF_RUN}"
+        f"outcomes map<string,bigint>, table_rows map<string,bigint>, remarks array<string>, {IMPACT_OF_RUN}, {MODE_OF_RUN}"
     ),
 }
 
@@ -82,11 +86,14 @@ WRITTEN_BY = {
 }
 
 # Tables that are not named have version 1.
-VERSIONS = {"recovery_audit": 3}
-_WITHOUT_IMPACT = SCHEMAS["recovery_audit"].removesuffix(f", {IMPACT_OF_RUN}")
+VERSIONS = {"recovery_audit": 4, "loss": 2}
+_WITHOUT_MODE = SCHEMAS["recovery_audit"].removesuffix(f", {MODE_OF_RUN}")
+_WITHOUT_IMPACT = _WITHOUT_MODE.removesuffix(f", {IMPACT_OF_RUN}")
 FORMER = {
     ("recovery_audit", 1): _WITHOUT_IMPACT.removesuffix(", remarks array<string>"),
     ("recovery_audit", 2): _WITHOUT_IMPACT,
+    ("recovery_audit", 3): _WITHOUT_MODE,
+    ("loss", 1): SCHEMAS["loss"].removesuffix(f", {TRUNCATED}"),
 }
 
 
@@ -97,13 +104,29 @@ def without_remarks(recovery_audit: DataFrame) -> DataFrame:
 
 def without_impact(recovery_audit: DataFrame) -> DataFrame:
     """Version 2 of recovery_audit knew of no look at consumers and producers."""
-    told = (field.split() for field in IMPACT_OF_RUN.split(", "))
-    return recovery_audit.withColumns({name: F.lit(None).cast(kind) for name, kind in told})
+    return _with_nulls(recovery_audit, IMPACT_OF_RUN)
+
+
+def without_mode(recovery_audit: DataFrame) -> DataFrame:
+    """Version 3 of recovery_audit did not tell dry runs from others."""
+    return _with_nulls(recovery_audit, MODE_OF_RUN)
+
+
+def without_truncated(loss: DataFrame) -> DataFrame:
+    """Version 1 of loss did not count what survivors truncate."""
+    return _with_nulls(loss, TRUNCATED)
+
+
+def _with_nulls(rows: DataFrame, schema: str) -> DataFrame:
+    fields = (field.split() for field in schema.split(", "))
+    return rows.withColumns({name: F.lit(None).cast(kind) for name, kind in fields})
 
 
 UPGRADES: dict[tuple[str, int], Callable[[DataFrame], DataFrame]] = {
     ("recovery_audit", 1): without_remarks,
     ("recovery_audit", 2): without_impact,
+    ("recovery_audit", 3): without_mode,
+    ("loss", 1): without_truncated,
 }
 
 

@@ -244,7 +244,9 @@ def _own_choice() -> Column:
     return _each(
         gone,
         lambda row: filled(
-            "should broker %d come back, the controller elects it by itself (%s)", row["broker_id"], _standing(row["broker_id"])
+            "should broker %d come back before an election, the controller elects it by itself (%s)",
+            row["broker_id"],
+            _standing(row["broker_id"]),
         ),
         ", ",
     )

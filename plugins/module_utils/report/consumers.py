@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS, FOLDER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import GIVEN_A_LEADER, WITHOUT_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import capital, count, number
@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.se
 Row = dict[str, Any]
 Rows = list[Row]
 
-PLAYBOOK = "streamops.kafka_recovery.impact"
+PLAYBOOK = "impact"
 LOOKED, OUTDATED, NOT_LOOKED = "looked", "outdated", "not_looked"
 _OF_LOOK = ("cluster", "run_id", "observed_at")
 _KEY = ("topic", "partition")
@@ -48,7 +48,7 @@ LISTS: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 
 
-def looks(given: Sequence[Mapping[str, Any]], seen: Sequence[Mapping[str, Any]], workdir: Path) -> Rows:
+def looks(given: Sequence[Mapping[str, Any]], seen: Sequence[Mapping[str, Any]], workdir: Path, playbooks: Playbooks) -> Rows:
     """One row per run and cluster that gave partitions a leader, or that was looked at: those first where a look is due.
 
     `given`, `seen`: rows of `report.given_leaders` and `report.looks`. `state` is NOT_LOOKED, OUTDATED (the results are newer than the look) or
@@ -70,16 +70,16 @@ def looks(given: Sequence[Mapping[str, Any]], seen: Sequence[Mapping[str, Any]],
                 "observed_at": None if look is None else look["impact_at"],
                 "summary": summary,
                 "path": None if look is None else str(workdir / FOLDER / run_id / f"{cluster}.json"),
-                "command": None if state == LOOKED else command(run_id, cluster),
+                "command": None if state == LOOKED else command(run_id, cluster, playbooks),
             }
         )
     order = (NOT_LOOKED, OUTDATED, LOOKED)
     return sorted(found, key=lambda row: (order.index(row["state"]), row["cluster"], row["run_id"]))
 
 
-def command(run_id: str, cluster: str) -> str:
-    """The command line that looks at the consumers and producers of a run; INVENTORY is left to the operator."""
-    return shlex.join(["ansible-playbook", PLAYBOOK, "-i", "INVENTORY", "--limit", cluster, "-e", f"kafka_recovery_run_id={run_id}"])
+def command(run_id: str, cluster: str, playbooks: Playbooks) -> str:
+    """The command that looks at the consumers and producers of a run."""
+    return playbooks.line(PLAYBOOK, cluster, {"kafka_recovery_run_id": run_id})
 
 
 def impact(looked: Rows, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

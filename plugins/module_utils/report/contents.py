@@ -32,6 +32,7 @@ RISK_WORDS = {
 STATES = {
     "offline": "Partitions are offline",
     "planned": "Planned, nothing elected yet",
+    "dry_run": "Dry run, nothing elected",
     "recovered": "Recovered",
     "at_risk": "Online, but one failure from offline",
     "calm": "Nothing is offline",
@@ -89,6 +90,8 @@ def words(doc: Document) -> dict[str, Any]:
 def _nothing_to_do(doc: Document) -> str:
     if doc["risk"]["totals"]["offline"]:
         return "Recover what the newest snapshots show as offline, with the playbook recover."
+    if doc["others_offline"]:
+        return doc["headline"]["next"]
     if doc["totals"]["partitions"]:
         nothing = "" if consumers.next_step(doc["impact"]["totals"]) else "Nothing. "
         return f"{nothing}Give leadership back to the preferred replicas when it is calm: the playbook preferred, nothing is lost by it."

@@ -19,10 +19,11 @@ from typing import Any
 with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame, Row, SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps, planfile, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import healthy, report, report_risk, risk
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, sentences
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, operations, sentences
 
 VERSION = 1
 LIMITS = {
@@ -52,6 +53,7 @@ class Wanted:
     run_ids: Sequence[str] | None = None
     clusters: Sequence[str] | None = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    playbooks: Playbooks = field(default_factory=Playbooks)
 
 
 def collect(read: report.Read, wanted: Wanted) -> dict[str, Any]:
@@ -60,12 +62,14 @@ def collect(read: report.Read, wanted: Wanted) -> dict[str, Any]:
         "version": VERSION,
         "report": wanted.name,
         "generated_at": sentences.instant(wanted.now),
+        "inventory": list(wanted.playbooks.inventory),
         "asked_clusters": None if wanted.clusters is None else sorted(wanted.clusters),
         "what_if": None,
         **_recovery(read, wanted),
         **_outlook(read, wanted),
         **_quarantine(read, wanted),
         "unclean_recoveries": _rows(report.unclean_recoveries(read, wanted.clusters)),
+        "operations": operations.of_workdir(wanted.workdir, wanted.clusters),
     }
     return finished(document)
 
@@ -100,7 +104,9 @@ def _rows(table: DataFrame) -> list[dict[str, Any]]:
 def _recovery(read: report.Read, wanted: Wanted) -> dict[str, Any]:
     audit = report.recoveries(read, wanted.clusters)
     known = _rows(report.runs(audit, LIMITS["runs"]))
-    chosen = list(wanted.run_ids) if wanted.run_ids is not None else [run["run_id"] for run in known[:1]]
+    # A dry run is nobody's recovery: it is shown only if it is asked for, or if there is nothing else.
+    real = [run for run in known if run["mode"] != report.DRY_RUN] or known
+    chosen = list(wanted.run_ids) if wanted.run_ids is not None else [run["run_id"] for run in real[:1]]
     audited = report.looks(audit, chosen).collect() if chosen else []
     if missing := sorted(set(chosen) - {row.run_id for row in audited}):
         raise ReportError(f"run_ids: no run {', '.join(missing)} of these clusters is in the history of {wanted.workdir}")
@@ -116,18 +122,27 @@ def _recovery(read: report.Read, wanted: Wanted) -> dict[str, Any]:
     finally:
         rows.unpersist()
     found = _rows(report.impact(read, chosen, dates, wanted.clusters, LIMITS["impact"])) if seen else []
+    modes = {run["mode"] for run in known if run["run_id"] in chosen}
     return {
         "run_ids": chosen,
+        "mode": next((mode for mode in (report.RECOVERED, report.PLAN_ONLY, report.DRY_RUN) if mode in modes), None),
         "runs": known,
+        "others_offline": others_offline(_rows(report.others_offline(audit, chosen)), wanted.playbooks) if chosen else [],
         "totals": totals(groups, since),
         "loss": losses(groups),
         "groups": groups,
         "offline_since": since,
-        "held": held(groups, shown, wanted.workdir),
-        "impact": consumers.impact(consumers.looks(given, seen, wanted.workdir), found),
+        "held": held(groups, shown, wanted),
+        "impact": consumers.impact(consumers.looks(given, seen, wanted.workdir, wanted.playbooks), found),
         "topics": topics,
-        "partitions": [with_next(row, wanted.workdir) for row in shown],
+        "partitions": [with_next(row, wanted) for row in shown],
     }
+
+
+def others_offline(rows: Sequence[Mapping[str, Any]], playbooks: Playbooks) -> list[dict[str, Any]]:
+    """Rows of `report.others_offline`, each with the step and the command that plans for the whole cluster."""
+    step = "plan for the partitions that the last run was not about"
+    return [{**row, "word": "other_offline", "next_step": step, "command": playbooks.line("plan", row["cluster"])} for row in rows]
 
 
 def totals(groups: Sequence[Mapping[str, Any]], since: Mapping[str, str | None]) -> dict[str, Any]:
@@ -163,8 +178,21 @@ def _words(row: Mapping[str, Any]) -> list[str]:
     return [row["word"], row["outcome"]]
 
 
-def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]], workdir: Path) -> list[dict[str, Any]]:
-    """One entry per cluster, outcome and reason that leaves partitions without a leader, most partitions first."""
+def _designates(group: Mapping[str, Any], plan: str, keys: Sequence[TopicPartition]) -> bool:
+    """Whether to apply the plan elects leaders for exactly these partitions. A plan may be gone, and a later run may have taken some of it over."""
+    if next_steps.word_of(_words(group)) not in next_steps.APPLIED:
+        return False
+    try:
+        return {(row["topic"], row["partition"]) for row in planfile.load(plan)["partitions"]} == set(keys)
+    except SpokenError:
+        return False
+
+
+def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]], wanted: Wanted) -> list[dict[str, Any]]:
+    """One entry per cluster, outcome and reason that leaves partitions without a leader, the cheapest step first.
+
+    One whose partitions are not all among `shown` has no command, because a command names them all.
+    """
     found, rows = [], defaultdict(list)
     for row in shown:
         rows[row["cluster"], row["outcome"], row["word"]].append(row)
@@ -172,28 +200,30 @@ def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
         if group["outcome"] not in report.WITHOUT_LEADER:
             continue
         own = rows[group["cluster"], group["outcome"], group["word"]]
-        plan = _plan(workdir, own[0]["run_id"] if own else "", group["cluster"])
+        plan = _plan(wanted.workdir, own[0]["run_id"] if own else "", group["cluster"])
         names = [(row["topic"], row["partition"]) for row in own] if len(own) == group["partitions"] else []
         found.append(
             {
                 **{key: group[key] for key in ("cluster", "outcome", "word", "partitions", "first")},
                 "plan": plan,
-                "next_step": next_steps.next_step(_words(group), group["cluster"], plan),
-                "command": next_steps.command(_words(group), group["cluster"], names, plan),
+                "next_step": next_steps.next_step(_words(group), plan),
+                "command": next_steps.command(
+                    _words(group), group["cluster"], names, plan if _designates(group, plan, names) else None, wanted.playbooks
+                ),
             }
         )
-    return sorted(found, key=lambda row: (-row["partitions"], row["cluster"], row["word"]))
+    return sorted(found, key=lambda row: (next_steps.order(next_steps.word_of(_words(row))), -row["partitions"], row["cluster"]))
 
 
-def with_next(row: dict[str, Any], workdir: Path) -> dict[str, Any]:
+def with_next(row: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
     """A partition with its own next step and command, null where it has a leader."""
     if row["outcome"] not in report.WITHOUT_LEADER:
         return {**row, "next_step": None, "command": None}
-    plan, words = _plan(workdir, row["run_id"], row["cluster"]), _words(row)
+    plan, words = _plan(wanted.workdir, row["run_id"], row["cluster"]), _words(row)
     return {
         **row,
-        "next_step": next_steps.next_step(words, row["cluster"], plan),
-        "command": next_steps.command(words, row["cluster"], [(row["topic"], row["partition"])], plan),
+        "next_step": next_steps.next_step(words, plan),
+        "command": next_steps.command(words, row["cluster"], [(row["topic"], row["partition"])], None, wanted.playbooks),
     }
 
 

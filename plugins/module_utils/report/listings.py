@@ -56,6 +56,7 @@ TOPICS: Columns = (
 RUNS: Columns = (
     ("run_id", "Run", "text"),
     ("last_at", "Ended", "time"),
+    ("mode_words", "What it was", "text"),
     ("strategy", "Strategy", "text"),
     ("cluster_names", "Clusters", "text"),
     *(
@@ -144,6 +145,13 @@ WHAT_IF: Columns = (
     ("reason", "Note", "text"),
 )
 
+# What a run was, by `pipeline.report.runs`.
+MODE_WORDS = {"recovery": "recovery", "plan": "plan, nothing elected", "dry_run": "dry run, nothing elected"}
+
+
+def _names(clusters: Sequence[str]) -> str:
+    return ", ".join(clusters[:8]) + (" …" if len(clusters) > 8 else "")
+
 
 def _table(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
@@ -182,7 +190,7 @@ def tables(doc: Document) -> dict[str, Any]:
     topics = [
         {**row, "upper_bound_all": row["upper_bound"] if row["upper_bound_known"] == row["partitions"] else None} for row in doc["topics"]
     ]
-    runs = [{**row, "cluster_names": ", ".join(row["clusters"][:8]) + (" …" if len(row["clusters"]) > 8 else "")} for row in doc["runs"]]
+    runs = [{**row, "cluster_names": _names(row["clusters"]), "mode_words": MODE_WORDS[row["mode"]]} for row in doc["runs"]]
     found = {
         "partitions": _table(PARTITIONS, [{**row, "why": spaced(row["word"] or row["evidence"] or "")} for row in doc["partitions"]]),
         "clusters": _table(CLUSTERS, clusters),

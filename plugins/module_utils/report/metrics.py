@@ -1,34 +1,37 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report as Prometheus metrics, with KIP-966's ideas: partitions that need a manual election, unclean recoveries, how long partitions are offline.
+"""The report as Prometheus metrics, under KIP-966's names where it has one.
 
-A textfile stands still between two reports, so times are given as timestamps: their age is for the query, `time() - ...`.
+All of them are gauges: they count rows of a history from which old days are removed, so any of them may go down. A textfile stands
+still between two reports, so times are given as timestamps: their age is for the query, `time() - ...`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 try:
     import prometheus_client
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    from prometheus_client.core import GaugeMetricFamily
     from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
 except ImportError:  # libraries.py says why
     Collector = object  # type: ignore[misc, assignment]
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import PLANNED, WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report_risk import OFFLINE, ONE_FAILURE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import CALM
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import LAYERS
 
 PREFIX = "kafka_recovery"
-# Readable for the collector, which is another user.
-MODE = 0o644
-Sample = tuple[tuple[str, ...], float]
+# Planned, or tried without success: the next run of the plan is to give them a leader.
+UNDER_RECOVERY = (PLANNED, FAILED, STALE)
+Sample = tuple[Sequence[str], float]
 
 
 def _seconds(instant: str) -> float:
@@ -51,19 +54,18 @@ class Metrics(Collector):
             (((row["cluster"], outcome), number) for row in doc["clusters"] for outcome, number in row["outcomes"].items()),
         )
         yield _gauge(
-            "manual_election_required_partitions",
-            "Partitions without a leader that wait for somebody to decide, by the reason (KIP-966).",
+            "manual_leader_election_required_partition_count",
+            "Partitions without a leader that wait for an operator, by the reason (KIP-966).",
             ("cluster", "reason"),
             self._held(),
         )
-        unclean = CounterMetricFamily(
-            f"{PREFIX}_unclean_recoveries",
-            "Partitions that were given a leader from outside of the ISR, by strategy and evidence, over all history that is kept (KIP-966).",
-            labels=("cluster", "strategy", "evidence"),
+        yield _gauge(
+            "unclean_recovery_partitions_count",
+            "Partitions without a leader that a plan elects one for, and that have none yet (KIP-966).",
+            ("cluster",),
+            (((row["cluster"],), sum(row["outcomes"][outcome] for outcome in UNDER_RECOVERY)) for row in doc["clusters"]),
         )
-        for row in doc["unclean_recoveries"]:
-            unclean.add_metric([row["cluster"], row["strategy"], row["evidence"]], row["elected"])
-        yield unclean
+        yield from self._finished()
         yield _gauge(
             "oldest_offline_timestamp_seconds",
             "When the partition that has been without a leader for longest was first seen without one. Absent where none is.",
@@ -89,6 +91,13 @@ class Metrics(Collector):
             ("cluster", "kind"),
             (((row["cluster"], row["kind"]), row["files"]) for row in doc["quarantine"]["counts"]),
         )
+        yield _gauge(
+            "quarantined_timestamp_seconds",
+            "When a file was refused last, by kind.",
+            ("cluster", "kind"),
+            (((row["cluster"], row["kind"]), _seconds(row["last_at"])) for row in doc["quarantine"]["counts"] if row["last_at"]),
+        )
+        yield from operations_metrics(doc["operations"])
         yield _gauge("report_timestamp_seconds", "When this report was written.", (), [((), _seconds(doc["generated_at"]))])
 
     def _held(self) -> Iterator[Sample]:
@@ -102,6 +111,30 @@ class Metrics(Collector):
         yield from waiting.items()
         yield from (((cluster, "none"), 0) for cluster in sorted(calm))
 
+    def _finished(self) -> Iterator[Metric]:
+        labels, rows = ("cluster", "strategy", "evidence"), self._doc["unclean_recoveries"]
+        yield _gauge(
+            "unclean_recovery_finished_count",
+            "Partitions that were given a leader from outside of the ISR, over the history that is kept (KIP-966, there a counter).",
+            labels,
+            (([row[label] for label in labels], row["elected"]) for row in rows),
+        )
+        yield _gauge(
+            "unclean_recovery_finished_timestamp_seconds",
+            "When a partition was given a leader from outside of the ISR last.",
+            labels,
+            (([row[label] for label in labels], _seconds(row["last_at"])) for row in rows if row["last_at"]),
+        )
+
+    def _electable(self) -> Iterator[Sample]:
+        """Partitions of the newest snapshots by how many replicas may lead them without loss: none, one, or more."""
+        risks = {(row["cluster"], row["risk"]): row["partitions"] for row in self._doc["risk"]["kinds"]}
+        for row in self._doc["risk"]["snapshots"]:
+            none, one = (risks.get((row["cluster"], kind), 0) for kind in (OFFLINE, ONE_FAILURE))
+            yield (row["cluster"], "0"), none
+            yield (row["cluster"], "1"), one
+            yield (row["cluster"], "2+"), (row["partitions"] or 0) - none - one
+
     def _risk(self) -> Iterator[Metric]:
         risk = self._doc["risk"]
         yield _gauge(
@@ -111,6 +144,19 @@ class Metrics(Collector):
             (((row["cluster"], row["risk"]), row["partitions"]) for row in risk["kinds"]),
         )
         snapshots = risk["snapshots"]
+        yield _gauge(
+            "electable_leaders_partitions",
+            "Partitions of the newest healthy snapshot by how many live replicas may lead them without loss: of the ISR or the ELR (KIP-966).",
+            ("cluster", "electable"),
+            self._electable(),
+        )
+        below = {row["cluster"]: row["partitions"] for row in risk["kinds"] if row["risk"] == "below_min_isr"}
+        yield _gauge(
+            "global_under_min_isr_partition_count",
+            "Partitions of the newest healthy snapshot with a leader and an ISR smaller than min.insync.replicas (KIP-966).",
+            ("cluster",),
+            (((row["cluster"],), below.get(row["cluster"], 0)) for row in snapshots),
+        )
         yield _gauge(
             "snapshot_partitions",
             "Partitions in the newest healthy snapshot.",
@@ -144,6 +190,82 @@ class Metrics(Collector):
             )
 
 
+def operations_metrics(operations: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+    """Moves, throttles and the metadata quorum, from rows of `operations.of_workdir`."""
+    moves = [(row["cluster"], row["moves"]) for row in operations if row["moves"]]
+    measured = [(cluster, found) for cluster, found in moves if found["partitions"] is not None]
+    throttles = [(row["cluster"], row["throttles"]) for row in operations if row["throttles"]]
+    quorums = [(row["cluster"], row["quorum"]) for row in operations if row["quorum"]]
+    yield _gauge(
+        "reassignment_partitions",
+        "Partitions of the last run that moved replicas: in_sync, or left to do, when it last wrote its progress.",
+        ("cluster", "state"),
+        (
+            ((cluster, state), number)
+            for cluster, found in measured
+            for state, number in (("in_sync", found["in_sync"]), ("left", found["partitions"] - found["in_sync"]))
+        ),
+    )
+    yield _gauge(
+        "reassignment_bytes_behind",
+        "Bytes that the last run that moved replicas had left to copy. Absent if unknown.",
+        ("cluster",),
+        (((cluster,), found["bytes_behind"]) for cluster, found in measured if found["bytes_behind"] is not None),
+    )
+    yield _gauge(
+        "reassignment_ended",
+        "1 if the last run that moved replicas has ended, 0 if it runs or was killed.",
+        ("cluster",),
+        (((cluster,), int(found["ended"])) for cluster, found in moves),
+    )
+    yield _gauge(
+        "reassignment_timestamp_seconds",
+        "When the last run that moved replicas wrote its progress last.",
+        ("cluster",),
+        (((cluster,), _seconds(found["updated_at"])) for cluster, found in moves),
+    )
+    yield _gauge(
+        "throttles",
+        "Throttle configs that were set and not removed yet, by owner: a run, or standing, which an operator removes.",
+        ("cluster", "owner"),
+        (((cluster, owner), found[owner]) for cluster, found in throttles for owner in LAYERS),
+    )
+    yield _gauge(
+        "left_over_throttles",
+        "Throttle configs of a run that was killed, or of a standing throttle that has expired.",
+        ("cluster",),
+        (((cluster,), found["left_over"]) for cluster, found in throttles),
+    )
+    yield _gauge(
+        "quorum_calm",
+        "1 if the metadata quorum was calm when a run last asked for it, else 0.",
+        ("cluster", "verdict"),
+        (((cluster, found["verdict"]), int(found["verdict"] == CALM)) for cluster, found in quorums),
+    )
+    yield _gauge(
+        "quorum_voters",
+        "Voters of the metadata quorum that follow its leader closely (the leader is one of them), or are behind.",
+        ("cluster", "state"),
+        (
+            ((cluster, state), number)
+            for cluster, found in quorums
+            for state, number in (("following", found["voters"] - found["voters_behind"]), ("behind", found["voters_behind"]))
+        ),
+    )
+    yield _gauge(
+        "quorum_leader_epoch",
+        "Leader epoch of the metadata quorum. Absent if no leader answered.",
+        ("cluster",),
+        (((cluster,), found["leader_epoch"]) for cluster, found in quorums if found["leader_epoch"] is not None),
+    )
+    yield _gauge(
+        "quorum_timestamp_seconds",
+        "When a run last asked for the metadata quorum.",
+        ("cluster",),
+        (((cluster,), _seconds(found["observed_at"])) for cluster, found in quorums),
+    )
+
+
 def _gauge(name: str, text: str, labels: tuple[str, ...], samples: Iterable[Sample]) -> GaugeMetricFamily:
     family = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
     for values, value in samples:
@@ -156,23 +278,3 @@ def registry(document: Mapping[str, Any]) -> prometheus_client.CollectorRegistry
     made = prometheus_client.CollectorRegistry(auto_describe=False)
     made.register(Metrics(document))
     return made
-
-
-def check(path: Path) -> None:
-    """Raise FileError where `path` cannot be a textfile. It is the operator's own place, outside of the workdir: where the node exporter looks, say."""
-    if path.is_symlink():
-        raise FileError(f"textfile {path} is a symbolic link: name the real file")
-    if path.suffix != ".prom":
-        raise FileError(f"textfile {path} has to end with .prom, or no textfile collector reads it")
-    if not path.parent.is_dir():
-        raise FileError(f"cannot write textfile {path}: its directory has to be there")
-
-
-def write(path: Path, document: Mapping[str, Any]) -> None:
-    """Replace the textfile `path`, whole or not at all. FileError where that cannot be."""
-    check(path)
-    try:
-        prometheus_client.write_to_textfile(str(path), registry(document))
-        path.chmod(MODE)
-    except OSError as error:
-        raise FileError(f"cannot write textfile {path}: {error.strerror}; its directory has to be writable") from error

@@ -20,8 +20,8 @@ with suppress(ImportError):  # libraries.py says why
     import jinja2
     from markupsafe import Markup
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import MOST_NAMED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable_tree
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import SHOWN_FIRST, WITHOUT_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import charts, contents, listings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.document import LIMITS
@@ -56,15 +56,6 @@ def datatables() -> str:
     return f"{source[: exports[-1].start()]}\nconst DataTable = {inside[1]};\n{source[exports[-1].end() :]}\n"
 
 
-def visible(value: Any) -> Any:
-    """`value` with every text on one line and free of invisible characters: these are shown as escapes, so that nothing hides or turns around."""
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, Mapping):
-        return {printable(str(key)): visible(item) for key, item in value.items()}
-    return [visible(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
 def embedded(value: Any) -> Markup:
     """JSON for a script element: nothing in it can end the element, and no line separator of JavaScript is left."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -73,7 +64,8 @@ def embedded(value: Any) -> Markup:
 
 def page(document: Mapping[str, Any]) -> str:
     """The page of a document of `document.collect`."""
-    doc = visible(document)
+    # Nothing on the page hides, turns around or looks like another line.
+    doc = printable_tree(document)
     script = datatables() + SCRIPT
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
@@ -90,7 +82,7 @@ def page(document: Mapping[str, Any]) -> str:
         charts=_charts(doc),
         most_bars=charts.MOST_BARS,
         steps_shown=STEPS_SHOWN,
-        named_at_most=MOST_NAMED,
+        snapshot_command=Playbooks(doc["inventory"]).line("snapshot"),
         topics_limit=LIMITS["topics"],
         listed_on_paper=sum(1 for row in doc["partitions"] if row["outcome"] in WITHOUT_LEADER),
         **contents.words(doc),

@@ -11,34 +11,44 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import safe_name, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import compaction, ingest, sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Store
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document, metrics
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page import datatables, page
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import textfile as textfiles
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page import STEPS_SHOWN, datatables, page
 
 # Of more files than this a report reads the tables, and few of the files are new.
 MOST_INPUT = 1 << 30
+# Keys of a step that the module returns, and of the document.
+_STEP = {"cluster": "cluster", "word": "word", "partitions": "partitions", "step": "next_step", "command": "command"}
 
 
-def report(params: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:
-    """What the module returns. `params` are its options, `where` the arguments of `session`. SpokenError says what is wrong."""
+def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool = False) -> dict[str, Any]:
+    """What the module returns. `params` are its options, `where` the arguments of `session`. SpokenError says what is wrong.
+
+    In check mode nothing is written: the report is what the tables have by now.
+    """
     workdir = Path(params["workdir"]).expanduser().absolute()
     clusters, now = params["clusters"], datetime.now(UTC)
     names = None if clusters is None else [safe_name("clusters", name) for name in clusters]
-    wanted = document.Wanted(safe_name("run_id", params["run_id"]), workdir, params["run_ids"], names, now)
-    paths = {kind: work_file(workdir, "reports", "report", wanted.name, f".{kind}") for kind in ("html", "json")}
+    commands = None if check_mode else Commands(workdir)
+    playbooks = Playbooks.from_params(params, commands)
+    wanted = document.Wanted(safe_name("run_id", params["run_id"]), workdir, params["run_ids"], names, now, playbooks)
+    paths = {kind: work_file(workdir, "reports", "report", wanted.name, f".{kind}", make=not check_mode) for kind in ("html", "json")}
     textfile = Path(params["textfile"]).expanduser().absolute() if params["textfile"] else None
     # Said before minutes of work.
     datatables()
     if textfile:
-        metrics.check(textfile)
+        textfiles.check(textfile)
     size = sum(source.bytes for run in sources.find(workdir).values() for source in run.values())
     with session(**where, input_bytes=min(size, MOST_INPUT)) as spark:
         store, brought = Store(spark, workdir / ingest.HISTORY), ingest.Summary()
-        if params["ingest"]:
+        if params["ingest"] and not check_mode:
             brought = ingest.ingest(spark, workdir, params["retention_days"], now)
             if params["retention_days"] is not None:
                 compaction.expire(store.catalog, now.date(), params["retention_days"])
@@ -46,12 +56,16 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any
         found = document.collect(lambda table: store.read(table, names), wanted)
         if params["what_if_brokers"]:
             found["what_if"] = document.what_if(spark, wanted, found, params["what_if_brokers"])
-    write_private(paths["html"], page(found).encode())
-    write_private(paths["json"], json.dumps(found, indent=1).encode() + b"\n")
-    if textfile:
-        metrics.write(textfile, found)
+    html, text = page(found).encode(), json.dumps(found, indent=1).encode() + b"\n"
+    if commands is not None:
+        commands.write()
+        write_private(paths["html"], html)
+        write_private(paths["json"], text)
+        if textfile:
+            textfiles.write(textfile, found)
     result = {
         "headline": {key: printable(text) for key, text in found["headline"].items()},
+        "next_steps": [{key: row[name] for key, name in _STEP.items()} for row in [*found["held"], *found["others_offline"]][:STEPS_SHOWN]],
         "html_path": str(paths["html"]),
         "json_path": str(paths["json"]),
         "run_ids": found["run_ids"],

@@ -41,6 +41,11 @@ def count(value: int, one: str, many: str | None = None) -> str:
     return f"{number(value)} {one if value == 1 else many or one + 's'}"
 
 
+def verb(value: int, one: str, many: str) -> str:
+    """The form of a verb that agrees with a number."""
+    return one if value == 1 else many
+
+
 def instant(value: datetime | None) -> str | None:
     """A time as it stands in all files; None stays None. Spark hands out times of this machine's zone, without saying so."""
     return None if value is None else instants.written(value)
@@ -64,6 +69,8 @@ def total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         added[f"{name}_known"] = sum(row[f"{name}_known"] for row in rows)
         added[name] = sum(row[name] or 0 for row in rows) if added[f"{name}_known"] else None
     added["lower_bound_where_upper"] = sum(row["lower_bound_where_upper"] or 0 for row in rows) if added["upper_bound_known"] else None
+    for name in ("truncated_records", "truncated_unknown"):
+        added[name] = sum(row[name] for row in rows)
     added["with_gaps"] = sum(row["with_gaps"] for row in rows)
     added["beyond_consumers"] = sum(row["beyond_consumers"] for row in rows)
     return added
@@ -90,9 +97,19 @@ def loss(added: Mapping[str, Any]) -> str:
     said = "; ".join(parts)
     if added["estimate_known"]:
         said += f". Estimate, by the rate of the last healthy snapshot: {number(added['estimate'])} for {count(added['estimate_known'], 'partition')}"
+    if truncated := truncation(added):
+        said += f". {capital(truncated)}"
     if added["with_gaps"]:
         said += f". In {number(added['with_gaps'])} of them there may be fewer records than offsets (compaction, transactions)"
     return said
+
+
+def truncation(added: Mapping[str, Any]) -> str:
+    """What survivors truncate, of `total`; empty if they keep all that they hold."""
+    known, unknown = added["truncated_records"], added["truncated_unknown"]
+    parts = [count(known, "record")] if known else []
+    parts += [f"an unknown number on {count(unknown, 'replica')}"] if unknown else []
+    return f"truncated from survivors: {' and '.join(parts)}" if parts else ""
 
 
 def _all(partitions: int) -> str:
@@ -100,7 +117,7 @@ def _all(partitions: int) -> str:
 
 
 def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
-    """`state` (offline, planned, recovered, at_risk, calm, unknown), what happened in one sentence, and what to do next in another.
+    """`state` (offline, planned, dry_run, recovered, at_risk, calm, unknown), what happened in one sentence, and what to do next in another.
 
     `downstream`: what is to be done for consumers and producers (`consumers.next_step`), which comes after partitions have leaders.
     """
@@ -109,6 +126,10 @@ def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
     outlook = _outlook(offline, at_risk, risk["totals"]["partitions"])
     if totals["without_leader"]:
         return _still_offline(document)
+    if document["others_offline"]:
+        return _others_offline(document)
+    if offline and document["risk_is_newer"]:
+        return {"state": "offline", "text": f"{outlook}.", "next": "Recover what is offline: the playbook recover."}
     if totals["partitions"]:
         elected = totals["outcomes"].get("elected", 0)
         said = f"{_every(totals['partitions'])} a leader"
@@ -163,16 +184,35 @@ def capital(text: str) -> str:
 def _still_offline(document: Mapping[str, Any]) -> dict[str, str]:
     totals = document["totals"]
     left, planned = totals["without_leader"], totals["outcomes"].get("planned", 0)
-    verb = "has" if left == 1 else "have"
+    has = verb(left, "has", "have")
     if left == totals["partitions"]:
         subject = "The one partition of this run" if left == 1 else f"All {number(left)} partitions of this run"
     else:
         subject = f"{number(left)} of {count(totals['partitions'], 'partition')}"
     elected = totals["outcomes"].get("elected", 0)
     rest = f"; {number(elected)} {'was' if elected == 1 else 'were'} elected" if elected else "; nothing was elected"
+    if document["mode"] == "dry_run":
+        return {
+            "state": "dry_run",
+            "text": f"Dry run: {subject[0].lower()}{subject[1:]} {has} no leader; nothing was elected.",
+            "next": _first(document),
+        }
     if planned == left:
-        return {"state": "planned", "text": f"{subject} {verb} no leader{rest}. A plan is ready.", "next": _first(document)}
-    return {"state": "offline", "text": f"{subject} still {verb} no leader{rest}.", "next": _first(document)}
+        return {"state": "planned", "text": f"{subject} {has} no leader{rest}. A plan is ready.", "next": _first(document)}
+    return {"state": "offline", "text": f"{subject} still {has} no leader{rest}.", "next": _first(document)}
+
+
+def _others_offline(document: Mapping[str, Any]) -> dict[str, str]:
+    """The run has done its work, but its clusters are not recovered."""
+    wanted, rows = document["totals"]["partitions"], document["others_offline"]
+    others, first = sum(row["partitions"] for row in rows), rows[0]
+    done = f"{number(wanted)} of {count(wanted, 'requested partition')} {verb(wanted, 'has', 'have')} a leader; " if wanted else ""
+    text = f"{done}{count(others, 'other partition')} had none at {first['finished_at']}."
+    return {
+        "state": "offline",
+        "text": capital(text),
+        "next": f"Plan for the rest of cluster {first['cluster']}: the playbook plan, without partitions.",
+    }
 
 
 def _first(document: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ td.open { width: 3rem; }
 .verdict .next { font-size: 1.08rem; max-width: 80ch; }
 .verdict .facts { color: var(--quiet); font-size: .9rem; margin: 0; max-width: none; }
 .offline { --mark: var(--bad); --mark-soft: var(--bad-soft); }
-.planned, .at_risk { --mark: var(--wait); --mark-soft: var(--wait-soft); }
+.planned, .dry_run, .at_risk { --mark: var(--wait); --mark-soft: var(--wait-soft); }
 .recovered, .calm { --mark: var(--good); --mark-soft: var(--good-soft); }
 .unknown { --mark: var(--quiet); --mark-soft: var(--soft); }
 nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; margin: 0; padding: .8rem 0; font-size: .95rem; }

@@ -53,12 +53,11 @@ TEMPLATE = """\
 <span class="quiet">First: {{ group.first.topic }}-{{ group.first.partition }}.</span></p>
 <p>{{ group.next_step | capitalised }}.</p>
 {% if group.command %}<pre tabindex="0" aria-label="Command">{{ group.command }}</pre>
-{% if group.partitions > named_at_most %}<p class="quiet">This is for all partitions of the cluster that have no leader, not for these alone.</p>{% endif %}
-{% elif group.outcome != 'stale' %}<p class="quiet">The command for one partition stands beside it, in the table below.</p>{% endif %}
+{% elif group.word != 'cluster_metadata' %}<p class="quiet">The command for one partition stands beside it, in the table below.</p>{% endif %}
 </li>
 {% endfor %}</ol>
 {% if doc.held | length > steps_shown %}<p>{{ (doc.held | length - steps_shown) | grouped }} more groups like these are in the table below.</p>{% endif %}
-<p class="quiet">INVENTORY is your inventory file. Every command may be run again: what has a leader is left alone.</p>
+<p class="quiet">{% if not doc.inventory %}INVENTORY is your inventory file. {% endif %}Every command may be run again: what has a leader is left alone.</p>
 {% else %}<p>{{ nothing_to_do }}</p>{% endif %}
 {% if downstream_next %}<p>{{ downstream_next }} See <a href="#consumers">Consumers and producers</a>.</p>{% endif %}
 </section>
@@ -107,7 +106,8 @@ In {{ beyond | grouped }} {{ 'partition' if beyond == 1 else 'partitions' }} a c
 These groups have read records that are gone, and start again where <code>auto.offset.reset</code> says. Look for a lower bound that rests on a consumer group.
 {% else %}No committed offset of a consumer group that was read lies beyond the log of a leader.{% endif %}</p>{% endif %}
 {% if doc.impact.looks %}{{ table('looks', 'Looks at consumers and producers') }}
-{% if doc.impact.totals.due %}<p class="quiet">INVENTORY is your inventory file. To look changes nothing. Look before clients move on:
+{% if doc.impact.totals.due %}<p class="quiet">{% if not doc.inventory %}INVENTORY is your inventory file. {% endif %}
+To look changes nothing. Look before clients move on:
 once a group commits in the new log, nobody can see any more what it skipped.</p>{% endif %}
 {% else %}<p>No partition was given a leader, so nobody is hit yet.</p>{% endif %}
 {% if doc.impact.groups %}<h3>Consumer groups</h3>
@@ -145,7 +145,7 @@ What is in doubt is in no command of a whole group; each offset has its own in t
 <p class="quiet">Without this broker alone they would be offline.</p>{{ table('risk_brokers', 'Brokers') }}{% endif %}
 {% else %}<p>No partition of the {{ doc.risk.snapshots | length | grouped }} newest snapshots is at risk.</p>{% endif %}
 {% else %}<p>No healthy snapshot is known. Gather one from a timer, every minute if you like:</p>
-<pre tabindex="0">ansible-playbook streamops.kafka_recovery.snapshot -i INVENTORY</pre>{% endif %}
+<pre tabindex="0">{{ snapshot_command }}</pre>{% endif %}
 </section>
 
 {% if doc.what_if %}<section id="what-if">

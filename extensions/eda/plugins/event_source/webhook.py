@@ -9,8 +9,8 @@ import asyncio
 import logging
 import os
 import re
+import socket
 import ssl
-import stat
 import sys
 import time
 from collections.abc import Callable
@@ -25,9 +25,13 @@ _PARENTS = Path(__file__).absolute().parents
 if len(_PARENTS) > 7 and _PARENTS[6].name == "ansible_collections" and str(_PARENTS[7]) not in sys.path:
     sys.path.append(str(_PARENTS[7]))
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fleet, webhook_payloads
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.plaintext import on_loopback
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.http_connections import Connections, listen
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.webhook_payloads import ALERTMANAGER, FORMATS, PayloadError
 
 DOCUMENTATION = r"""
@@ -52,7 +56,7 @@ options:
     type: int
     required: true
   host:
-    description: Address to listen on. Beyond this machine give O(certfile), too, or put a proxy with TLS in front.
+    description: Address to listen on. Beyond this machine O(certfile) is needed. A proxy with TLS on this machine does as well.
     type: str
     default: 127.0.0.1
   path:
@@ -61,8 +65,9 @@ options:
     default: /
   secret_file:
     description:
-      - File with the secret, at least 16 characters, which nobody else may read. Alertmanager sends it as C(Authorization) of type C(Bearer), GitLab
-        as C(X-Gitlab-Token), GitHub signs with it (C(X-Hub-Signature-256)).
+      - File with the secret, at least 16 characters. It must be mode 0600 (or 0400) and belong to the user of the source, or to root.
+      - Alertmanager sends the secret as C(Authorization) of type C(Bearer), GitLab as C(X-Gitlab-Token), GitHub signs with it
+        (C(X-Hub-Signature-256)).
       - Exactly one of O(secret_file) and O(secret_env) is needed.
     type: path
   secret_env:
@@ -72,12 +77,26 @@ options:
     description: Certificate chain (PEM), for TLS.
     type: path
   keyfile:
-    description: Private key (PEM) of O(certfile).
+    description: Private key (PEM) of O(certfile). Other users must not be able to read it.
     type: path
+  allow_plaintext_secrets:
+    description:
+      - Whether to listen beyond this machine without TLS. Everybody on the network path can then read the secret of Alertmanager and GitLab, and what
+        is sent, and can send events with it.
+    type: bool
+    default: false
   max_bytes:
-    description: Size of a body that is not gone beyond.
+    description: Size that a body must not exceed.
     type: int
     default: 1048576
+  max_connections:
+    description: Connections that are open at once. One more closes the oldest one that has not sent the secret yet.
+    type: int
+    default: 100
+  request_timeout:
+    description: Seconds for the TLS handshake, the headers and the body of a request together. The connection is closed after them.
+    type: int
+    default: 10
   inventory:
     description: Alertmanager. The inventory that the playbooks use. Alerts of clusters that are no hosts of its group C(kafka_clusters) become no events.
     type: path
@@ -128,7 +147,6 @@ logger = logging.getLogger("streamops.kafka_recovery.webhook")
 OPTIONS = frozenset(yaml.safe_load(DOCUMENTATION)["options"])
 GIVEN = frozenset({"eda_feedback_queue"})  # ansible-rulebook's own
 LEAST_SECRET = 16
-READ_SECONDS = 20.0
 PATH = re.compile(r"/[A-Za-z0-9_./\-]{0,200}")
 Understand = Callable[[Any, Any, float], tuple[list[dict[str, Any]], list[str]]]
 
@@ -138,20 +156,13 @@ class WebhookError(SpokenError):
 
 
 def secret(args: dict[str, Any]) -> bytes:
-    """The shared secret. WebhookError where there is none, or one that others can read or guess."""
+    """The shared secret. WebhookError or SecretFileError if there is none, or one that others can read or guess."""
     file, name = args.get("secret_file"), args.get("secret_env")
     if bool(file) == bool(name):
         raise WebhookError("no secret, no webhook: give one of secret_file and secret_env, so that only those who know it can send events")
     if file:
         path = Path(str(file)).expanduser()
-        try:
-            found = read_regular(path)
-            others = path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH)
-        except OSError as error:
-            raise WebhookError(f"secret_file {path} cannot be read: {error.strerror}") from error
-        if others:
-            raise WebhookError(f"secret_file {path} can be read or written by everybody: chmod o-rw it, and change the secret")
-        where = f"secret_file {path}"
+        found, where = secret_files.read("secret_file", path), f"secret_file {path}"
     else:
         found, where = os.environ.get(str(name), "").encode("utf-8", "surrogateescape"), f"the environment variable {name} (secret_env)"
     found = found.strip()
@@ -208,6 +219,7 @@ def tls(args: dict[str, Any]) -> ssl.SSLContext | None:
         return None
     if not certificate or not key:
         raise WebhookError("certfile and keyfile belong together: give both or none")
+    secret_files.check("keyfile", Path(str(key)))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
         context.load_cert_chain(str(certificate), str(key))
@@ -216,25 +228,44 @@ def tls(args: dict[str, Any]) -> ssl.SSLContext | None:
     return context
 
 
+def check_plaintext(args: dict[str, Any], host: str) -> None:
+    """Raise WebhookError if the source would listen without TLS beyond this machine without leave."""
+    try:
+        allowed = boolean(args.get("allow_plaintext_secrets", False))
+    except TypeError as error:
+        raise WebhookError("allow_plaintext_secrets must be true or false") from error
+    if not allowed and not on_loopback(host):
+        raise WebhookError(
+            f"host {host} without TLS lets the network read secret and events: give certfile and keyfile, or accept the risk with "
+            "allow_plaintext_secrets: true"
+        )
+
+
 class Receiver:
     """Answers requests, and puts what comes of them into the queue."""
 
-    def __init__(self, queue: Any, kind: str, key: bytes, understand: Understand) -> None:
+    def __init__(self, queue: Any, kind: str, key: bytes, understand: Understand, trust: Callable[[Any], None]) -> None:
+        """`trust` is called with the transport of a request that has the secret."""
         self._queue = queue
+        self._trust = trust
         self._kind = kind
         self._key = key
         self._understand = understand
 
     async def receive(self, request: web.Request) -> web.Response:
-        """One request, of whoever it is."""
+        """One request. Its connection is closed after the answer."""
+        response = await self._answer(request)
+        response.force_close()
+        return response
+
+    async def _answer(self, request: web.Request) -> web.Response:
         try:
-            body = await asyncio.wait_for(request.read(), READ_SECONDS)
-        except TimeoutError:
-            return self._refused(request, 408, "the body did not come")
+            body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return self._refused(request, 413, "the body is too large")
         if not webhook_payloads.authentic(self._kind, self._key, request.headers, body):
             return self._refused(request, 401, "no or a wrong secret or signature")
+        self._trust(request.transport)
         try:
             payload = webhook_payloads.parsed(body)
         except PayloadError as error:
@@ -264,18 +295,27 @@ async def main(queue: Any, args: dict[str, Any]) -> None:
     if not PATH.fullmatch(path):
         raise WebhookError(f"path is {path!r:.80}: it has to begin with / and have letters, digits, dots, dashes and underscores")
     context = tls(args)
+    most, seconds = number(args, "max_connections", 1, 10_000, 100), number(args, "request_timeout", 1, 600, 10)
     kind, understand = await asyncio.to_thread(understanding, args)
-    application = web.Application(client_max_size=limit)
-    application.router.add_post(path, Receiver(queue, kind, key, understand).receive)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
     host = str(args.get("host") or "127.0.0.1")
+    if context is None:
+        check_plaintext(args, host)
+    application = web.Application(client_max_size=limit)
+    # aiohttp would inflate a compressed body before the secret is checked, and none of the senders compresses.
+    runner = web.AppRunner(application, access_log=None, auto_decompress=False)
+    connections = Connections(context, most, seconds)
+    application.router.add_post(path, Receiver(queue, kind, key, understand, connections.trust).receive)
+    await runner.setup()
+    assert runner.server is not None
+    listeners: list[socket.socket] = []
     try:
         try:
-            await web.TCPSite(runner, host, port, ssl_context=context).start()
+            listeners = await listen(host, port)
         except OSError as error:
             raise WebhookError(f"cannot listen on {host} port {port}: {error.strerror}") from error
         logger.info("webhooks of %s on %s port %s", kind, host, port)
-        await asyncio.Future()
+        await asyncio.gather(*(connections.serve(listener, runner.server) for listener in listeners))
     finally:
+        for listener in listeners:
+            listener.close()
         await runner.cleanup()

@@ -1,0 +1,173 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks all that can be known before a broker is asked, once for all clusters of a play: names and values of variables, libraries, Java, files.
+
+Runs within Ansible, because it needs the variables of all clusters as the inventory has them. The rules are in module_utils/preflight.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.release import __version__ as ansible_version
+from ansible.utils.vars import load_extra_vars
+
+from ansible_collections.streamops.kafka_recovery.plugins.action.beside_ansible import is_own
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import (
+    connection_options,
+    documented,
+    lost_brokers,
+    machine,
+    names,
+    repository,
+    values,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery_options_info import ARGUMENTS
+
+COLLECTION = "streamops.kafka_recovery."
+OLDEST_ANSIBLE = (2, 19)
+DEFAULT_WORKDIR = "~/kafka-recovery"
+
+
+class Variables:
+    """The variables of one cluster: what its inventory, `-e` and facts set, and what the play sets for all of its hosts."""
+
+    def __init__(self, cluster: str, task_vars: Mapping[str, Any], templar: Any) -> None:
+        self.host = task_vars["hostvars"][cluster]
+        self._own = cluster == task_vars["inventory_hostname"]
+        self._play, self._templar = task_vars, templar
+        self._others = task_vars["hostvars"][task_vars["inventory_hostname"]]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All names that begin as this collection's do."""
+        shared = (name for name in self._play if name not in self._others)
+        return frozenset(name for name in (*self.host, *shared) if isinstance(name, str) and name.startswith("kafka"))
+
+    def get(self, name: str) -> Any:
+        """A value, None where there is none, or none that can be told here: Ansible itself says what is wrong with a template."""
+        if name not in self.names:
+            return None
+        try:
+            if name in self.host and not self._own:
+                return self.host[name]
+            return self._templar.template(self._play[name])
+        except AnsibleError:
+            return None
+
+    def some(self, wanted: Iterable[str]) -> dict[str, Any]:
+        """Those of these variables that have a value."""
+        return {name: value for name in wanted if (value := self.get(name)) is not None}
+
+    def path(self, name: str, default: str = "") -> Path | None:
+        """A path as it is meant from where the command was run. None if there is none, or if it cannot be told yet."""
+        value = (self.get(name) or "") if name in self.names else default
+        return Path(os.path.normpath(Path.cwd() / Path(value).expanduser())) if isinstance(value, str) and value else None
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]
+    """What `kafka_recovery_options_info` documents."""
+
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return what RETURN documents. Fails if something is wrong for every cluster."""
+        task_vars = task_vars or {}
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _validation, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        clusters = arguments["clusters"] or [task_vars["inventory_hostname"]]
+        roles = arguments["roles"]
+        if roles is None:
+            played = task_vars.get("ansible_play_role_names") or ()
+            roles = [name.removeprefix(COLLECTION) for name in played if name.startswith(COLLECTION)]
+        gitops = arguments["gitops"] or (repository.PROPOSE if repository.PROPOSE in roles else None)
+        found: dict[str, list[str]] = {}
+        self._judged: dict[str, list[str]] = {}
+        for cluster in clusters:
+            for text in dict.fromkeys(self._problems(cluster, clusters, roles, arguments["apply"], gitops, task_vars)):
+                found.setdefault(text, []).append(cluster)
+        if any(concerned == clusters for concerned in found.values()):
+            return result | {"failed": True, "msg": "\n".join(_line(text, concerned, clusters) for text, concerned in found.items())}
+        return result | {"changed": False, "problems": [{"text": text, "clusters": concerned} for text, concerned in found.items()]}
+
+    def _problems(
+        self, cluster: str, clusters: list[str], roles: list[str], apply: bool, gitops: str | None, task_vars: dict[str, Any]
+    ) -> Iterator[str]:
+        if tuple(map(int, ansible_version.split(".")[:2])) < OLDEST_ANSIBLE:
+            yield f"This collection needs ansible-core 2.19 or newer, and this is {ansible_version}"
+        variables, known = Variables(cluster, task_vars, self._templar), documented.names()
+        yield from names.misspelt(known, variables.names, load_extra_vars(self._loader))
+        if machine.asks_brokers(roles):
+            # No template of a secret is evaluated here: each look-up may be a lease of a vault, or fail because it is locked.
+            connection = variables.some(sorted({f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_options.SECRETS))
+            secrets = dict.fromkeys(connection_options.SECRETS & variables.names, connection_options.HIDDEN)
+            yield from connection_options.connection_problems(cluster, {**secrets, **connection})
+        specs = documented.role_options()
+        chosen = variables.some(specs)
+        yield from values.value_problems(specs, chosen)
+        yield from self._lost_broker_problems(cluster, chosen, task_vars)
+        yield from values.conflicts(chosen, {name: chosen.get(name) for name in specs if name in variables.host})
+        yield from self._machine_problems(variables, clusters, roles, apply, gitops)
+
+    def _lost_broker_problems(self, cluster: str, chosen: Mapping[str, Any], task_vars: Mapping[str, Any]) -> Iterator[str]:
+        groups = task_vars.get("groups") or {}
+        try:
+            lost_brokers.of_cluster(
+                chosen.get(lost_brokers.VARIABLE), cluster, groups.get("kafka_clusters") or groups.get("all") or [cluster]
+            )
+        except lost_brokers.LostBrokersError as error:
+            yield str(error)
+
+    def _machine_problems(
+        self, variables: Variables, clusters: list[str], roles: list[str], apply: bool, gitops: str | None
+    ) -> Iterator[str]:
+        """What is wrong here, where the modules run. Elsewhere it is for the modules to say."""
+        connection = variables.get("ansible_connection") or self._connection.transport
+        interpreter = variables.get("ansible_python_interpreter")
+        if connection not in ("local", "ansible.builtin.local") or self._connection.become:
+            return
+        if interpreter is None or is_own(interpreter):
+            yield from self._once(machine.library_problems, roles)
+        if machine.java_needed(roles, variables.get("kafka_recovery_spark_remote")):
+            yield from self._once(machine.java_problems, self._environment())
+        workdir = variables.path("kafka_recovery_workdir", DEFAULT_WORKDIR)
+        if workdir and not machine.WORKDIR_ROLES.isdisjoint(roles):
+            yield from self._once(machine.workdir_problems, workdir)
+        if file := variables.path("kafka_recovery_partitions_file"):
+            yield from self._once(machine.partitions_file_problems, file)
+        if apply:
+            given = "kafka_recovery_plan_dir" in variables.host
+            plans = variables.path("kafka_recovery_plan_dir") if given else None
+            yield from self._once(machine.plan_dir_problems, variables.get("kafka_recovery_plan_dir"), plans, clusters)
+        if gitops:
+            chosen = {name: variables.get(f"kafka_recovery_{name}") for name in repository.VALUES}
+            paths = {name: variables.path(f"kafka_recovery_{name}") for name in repository.PATHS}
+            yield from self._once(repository.repository_problems, gitops, chosen, paths, self._environment().get("PATH"))
+
+    def _once(self, judge: Callable[..., Iterable[str]], *arguments: Any) -> list[str]:
+        """What is wrong with something that many clusters share."""
+        key = f"{judge.__name__} {arguments}"
+        if key not in self._judged:
+            self._judged[key] = list(judge(*arguments))
+        return self._judged[key]
+
+    def _environment(self) -> dict[str, str]:
+        """What a module of this play sees: that of ansible-playbook, and the keyword `environment`."""
+        environment = dict(os.environ)
+        for more in map(self._templar.template, self._task.environment or ()):
+            if isinstance(more, Mapping):
+                environment |= {name: str(value) for name, value in more.items()}
+        return environment
+
+
+def _line(text: str, concerned: list[str], clusters: list[str]) -> str:
+    """A sentence with the clusters that it is about, unless these are all."""
+    return text if concerned == clusters or text.startswith(tuple(concerned)) else f"{', '.join(concerned)}: {text}"

@@ -1,0 +1,69 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filter lost_brokers."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: lost_brokers
+short_description: Read which brokers of a cluster are lost
+version_added: 1.0.0
+author: StreamOps (@streamops)
+description:
+  - Reads a list of broker ids that counts for every cluster, or a mapping from cluster to its own list.
+options:
+  _input:
+    description: The list, or the mapping.
+    type: raw
+    required: true
+  cluster:
+    description: Inventory host name of the cluster.
+    type: str
+    required: true
+  clusters:
+    description: Inventory host names of all clusters. A mapping may name no others.
+    type: list
+    elements: str
+    required: true
+positional: cluster, clusters
+"""
+
+EXAMPLES = r"""
+- name: Show which brokers of this cluster are lost
+  ansible.builtin.debug:
+    msg: "{{ lost | streamops.kafka_recovery.lost_brokers(inventory_hostname, groups['kafka_clusters']) }}"
+  vars:
+    lost:
+      east: [1, 2]
+      west: [4]
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - C(brokers), the sorted ids. Empty if a mapping does not name the cluster.
+    - C(objection) says why the input cannot be read. It is empty if it can. With an objection there is no C(brokers).
+  type: dict
+"""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.lost_brokers import LostBrokersError, of_cluster
+
+
+def lost_brokers(value: Any, cluster: str, clusters: Collection[str]) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    try:
+        return {"brokers": of_cluster(value, str(cluster), [str(name) for name in clusters]), "objection": ""}
+    except LostBrokersError as error:
+        return {"objection": str(error)}
+
+
+class FilterModule:
+    """What Ansible loads."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """The filters of this file, by name."""
+        return {"lost_brokers": lost_brokers}

@@ -1,0 +1,57 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filter step_lines."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: step_lines
+short_description: What to do next, line by line
+version_added: 1.0.0
+author: StreamOps (@streamops)
+description:
+  - Lays out RV(streamops.kafka_recovery.kafka_designated_election#module:next_steps) and the same result of other modules.
+  - A command has a line of its own, so that it can be copied from a screen into a shell.
+options:
+  _input:
+    description: Steps with C(partitions), C(step), C(command) and perhaps C(cluster).
+    type: list
+    elements: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Say what to do next
+  ansible.builtin.debug:
+    msg: "{{ election.next_steps | streamops.kafka_recovery.step_lines }}"
+"""
+
+RETURN = r"""
+_value:
+  description: Two lines for each step, one where it has no command.
+  type: list
+  elements: str
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+def step_lines(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The step in words, then its command."""
+    lines = []
+    for step in steps:
+        cluster = f" in cluster {step['cluster']}" if "cluster" in step else ""
+        lines.append(f"Next, for {step['partitions']} partition{'' if step['partitions'] == 1 else 's'}{cluster}: {step['step']}")
+        if step["command"]:
+            lines.append(step["command"])
+    return lines
+
+
+class FilterModule:
+    """The filters of this file."""
+
+    def filters(self) -> dict[str, Callable[..., list[str]]]:
+        """Names and functions."""
+        return {"step_lines": step_lines}

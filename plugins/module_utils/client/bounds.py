@@ -1,0 +1,41 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bounds of what is taken from a broker: no cluster that works comes near them, and what is beyond them would cost time or memory without end."""
+
+from __future__ import annotations
+
+MIB = 1 << 20
+
+# One answer on the wire. Pieces of the metadata log are 8 MiB, pages of partitions some hundred kB; the rest is for topics whose max.message.bytes is
+# huge: a batch comes whole even if less is asked for. Together with the copy that is made of a batch it stays below 300 MB.
+FRAME_BYTES = 64 * MIB
+# The objects that one answer becomes: Metadata of 150,000 partitions. An answer grows by up to forty times when it is decoded.
+ANSWER_BYTES = 96 * MIB
+# The same of all answers to one round of questions to one node, which are kept together.
+ROUND_BYTES = 128 * MIB
+# kafka-python copies what is left of an answer for every row with tagged fields: seconds at most.
+COPIED_BYTES = 2048 * MIB
+# Kafka's own limit of a string, also where the encoding allows more.
+STRING_BYTES = 32_767
+# What is read from a socket before it is looked at: a node that sends faster than Python reads would never be looked at.
+RECEIVED_BYTES = MIB
+# Controllers write batches of at most 8 MiB.
+METADATA_BATCH_BYTES = 16 * MIB
+# Kafka 4 has been run with 2,000,000 partitions; what is read about one takes about 1 kB here, so a whole cluster of more has to be read in parts.
+PARTITIONS = 200_000
+# The largest clusters that are talked about have some hundreds of brokers. Each unfenced one is given a connection, each fenced one a thread.
+BROKERS = 2_000
+# A page is answered in a tenth of a second. In a cluster that pages as slowly as `request_timeout` allows, so many pages are waited for.
+SLOW_PAGES = 30
+
+
+def is_address(host: str, port: int) -> bool:
+    """Whether host and port can be connected to at all. Without this check a name resolver raises UnicodeError, ValueError or OverflowError."""
+    if not host or not host.isprintable() or " " in host or not 0 < port < 1 << 16:
+        return False
+    try:
+        host.rstrip(".").encode("idna")
+    except UnicodeError:  # a label is empty or longer than 63 bytes
+        return False
+    return True

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plain text: which secrets a connection would send unencrypted beyond this machine, and why it is refused. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+# SCRAM is not here: it sends a proof (RFC 5802), never the password.
+SENT_SECRETS = {"PLAIN": "password", "OAUTHBEARER": "token"}
+REMEDY = "or accept the risk: allow_plaintext_secrets (kafka_allow_plaintext_secrets: true)"
+
+
+def on_loopback(host: str) -> bool:
+    """Whether what is sent to `host` stays on this machine. Other names than localhost are not resolved: their address may change."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def broker_refusal(security_protocol: str, mechanism: str | None, servers: Iterable[str]) -> str | None:
+    """Why a login must not be sent to `servers` (each host:port), None if it may."""
+    secret = SENT_SECRETS.get(mechanism or "")
+    if security_protocol != "SASL_PLAINTEXT" or secret is None:
+        return None
+    for server in servers:
+        if not on_loopback(server.rpartition(":")[0]):
+            return f"security_protocol SASL_PLAINTEXT with {mechanism} sends the {secret} unencrypted to {server}: use SASL_SSL, {REMEDY}"
+    return None
+
+
+def endpoint_refusal(endpoint: str) -> str | None:
+    """Why a client secret must not be sent to the token endpoint, None if it may."""
+    if endpoint.startswith("https://") or on_loopback(urlsplit(endpoint).hostname or ""):
+        return None
+    return f"sasl_oauth_token_endpoint {endpoint} receives sasl_oauth_client_secret unencrypted: use https://, {REMEDY}"

@@ -1,0 +1,109 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kafka-python's connections, with bounds for what comes over them. The one file that touches its private parts.
+
+Whatever a node sends, either a whole message comes out, or the connection ends with a KafkaError.
+"""
+
+from __future__ import annotations
+
+import ssl
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+with suppress(ImportError):  # libraries.py says why
+    from kafka import errors
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import scram, wire  # noqa: F401  kafka-python uses scram from here on
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import FRAME_BYTES, RECEIVED_BYTES
+
+API_VERSIONS = 18
+UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
+READ_BYTES = 1 << 16
+
+
+def bound(manager: Any, account: Callable[[Any, int], None]) -> None:
+    """Bound every connection that this KafkaConnectionManager makes. `account` is given each node whose answer came, and the bytes that it takes."""
+    manager.get_connection = partial(_get_connection, manager.get_connection, account)
+
+
+def _get_connection(get_connection: Any, account: Callable[[Any, int], None], node_id: Any, **options: Any) -> Any:
+    # When a connection breaks, kafka-python would ask one of the named nodes for Metadata in the background and hang up on it afterwards: also
+    # while it owes us an answer. One dead node would make living ones unreachable.
+    connection = get_connection(node_id, **{**options, "refresh_metadata_on_err": False})
+    if "connection_made" not in vars(connection):
+        connection.connection_made = partial(_connection_made, connection, partial(account, node_id))
+    return connection
+
+
+def _connection_made(connection: Any, account: Callable[[int], None], transport: Any) -> None:
+    type(connection).connection_made(connection, transport)
+    connection.parser.receive_bytes = Frames(connection.parser, account).receive_bytes
+    transport._sock_recv = partial(_received, transport)
+
+
+def _received(transport: Any) -> tuple[bytes, Exception | None]:
+    """What has come, at most RECEIVED_BYTES, and why no more can come."""
+    data = bytearray()
+    try:
+        while len(data) < RECEIVED_BYTES:
+            piece = transport._sock.recv(READ_BYTES)
+            if not piece:
+                return bytes(data), errors.KafkaConnectionError("socket disconnected")
+            data += piece
+    except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        pass
+    except OSError as error:
+        return bytes(data), errors.KafkaConnectionError(error)
+    return bytes(data), None
+
+
+class Frames:
+    """The answers that come to the requests of a KafkaProtocol: their size is checked before they are read, their layout before they are decoded."""
+
+    def __init__(self, parser: Any, account: Callable[[int], None] = lambda _bytes: None) -> None:
+        self._asked, self._account = parser.in_flight_requests, account
+        self._received = bytearray()
+
+    def receive_bytes(self, data: bytes) -> list[tuple[int, Any]]:
+        """Return the answers that are complete, with correlation ids. KafkaProtocolError if something else than the answer to a request comes."""
+        self._received += data
+        answers = []
+        while len(self._received) >= 4:
+            size = int.from_bytes(self._received[:4], "big", signed=True)
+            if not 4 <= size <= FRAME_BYTES:
+                raise errors.InvalidReceiveError(f"it begins an answer of {size} bytes")
+            if not self._asked:
+                raise errors.CorrelationIdError("it answers what was not asked")
+            if len(self._received) < 4 + size:
+                break
+            frame, self._received = self._received, self._received[4 + size :]
+            answers.append(_read(self._asked.popleft(), memoryview(frame)[4 : 4 + size], self._account))
+        return answers
+
+
+def _read(header: Any, frame: memoryview, account: Callable[[int], None]) -> tuple[int, Any]:
+    """The answer to the request with this header."""
+    kind = header.get_response_class()
+    if not hasattr(kind, "flexible_version_q"):
+        raise errors.UnsupportedSaslMechanismError("it offers no SaslAuthenticate request (Kafka 1.0)")
+    number = int.from_bytes(frame[:4], "big", signed=True)
+    if number != header.correlation_id:
+        raise errors.CorrelationIdError(f"it answers request {number} instead of {header.correlation_id}")
+    version = header.request_api_version
+    try:
+        begin = 4
+        if header.request_api_key == API_VERSIONS:
+            # Its header is never a flexible one, and with an error it has the layout of v0.
+            version = version if frame[4:6] == b"\0\0" else 0
+        elif kind.flexible_version_q(version):
+            begin = wire.after_tags(frame, 4)
+        account(wire.check(kind, version, frame[begin:]))
+        return number, kind.decode(frame[begin:])
+    except UNREADABLE as error:
+        name = kind.name.removesuffix("Response")
+        raise errors.KafkaProtocolError(f"its answer to {name} v{version} cannot be read: {error or type(error).__name__}") from error

@@ -1,0 +1,105 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands that run the collection's playbooks again, whole: one line, with the inventory that was used and with the partitions that they are about."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands, is_plain, is_quotable
+
+COLLECTION = "streamops.kafka_recovery"
+DEFAULT_WORKDIR = "~/kafka-recovery"  # that of the role common
+# More names than these nobody reads on a command line; a file has them then.
+MOST_NAMED = 20
+# A topic that YAML reads as the text that it is, whatever its other characters: no number has these letters.
+_TEXT_IN_YAML = re.compile(r"(?=.*[g-wyzG-WYZ])[A-Za-z0-9._-]+")
+# A path or URL with spaces that YAML reads as it is.
+_WITH_SPACES = re.compile(r"[A-Za-z/][A-Za-z0-9._/@%+= -]*[A-Za-z0-9._/-]")
+_NO_TEXT_IN_YAML = {"y", "n", "yes", "no", "true", "false", "on", "off", "null", ".inf", "-.inf", ".nan"}
+
+TopicPartition = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Playbooks:
+    """How the playbooks are run here. Without `inventory` and `commands`, a command has INVENTORY and FILE for the reader to fill in.
+
+    Without `commands`, it has INVENTORY, CLUSTERS and VALUE in the place of words that a screen would change. `workdir` is named in a command unless it is
+    the default.
+    """
+
+    inventory: Sequence[str] = ()
+    workdir: Path | None = None
+    commands: Commands | None = None
+    program: str = "ansible-playbook"
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any], commands: Commands | None) -> Playbooks:
+        """From the options of a module that runs beside Ansible."""
+        return cls(params["inventory"], Path(params["workdir"]).expanduser().absolute(), commands, running_program())
+
+    def line(
+        self, playbook: str, limit: str | None = None, variables: Mapping[str, str] | None = None, partitions: Sequence[TopicPartition] = ()
+    ) -> str:
+        """One line for a shell. The playbook's name is its last word, so a line that was cut short or broken runs nothing.
+
+        A word that stays as it is neither on a screen nor in a script of `commands` is left for the reader to fill in.
+        """
+        words = [(self.program, "ansible-playbook")]
+        for source in self.inventory or ["INVENTORY"]:
+            words += [("-i", "-i"), (source, "INVENTORY")]
+        words += [("--limit", "--limit"), (limit, "LIMIT")] if limit else []
+        if self.workdir is not None and self.workdir != Path(DEFAULT_WORKDIR).expanduser():
+            words += _extra_variable("kafka_recovery_workdir", str(self.workdir))
+        words += self._named(partitions) if partitions else []
+        for name, value in (variables or {}).items():
+            words += _extra_variable(name, value)
+        words.append((f"{COLLECTION}.{playbook}", ""))
+        argv = [word for word, _placeholder in words]
+        if self.commands is not None and not all(map(is_quotable, argv)) and (line := self.commands.line(argv)):
+            return line
+        return shlex.join(word if is_quotable(word) else placeholder for word, placeholder in words)
+
+    def _named(self, partitions: Sequence[TopicPartition]) -> list[tuple[str, str]]:
+        if len(partitions) <= MOST_NAMED and all(map(_is_text_in_yaml, {topic for topic, _partition in partitions})):
+            # YAML without quotes of its own: JSON's would not stay as they are on a screen.
+            rows = ", ".join(f"{{topic: {topic}, partition: {partition}}}" for topic, partition in partitions)
+            return [("-e", "-e"), (f"{{kafka_recovery_partitions: [{rows}]}}", "")]
+        if self.commands is None:
+            return _extra_variable("kafka_recovery_partitions_file", "FILE")
+        rows = ",\n".join(json.dumps({"topic": topic, "partition": partition}) for topic, partition in partitions)
+        path = self.commands.file("partitions", ".json", f'{{"partitions": [\n{rows}\n]}}\n'.encode())
+        return _extra_variable("kafka_recovery_partitions_file", str(path))
+
+
+def _extra_variable(name: str, value: str) -> list[tuple[str, str]]:
+    """`-e` and what it takes, each with its placeholder: NAME=VALUE, or YAML for what Ansible would read as several values there."""
+    if is_plain(value):
+        word = f"{name}={value}"
+    else:
+        word = f"{{{name}: {value}}}" if _WITH_SPACES.fullmatch(value) else json.dumps({name: value})
+    return [("-e", "-e"), (word, f"{name}=VALUE")]
+
+
+def _is_text_in_yaml(topic: str) -> bool:
+    return _TEXT_IN_YAML.fullmatch(topic) is not None and topic.lower() not in _NO_TEXT_IN_YAML
+
+
+def running_program() -> str:
+    """The ansible-playbook beside this interpreter, by its name alone if a shell finds that one."""
+    beside = Path(sys.executable).parent / "ansible-playbook"
+    on_path = shutil.which("ansible-playbook")
+    if not os.access(beside, os.X_OK) or (on_path is not None and Path(on_path).samefile(beside)):
+        return "ansible-playbook"
+    return str(beside)

@@ -1,0 +1,51 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files with secrets: read only if no other user can read or replace what is in them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from pathlib import Path
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import opened_regular
+
+
+class SecretFileError(SpokenError):
+    """A file with a secret cannot be used; the text names the option and the remedy."""
+
+
+def read(option: str, path: Path) -> bytes:
+    """Return the content of the file that `option` names. SecretFileError if it cannot be read, or if others can."""
+    try:
+        with opened_regular(path) as stream:
+            _check(option, path, os.fstat(stream.fileno()))
+            return stream.read()
+    except OSError as error:
+        raise SecretFileError(f"{option} {path} cannot be read: {error.strerror}") from error
+
+
+def check(option: str, path: Path) -> None:
+    """Raise SecretFileError as `read` does, for a file that a library reads by its path."""
+    try:
+        with opened_regular(path) as stream:
+            _check(option, path, os.fstat(stream.fileno()))
+    except OSError as error:
+        raise SecretFileError(f"{option} {path} cannot be read: {error.strerror}") from error
+
+
+def _check(option: str, path: Path, found: os.stat_result) -> None:
+    quoted, mode = shlex.quote(str(path)), stat.S_IMODE(found.st_mode)
+    if found.st_uid not in (os.geteuid(), 0):
+        raise SecretFileError(
+            f"{option} {path} belongs to another user (uid {found.st_uid}), who can change it: chown {os.geteuid()} {quoted}"
+        )
+    # systemd's LoadCredential= gives a service a file of root's with an ACL, which shows as 0440 with the group root.
+    granted = stat.S_IRGRP if (found.st_uid, found.st_gid) == (0, 0) != (os.geteuid(), 0) else 0
+    if mode & 0o077 & ~granted:
+        raise SecretFileError(
+            f"{option} {path} can be read or written by other users (mode {mode:04o}): chmod go= {quoted}, then replace the secret"
+        )

@@ -1,0 +1,91 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which users are behind a loopback address and port, from /proc/net (Linux). Any user of this host may listen on a port that is free."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.loopback import ADDRESS
+
+ROOT, UNKNOWN = 0, -1
+ESTABLISHED, LISTEN = "01", "0A"
+TABLES = (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6"))
+End = tuple[str, int]
+
+
+class Socket(NamedTuple):
+    """A TCP socket. `inode` is 0 for a connection that its process has not accepted: its `user` is then unknown."""
+
+    local: End
+    remote: End
+    state: str
+    user: int
+    inode: int
+
+
+def loopback_address(host: str) -> str | None:
+    """The loopback address that `host` stands for, None if it stands for another machine or cannot be resolved."""
+    if host == "localhost":
+        return ADDRESS  # never ::1: a server and another user's process can have the same port, one on each address
+    with suppress(OSError, UnicodeError):
+        for *_, end in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM):
+            address = ipaddress.ip_address(str(end[0]).partition("%")[0])
+            address = getattr(address, "ipv4_mapped", None) or address
+            if address.is_unspecified:
+                return ADDRESS if address.version == 4 else "::1"
+            if address.is_loopback:
+                return str(address)
+    return None
+
+
+def listening(address: str, port: int) -> set[int]:
+    """The users whose processes listen on that address and port, or on that port of all addresses. OSError on a system without /proc/net."""
+    where = {(any_or_this, port) for any_or_this in (address, "0.0.0.0", "::")}
+    return {row.user for row in _sockets() if row.state == LISTEN and row.local in where}
+
+
+def connected_to_own(address: str, port: int) -> bool:
+    """Whether this process is connected there, and only to processes of this user or root."""
+    own = set(_own_inodes())
+    connections = [row for row in _sockets() if row.state == ESTABLISHED and row.inode]
+    users = {(row.local, row.remote): row.user for row in connections}
+    others = {users.get((row.remote, row.local), UNKNOWN) for row in connections if row.inode in own and row.remote == (address, port)}
+    return bool(others) and not strangers(others)
+
+
+def strangers(users: set[int]) -> set[int]:
+    """Those of these users that are neither this one nor root."""
+    return users - {ROOT, os.geteuid()}
+
+
+def _own_inodes() -> Iterator[int]:
+    for file in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            target = str(file.readlink())
+            if target.startswith("socket:["):
+                yield int(target[8:-1])
+
+
+def _sockets() -> Iterator[Socket]:
+    for table in TABLES:
+        if table is TABLES[0] or table.exists():  # a kernel without IPv6 has no second one
+            for line in table.read_text().splitlines()[1:]:
+                _number, local, remote, state, _queues, _timer, _retransmits, user, _timeout, inode, *_ = line.split()
+                yield Socket(_end(local), _end(remote), state, int(user), int(inode))
+
+
+def _end(text: str) -> End:
+    """An address and port. The kernel writes addresses in words of 32 bits in the byte order of this machine."""
+    words, _colon, port = text.partition(":")
+    packed = b"".join(struct.pack("=I", int(words[at : at + 8], 16)) for at in range(0, len(words), 8))
+    address = ipaddress.ip_address(packed)
+    return str(getattr(address, "ipv4_mapped", None) or address), int(port, 16)

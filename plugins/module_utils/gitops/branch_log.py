@@ -1,0 +1,46 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the commits of the protected branch itself changed. Commits of merged branches do not count: who proposes a recovery writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import REGULAR, Repository
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file after a commit. `age`: how many commits with changes are newer; `content`: id of the content, empty if there is no regular file."""
+
+    age: int
+    commit: str
+    content: str
+
+
+def changes(repository: Repository, tip: str, folder: str) -> dict[str, list[Change]]:
+    """Return the changes of every file below `folder` on the first-parent line of `tip`, by path, the newest first."""
+    # Settings of the user must not hide what the first commit brought.
+    arguments = [
+        "-c",
+        "log.showRoot=true",
+        "log",
+        "--first-parent",
+        "--diff-merges=first-parent",
+        "--no-renames",
+        "--raw",
+        "--no-abbrev",
+        "-z",
+    ]
+    rows = repository.run(*arguments, "--format=%H", tip, "--", f"{folder}/").decode(errors="surrogateescape").split("\0")
+    found: dict[str, list[Change]] = {}
+    age, commit, tokens = -1, "", iter(rows)
+    for token in tokens:
+        row = token.lstrip("\n")
+        if row.startswith(":"):
+            _before, mode, _content, content, _status = row.removeprefix(":").split()
+            found.setdefault(next(tokens), []).append(Change(age, commit, content if mode in REGULAR else ""))
+        elif row:
+            age, commit = age + 1, row
+    return found

@@ -1,0 +1,119 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Signatures of plans, made and checked by `ssh-keygen -Y`: who made the file `<cluster>.json` is in `<cluster>.json.sig` beside it.
+
+The signature covers every byte of the plan, so its plan id, cluster and run id, too. It is for NAMESPACE alone: a signature that the same key made for
+git, for files or for a later version of plans is none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.processes import run_bounded
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import opened_regular
+
+NAMESPACE = "kafka-recovery-plan-v1"
+SUFFIX = ".sig"
+# A signature of RSA with 16,384 bits has 3 kB, one by a certificate some more.
+LARGEST = 65536
+_GOOD = re.compile(rf'Good "{NAMESPACE}" signature for .* with \S+ key (SHA256:\S+)')
+_QUOTED = 300
+NO_SSH_KEYGEN = "ssh-keygen is not installed on the host that runs Ansible: install OpenSSH 8.2 or newer"
+NO_SIGNERS = (
+    "kafka_recovery_allowed_signers is not set, so any branch could bring a plan of anybody: name the file of keys that may sign plans. "
+    "-e kafka_recovery_allow_unsigned_plans=true applies plans on evidence that whoever may push a branch can make up"
+)
+
+
+class SignatureError(SpokenError):
+    """A plan cannot be signed, or its signature is not good; the text says why."""
+
+
+def sign(content: bytes, key: Path, seconds: float) -> bytes:
+    """Return the signature of a plan. `key`: a private key without a passphrase, or a public key whose private half an agent holds."""
+    with tempfile.TemporaryDirectory(prefix="kafka-recovery-sign-") as folder:
+        plan = Path(folder, "plan")
+        plan.write_bytes(content)
+        done = _ssh_keygen(["-Y", "sign", "-n", NAMESPACE, "-f", str(key), str(plan)], b"", folder, seconds)
+        signature = Path(folder, f"plan{SUFFIX}")
+        if done.returncode or not signature.is_file():
+            raise SignatureError(
+                f"kafka_recovery_signing_key {key} cannot sign: {_words(done)}; name a private ssh key without a passphrase (chmod 600), or the public key "
+                "of one that an agent holds"
+            )
+        return signature.read_bytes()
+
+
+class AllowedSigners:
+    """The keys whose signatures of plans count: a file as `ssh-keygen` describes it under ALLOWED SIGNERS, read once."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        self._path = path
+        self._seconds = seconds
+        try:
+            with opened_regular(path) as stream:
+                found = os.fstat(stream.fileno())
+                self._lines = stream.read()
+        except OSError as error:
+            raise SignatureError(
+                f"kafka_recovery_allowed_signers {path} cannot be read: {error.strerror}; no plan is applied without it"
+            ) from error
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_uid not in (os.geteuid(), 0):
+            raise SignatureError(
+                f"kafka_recovery_allowed_signers {path} could be changed by others (mode {stat.S_IMODE(found.st_mode):04o}, owner {found.st_uid}): "
+                "let it belong to root or to the user who runs Ansible, chmod go-w"
+            )
+
+    def signer(self, content: bytes, signature: bytes) -> str:
+        """Return who signed a plan, as `principal (fingerprint)`. SignatureError if it is not signed by a key that counts now."""
+        if len(signature) > LARGEST:
+            raise SignatureError(f"it has {len(signature)} bytes, larger than any signature")
+        with tempfile.TemporaryDirectory(prefix="kafka-recovery-verify-") as folder:
+            signers, detached = Path(folder, "allowed_signers"), Path(folder, "signature")
+            signers.write_bytes(self._lines)
+            detached.write_bytes(signature)
+            files = ["-f", str(signers), "-s", str(detached)]
+            done = _ssh_keygen(["-Y", "find-principals", *files], b"", folder, self._seconds)
+            if done.returncode:
+                raise SignatureError(f"no key in {self._path} made it, or that key is not valid now ({_words(done)})")
+            for principal in _principals(done.stdout):
+                done = _ssh_keygen(["-Y", "verify", "-n", NAMESPACE, "-I", principal, *files], content, folder, self._seconds)
+                good = _GOOD.match(done.stdout.decode(errors="replace"))
+                if done.returncode == 0 and good:
+                    return printable(f"{principal} ({good[1]})")
+        raise SignatureError(_words(done))
+
+
+def _principals(listed: bytes) -> list[str]:
+    """The names under which a key is allowed: of each line of answers the first one, because lines can list several."""
+    lines = [line.split(",") for line in listed.decode(errors="replace").splitlines() if line.strip()]
+    return [next((name for name in names if not name.startswith("!")), names[0]) for names in lines]
+
+
+def _ssh_keygen(arguments: Sequence[str], given: bytes, folder: str, seconds: float) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"}
+    try:
+        return run_bounded(["ssh-keygen", *arguments], given, environment, Path(folder), seconds)
+    except FileNotFoundError as error:
+        raise SignatureError(NO_SSH_KEYGEN) from error
+    except OSError as error:
+        raise SignatureError(f"ssh-keygen cannot be started: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise SignatureError(
+            f"ssh-keygen took longer than {seconds:g} s: look at the agent that holds the key, or raise kafka_recovery_git_timeout"
+        ) from error
+
+
+def _words(done: subprocess.CompletedProcess[bytes]) -> str:
+    """What ssh-keygen said, on one line."""
+    lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines()]
+    return printable("; ".join(line for line in lines if line) or "ssh-keygen gave no reason")[:_QUOTED]

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Git sends its credentials unencrypted to no other machine: which addresses are refused, and how git is kept from others that it finds itself.
+
+Git takes credentials from its own helpers when a server asks for them, so whether there are any cannot be known before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.plaintext import on_loopback
+
+SCHEMES = ("http", "ftp")
+# What git says of an address in its configuration, or of a redirect, that it must not use.
+NOT_ALLOWED = re.compile("transport '(http|ftp)' not allowed")
+REMEDY = (
+    "use https:// or ssh for kafka_recovery_git_repository, or accept the risk: allow_plaintext_secrets "
+    "(kafka_recovery_git_allow_plaintext_secrets: true)"
+)
+
+
+def refusal(url: str) -> str | None:
+    """Why git must not be given `url` (as git itself rewrites it), None if it may."""
+    parts = urlsplit(url)
+    if parts.scheme.lower() not in SCHEMES or _on_loopback(url):
+        return None
+    return f"git would send its credentials unencrypted to {parts.hostname}: {REMEDY}"
+
+
+def settings(url: str) -> list[str]:
+    """Arguments of git for an address that is not refused. Push addresses and redirects are known to git alone."""
+    if _on_loopback(url):
+        return ["-c", "http.followRedirects=false", "-c", "http.proxy="]
+    return [part for scheme in SCHEMES for part in ("-c", f"protocol.{scheme}.allow=never")]
+
+
+def environment(given: Mapping[str, str], url: str) -> dict[str, str]:
+    """The environment of git for such an address: GIT_ALLOW_PROTOCOL, which overrides `settings`, allows no more than these do."""
+    allowed = given.get("GIT_ALLOW_PROTOCOL")
+    if allowed is None or _on_loopback(url):
+        return dict(given)
+    return {**given, "GIT_ALLOW_PROTOCOL": ":".join(one for one in allowed.split(":") if one not in SCHEMES)}
+
+
+def _on_loopback(url: str) -> bool:
+    """Whether an address without encryption stays on this machine."""
+    parts = urlsplit(url)
+    return parts.scheme.lower() in SCHEMES and on_loopback(parts.hostname or "")

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The brokers that are lost for good: one list for every cluster, or a mapping from cluster to its own list. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER
+
+VARIABLE = "kafka_recovery_lost_brokers"
+LostBrokers = list[int] | dict[str, list[int]]
+
+
+class LostBrokersError(SpokenError):
+    """Lost brokers are not given as they must be; the text names the option, the cluster and the remedy."""
+
+
+def parse(value: Any, clusters: Collection[str] | None, option: str) -> LostBrokers:
+    """Return the ids as integers: a sorted list, or a sorted list for each cluster of a mapping.
+
+    `clusters`: the names that a mapping may have, None for any. `option`: what errors call the value.
+    """
+    if not isinstance(value, Mapping):
+        return _ids(value, option)
+    named = {str(cluster): _ids(ids, f"{option} of {cluster}") for cluster, ids in value.items()}
+    for cluster in sorted(named.keys() - set(named if clusters is None else clusters)):
+        nearest = get_close_matches(cluster, list(clusters or ()), n=1)
+        raise LostBrokersError(
+            f"{option} names an unknown cluster, {cluster}: "
+            + (f"did you mean {nearest[0]}?" if nearest else f"the clusters are {', '.join(sorted(clusters or ()))}")
+        )
+    return named
+
+
+def of_cluster(value: Any, cluster: str, clusters: Collection[str]) -> list[int]:
+    """Return the lost brokers of one of the inventory's `clusters`. A cluster that a mapping does not name has none."""
+    found = parse(value, clusters, VARIABLE)
+    return found.get(cluster, []) if isinstance(found, dict) else found
+
+
+def _ids(value: Any, option: str) -> list[int]:
+    """Accept what Ansible accepts as a list of integers: a list, one number, or numbers with commas between them."""
+    parts = value.split(",") if isinstance(value, str) and value.strip() else [] if value in ("", None) else value
+    if isinstance(parts, int):
+        parts = [parts]
+    if not isinstance(parts, list | tuple) or any(isinstance(part, bool) for part in parts):
+        raise _no_list(value, option)
+    try:
+        ids = [int(str(part)) for part in parts]
+    except ValueError:
+        raise _no_list(value, option) from None
+    for broker in ids:
+        if not BROKER.low <= broker <= BROKER.high:
+            raise LostBrokersError(f"{option}: {broker} cannot be the id of a broker; name ids from {BROKER.low} to {BROKER.high}")
+    return sorted(set(ids))
+
+
+def _no_list(value: Any, option: str) -> LostBrokersError:
+    example = '-e \'{"kafka_recovery_lost_brokers": {"CLUSTER": [1, 2]}}\''
+    return LostBrokersError(f"{option} is {value!r:.80}: give a list of broker ids, or a list for each cluster, for example {example}")

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What files of the workdir say of moves, throttles and the metadata quorum of each cluster. No cluster is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants, progress_file, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import SAFE_NAME, check_inside, read_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import EPOCH, Name, Optional, Whole
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import LAYERS, RUN, ThrottleJournal
+
+MOVES, QUORUM, THROTTLES = progress_file.FOLDER, quorum_file.FOLDER, "throttles"
+BUSY_SECONDS = 1.0  # a run that changes throttles just now has their journal locked
+COUNT = Whole(0, 2**63 - 1)
+SHAPES = {
+    MOVES: {"run_id": Name(), "updated_at": Name(), "ended": bool},
+    QUORUM: {"observed_at": Name(), "verdict": Name(), "leader_epoch": Optional(EPOCH), "voters": COUNT, "voters_behind": COUNT},
+}
+# Absent until the first replicas were looked at.
+MEASURED = {"partitions": COUNT, "in_sync": COUNT, "bytes_behind": Optional(COUNT)}
+
+
+class _Throttles(ThrottleJournal):
+    """The journal of a cluster whose id is not asked for: it is read, and nothing is removed by it."""
+
+    def _refuse_other_clusters(self) -> None:
+        return
+
+
+def of_workdir(workdir: Path, clusters: Collection[str] | None) -> list[dict[str, Any]]:
+    """One row per cluster of `clusters` (None: all) that has such files: `moves`, `throttles` and `quorum`, each null if there is no usable file."""
+    names = {
+        path.stem for folder in (MOVES, QUORUM, THROTTLES) for path in (workdir / folder).glob("*.json*") if SAFE_NAME.fullmatch(path.stem)
+    }
+    return [
+        {"cluster": name, "moves": _moves(workdir, name), "throttles": _throttles(workdir, name), "quorum": _content(workdir, QUORUM, name)}
+        for name in sorted(names)
+        if clusters is None or name in clusters
+    ]
+
+
+def _content(workdir: Path, folder: str, cluster: str) -> dict[str, Any] | None:
+    """The keys of SHAPES of one file, None if it cannot be used. Each has one time, which must be one."""
+    path, shape = workdir / folder / f"{cluster}.json", SHAPES[folder]
+    try:
+        check_inside(workdir, path)
+        content = strictjson.parse(read_regular(path, follow=False))
+        strictjson.check(content, shape)
+        for key in shape.keys() & {"updated_at", "observed_at"}:
+            instants.read(content[key])
+    except (OSError, ValueError, SpokenError):
+        return None
+    return {key: content.get(key) for key in (*shape, *(MEASURED if folder == MOVES else ()))}
+
+
+def _moves(workdir: Path, cluster: str) -> dict[str, Any] | None:
+    found = _content(workdir, MOVES, cluster)
+    if found is not None:
+        try:
+            strictjson.check(found, MEASURED)
+        except ValueError:
+            return found | dict.fromkeys(MEASURED)
+    return found
+
+
+def _throttles(workdir: Path, cluster: str) -> dict[str, Any] | None:
+    """Configs that are set and not removed yet, by owner. `left_over`: those of a run that was killed, and of a standing throttle that has expired."""
+    if not (workdir / THROTTLES / f"{cluster}.jsonl").is_file():
+        return None
+    try:
+        with _Throttles(workdir, cluster, "", BUSY_SECONDS, read_only=True) as journal:
+            counts = {owner: len(journal.rates([owner])) + len(journal.replicas([owner])[owner]) for owner in LAYERS}
+            run_lives = journal.run_lives()
+            return {**counts, "left_over": sum(counts[owner] for owner in journal.left_over() if not (owner == RUN and run_lives))}
+    except (OSError, SpokenError):
+        return None

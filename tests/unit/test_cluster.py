@@ -1,0 +1,61 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cluster: pages of partitions that do not end. No real broker makes them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import DescribeTopicPartitionsResponse
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cluster as clusters
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+
+TOPIC = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+TOPIC_ID = uuid.UUID(int=1)
+CURSOR = DescribeTopicPartitionsResponse.Cursor
+PAGES_TO_GIVE_UP = 20  # by a client that goes on for ever
+
+
+class Paging(Cluster):
+    """A cluster that gives one partition per page; `cursor` makes the cursor of page 0, 1, ..."""
+
+    def __init__(self, cursor: Callable[[int], tuple[str, int]]) -> None:
+        super().__init__(Connection(("127.0.0.1:1",), request_timeout=1.0))
+        self.cursor = cursor
+        self.pages = 0
+
+    def _ask(self, make: Callable[[], Any], hedge_after: float = 1.0, at_most: int | None = None) -> Any:
+        name, partition = self.cursor(self.pages)
+        self.pages += 1
+        assert self.pages < PAGES_TO_GIVE_UP, "the client does not give up"
+        row = TOPIC.DescribeTopicPartitionsResponsePartition(
+            partition_index=partition, leader_id=1, leader_epoch=0, replica_nodes=[1], isr_nodes=[1], offline_replicas=[]
+        )
+        cursor = CURSOR(topic_name=name, partition_index=partition)
+        return DescribeTopicPartitionsResponse(topics=[TOPIC(name="a", topic_id=TOPIC_ID, partitions=[row])], next_cursor=cursor)
+
+
+@pytest.mark.parametrize("cursors", [[("a", 1)], [("b", 1), ("a", 7)], [("b", 2), ("b", 1)]])
+def test_a_cursor_that_does_not_move_on_is_refused(cursors: Sequence[tuple[str, int]]) -> None:
+    with pytest.raises(ClusterError, match="page"):
+        Paging(lambda page: cursors[page % len(cursors)]).partitions()
+
+
+def test_there_are_no_more_partitions_than_a_cluster_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "PARTITIONS", 9)
+    with pytest.raises(ClusterError, match="more than 9 partitions"):
+        Paging(lambda page: ("a", page)).partitions()
+
+
+def test_a_cluster_that_no_longer_names_a_living_broker_is_an_error_and_not_a_traceback() -> None:
+    """A broker can name living brokers in its first answer and none in its second."""
+    with pytest.raises(ClusterError, match="knows no broker that is alive any more"):
+        Cluster(Connection(("127.0.0.1:1",), request_timeout=1.0))._ask(lambda: protocol.metadata(()))

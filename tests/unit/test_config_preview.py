@@ -1,0 +1,62 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A preview of changed configs shows what the cluster would show, is refused what the cluster refuses, and changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from configurable import Configurable
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_preview import ConfigPreview
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+    APPEND,
+    BROKER,
+    DELETE,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    Change,
+    Refusal,
+    Resource,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import LEADER_RATE, LEADER_REPLICAS, LISTS, RATES
+
+pytestmark = pytest.mark.slow
+
+ENTRIES = st.lists(st.sampled_from(["0:1", "0:2", "1:1"]), min_size=1, unique=True).map(",".join)
+CHANGES = st.one_of(
+    st.builds(Change, st.just(Resource(TOPIC, "t")), st.just(LEADER_REPLICAS), st.sampled_from([APPEND, SUBTRACT, SET]), ENTRIES),
+    st.builds(Change, st.just(Resource(TOPIC, "t")), st.just(LEADER_REPLICAS), st.just(DELETE)),
+    st.builds(Change, st.just(Resource(BROKER, "1")), st.just(LEADER_RATE), st.just(SET), st.sampled_from(["5000", "6000"])),
+    st.builds(Change, st.just(Resource(BROKER, "1")), st.just(LEADER_RATE), st.just(DELETE)),
+)
+
+
+@given(st.lists(CHANGES))
+def test_it_shows_what_the_cluster_would_show(changes: list[Change]) -> None:
+    real, untouched = Configurable(), Configurable()
+    preview = ConfigPreview(untouched)
+    for cluster in (real, preview):
+        cluster.broker_configs({1}, RATES)
+        cluster.topic_configs_of({"t"}, LISTS)
+        for change in changes:
+            assert cluster.alter_configs([change]) == {change.resource: None}
+    assert preview.broker_configs({1}, RATES) == real.broker_configs({1}, RATES)
+    assert preview.topic_configs_of({"t"}, LISTS) == real.topic_configs_of({"t"}, LISTS)
+    assert untouched.configs() == Configurable().configs() and untouched.told == []
+
+
+def test_what_is_refused_is_not_shown() -> None:
+    cluster = Configurable()
+    cluster.live.discard(2)
+    cluster.refusing[Resource(BROKER, "1")] = Refusal("CLUSTER_AUTHORIZATION_FAILED", None)
+    preview = ConfigPreview(cluster)
+    changes = [Change(Resource(BROKER, str(broker)), LEADER_RATE, SET, "5000") for broker in (1, 2, 3)]
+    assert preview.broker_configs({1, 2, 3}, RATES) == {1: {}, 3: {}}
+    answers = preview.alter_configs(changes)
+    assert answers == {Resource(BROKER, "1"): Refusal("CLUSTER_AUTHORIZATION_FAILED", None), Resource(BROKER, "3"): None}
+    shown = preview.broker_configs({1, 2, 3}, RATES)
+    assert shown[1] == {} and 2 not in shown and shown[3][LEADER_RATE].value == "5000"

@@ -1,0 +1,64 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whatever a node answers, a module ends with a result or one clear error. Thousands more of these run in tests/integration/test_hostile_broker.py."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+from wire import fuzz as fuzzed
+from wire.answers import load
+from wire.fuzz import Fuzz, fuzzing
+from wire.mutations import BYTES, VALUES, mutate
+from wire.run import MOST_MEGABYTES, peak_growth
+from wire.sent import api_keys
+
+MUTATIONS = 500
+
+
+@pytest.fixture
+def fuzz() -> Iterator[Fuzz]:
+    """Every module, and endpoints that answer as real nodes did once."""
+    with fuzzing() as fuzz:
+        assert not fuzz.prepare(), "the answers do not fit what is asked: record them with python -m wire, in tests/"
+        yield fuzz
+
+
+@pytest.mark.slow
+def test_every_kind_of_answer_can_be_changed_in_any_way(fuzz: Fuzz) -> None:
+    with peak_growth() as peak:
+        findings = list(fuzz.mutations(MUTATIONS, quick=True))
+    assert not findings, "\n".join(map(str, findings))
+    assert sum(fuzz.tried.values()) >= MUTATIONS
+    assert len(fuzz.tried) == len(fuzz.kinds)
+    assert peak.megabytes < MOST_MEGABYTES
+
+
+def test_every_request_that_the_collection_sends_has_answers_to_change() -> None:
+    with fuzzing() as fuzz:
+        answered = {api_key for api_key, _version in fuzz.kinds}
+    assert {key: name for key, name in api_keys().items() if key not in answered} == {}
+
+
+def test_every_mutation_is_done_to_some_answer() -> None:
+    _ports, recorded = load()
+    exchanges = [exchange for step in ("evidence", "election") for exchange in recorded[step]]
+    done = {
+        mutate(f"{place} {number}", exchange, struct.pack(">ii", len(exchange.answer) + 4, 1) + exchange.answer)[0]
+        for place, exchange in enumerate(exchanges)
+        for number in range(10)
+    }
+    assert done == {name for name, _change in (*BYTES, *VALUES)}
+
+
+def test_an_undisturbed_step_that_fails_is_named_also_if_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzzed, "PLAYED", [step for step in fuzzed.PLAYED if step.name == "throttle"])
+    monkeypatch.setattr(fuzzed, "UNDISTURBED_TIMEOUT", 0.25)
+    ports, recorded = load()
+    monkeypatch.setattr(fuzzed, "load", lambda: (ports, {**recorded, "throttle": []}))
+    with fuzzing() as fuzz:
+        (problem,) = fuzz.prepare()
+    assert problem.startswith("throttle: it failed: ")

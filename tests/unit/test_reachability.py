@@ -1,0 +1,19 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reachability: addresses that a broker advertises and that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reachability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+
+CONNECTION = Connection(("127.0.0.1:9092",), request_timeout=1.0)
+
+
+@pytest.mark.parametrize(("host", "port"), [("x" * 64, 9092), ("a\0b", 9092), ("127.0.0.1", 99999), ("127.0.0.1", -1), ("", 0)])
+def test_an_impossible_address_does_not_answer(host: str, port: int) -> None:
+    assert not reachability.port_answers(host, port)
+    assert "not a valid address" in reachability.reasons(CONNECTION, [f"{host}:{port}"], OSError("refused"))

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the look before a recovery warns of, from files of the workdir."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN, STANDING, Expiry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import RATES, SetRate
+from ansible_collections.streamops.kafka_recovery.plugins.modules import kafka_readiness_info
+
+RATE = SetRate(1, min(RATES), None, ("1000",))
+
+
+@pytest.fixture
+def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    # A missing permission ends the look before brokers are asked for more.
+    monkeypatch.setattr(readiness, "permissions", lambda *_: {"missing": [{"required": True}], "unknown": []})
+    return []
+
+
+def look(workdir: Path, warnings: list[str], cluster_id: str = "abc", **params: Any) -> None:
+    """Do what the module does."""
+    options = {"workdir": str(workdir), "cluster": "east", "partitions": None, "partitions_file": None, **params}
+    module: Any = SimpleNamespace(params=options, workdir=workdir, check_mode=True, ansible=SimpleNamespace(warn=warnings.append))
+    cluster: Any = SimpleNamespace(cluster_id=cluster_id, unreachable_rows=list)
+    kafka_readiness_info.readiness_info(module, cluster)
+
+
+def test_a_run_that_moves_nothing_names_the_throttles_that_should_be_gone(tmp_path: Path, warnings: list[str]) -> None:
+    look(tmp_path, warnings)
+    assert warnings == [] and not list(tmp_path.iterdir())
+    journal = ThrottleJournal(tmp_path, "east", "abc")
+    with journal:
+        journal.intend(STANDING, [RATE], [])
+    look(tmp_path, warnings)
+    assert warnings == [], "it may stand"
+    with journal:
+        journal.expire(Expiry(60.0, "2020-01-01T00:00:00Z"))
+    look(tmp_path, warnings)
+    look(tmp_path, warnings, cluster=None)
+    assert warnings == [
+        "a replication throttle that has expired is still set on east: remove it with kafka_replication_throttle and state: cleaned"
+    ]
+    with journal:
+        journal.intend(RUN, [RATE], [])
+    look(tmp_path, warnings)
+    assert "of a run that was killed" in warnings[1] and "that has expired" in warnings[1]
+    end = journal.living("1")
+    look(tmp_path, warnings)
+    end()
+    assert warnings[2] == warnings[0], "the run removes its own"
+
+
+def test_a_journal_that_cannot_be_used_does_not_stop_a_recovery(tmp_path: Path, warnings: list[str]) -> None:
+    journal = ThrottleJournal(tmp_path, "east", "abc")
+    with journal:
+        journal.intend(RUN, [RATE], [])
+    look(tmp_path, warnings, cluster_id="another")
+    journal.path.write_text("{}\n")
+    look(tmp_path, warnings)
+    assert warnings == []

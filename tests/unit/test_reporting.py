@@ -1,0 +1,63 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A whole report: in check mode it leaves the history tables and the workdir as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from pyspark.sql import SparkSession
+from situations import RUN, Log, Situation, broker_rows, plan_all
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import reporting
+
+pytestmark = pytest.mark.slow
+
+
+class LaterClock(datetime):
+    """Ten days after the recovery."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return cls(2026, 12, 1, 12, tzinfo=UTC)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file and folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def shared(**_options: Any) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(reporting, "session", shared)
+    monkeypatch.setattr(reporting, "datetime", LaterClock)
+    workdir = tmp_path / "work"
+    workdir.mkdir(mode=0o700)
+    offline = Situation("orders", {2: Log.of((5, 3)), 3: Log.of((4, 3))})
+    plan_all(spark, workdir, {"east": [*broker_rows(3, {1: 3.5}), *offline.rows()]}, "balanced")
+    params: dict[str, Any] = {
+        **{"workdir": str(workdir), "run_ids": None, "clusters": None, "what_if_brokers": None, "ingest": True},
+        **{"textfile": None, "retention_days": None, "inventory": []},
+    }
+    before = content(workdir)
+    checked = reporting.report({**params, "run_id": "checked", "textfile": str(tmp_path / "own.prom")}, {}, check_mode=True)
+    assert content(workdir) == before and not (tmp_path / "own.prom").exists()
+    assert checked["summary"]["ingested"] == 0 and checked["html_path"].endswith("reports/checked/report.html")
+
+    assert reporting.report({**params, "run_id": "first"}, {})["summary"]["ingested"] == 1
+    before = content(workdir)
+    checked = reporting.report({**params, "run_id": "checked", "retention_days": 1}, {}, check_mode=True)
+    assert content(workdir) == before and checked["run_ids"] == [RUN]
+    reporting.report({**params, "run_id": "second", "retention_days": 1}, {})
+    assert content(workdir / "history") != {
+        path.removeprefix("history/"): data for path, data in before.items() if path.startswith("history/")
+    }

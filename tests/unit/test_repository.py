@@ -1,0 +1,90 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of a git repository before anything is asked: each fault is named with its option and the remedy, and what is good is not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from remotes import plan_key
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.repository import APPLY, PROPOSE, repository_problems
+
+URL = "https://git.example.com/ops/kafka.git"
+
+
+def problems(use: str, path: str | None = None, **options: Any) -> list[str]:
+    """What is said of options, of which those that are paths are files."""
+    options = {"git_repository": URL, **options}
+    paths = {name: value for name, value in options.items() if isinstance(value, Path)}
+    texts = list(repository_problems(use, {name: value for name, value in options.items() if name not in paths}, paths, path))
+    assert all(len(text.splitlines()) == 1 for text in texts)
+    return texts
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> tuple[Path, Path]:
+    return plan_key(tmp_path)
+
+
+def test_good_options_are_no_problem(keys: tuple[Path, Path]) -> None:
+    key, signers = keys
+    assert problems(PROPOSE, signing_key=key, git_signing_key=key) == []
+    assert problems(PROPOSE, signing_key=key.with_suffix(".pub")) == [], "an agent holds the key itself"
+    assert problems(PROPOSE, git_repository="recoveries", git_directory="a/b") == []
+    assert problems(APPLY, allowed_signers=signers, git_allowed_signers=signers, require_signature="yes") == []
+    assert problems(APPLY, allow_unsigned_plans="true") == []
+    assert problems(PROPOSE, git_repository="http://git.example.com/x", git_allow_plaintext_secrets="yes") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"git_repository": ""}, "No git repository is named"),
+        ({"git_repository": None}, "give its URL or path with -e kafka_recovery_git_repository=REPOSITORY"),
+        ({"git_repository": "https://ada:s3cret@git.example.com/x"}, "kafka_recovery_git_repository https://git.example.com/x holds a password"),
+        ({"git_repository": "http://git.example.com/x"}, "kafka_recovery_git_repository is http://git.example.com/x: git would send"),
+        ({"git_directory": "../x"}, "kafka_recovery_git_directory '../x' cannot be a folder"),
+        ({"signing_key": Path("/no/key")}, "kafka_recovery_signing_key /no/key cannot be read: No such file"),
+        ({"git_signing_key": Path("/etc")}, "kafka_recovery_git_signing_key /etc"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_named_with_its_option(options: dict[str, Any], words: str) -> None:
+    (text,) = problems(PROPOSE, **options)
+    assert words in text and "s3cret" not in text
+
+
+def test_a_key_that_others_can_read_is_refused_with_the_command(keys: tuple[Path, Path]) -> None:
+    key, _ = keys
+    key.chmod(0o644)
+    (text,) = problems(PROPOSE, signing_key=key)
+    assert text.startswith(f"kafka_recovery_signing_key {key} can be read") and f"chmod go= {key}" in text
+
+
+def test_plans_are_applied_with_signers_alone(keys: tuple[Path, Path], tmp_path: Path) -> None:
+    _, signers = keys
+    assert "kafka_recovery_allowed_signers is not set" in problems(APPLY)[0]
+    assert "no plan is applied without it" in problems(APPLY, allowed_signers=tmp_path / "none")[0]
+    (text,) = problems(APPLY, allowed_signers=signers, git_allowed_signers=tmp_path / "none", require_signature=True)
+    assert f"kafka_recovery_git_allowed_signers {tmp_path}/none cannot be read" in text
+    signers.chmod(0o666)
+    (text,) = problems(APPLY, allowed_signers=signers)
+    assert "could be changed by others" in text and "chmod go-w" in text
+
+
+def test_programs_that_are_missing_are_named(keys: tuple[Path, Path], tmp_path: Path) -> None:
+    key, signers = keys
+    git, keygen = "git is not installed", "ssh-keygen is not installed"
+    for use, options, missing in (
+        (PROPOSE, {}, [git]),
+        (PROPOSE, {"signing_key": key}, [git, keygen]),
+        (APPLY, {"allowed_signers": signers}, [git, keygen]),
+        (APPLY, {"allow_unsigned_plans": True}, [git]),
+    ):
+        texts = problems(use, str(tmp_path), **options)
+        assert len(texts) == len(missing) and all(text.startswith(words) for text, words in zip(texts, missing, strict=True))
+        assert problems(use, os.environ["PATH"], **options) == []

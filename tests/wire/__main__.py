@@ -1,0 +1,49 @@
+"""`python -m wire`, in tests/: record answers on a real cluster, or play one mutation again that a test has named (`--seed`)."""
+
+import argparse
+import sys
+import tempfile
+
+from integration.support import run_module
+
+from rig.gateway_frames import Request
+from wire.answers import RECORDED, Exchange, save
+from wire.course import STEPS
+from wire.fuzz import fuzzing
+from wire.stage import stage
+
+
+def main() -> int:
+    """Run every step on a real cluster, and write down what its nodes answer."""
+    cli = argparse.ArgumentParser(prog="python -m wire", description=__doc__)
+    cli.add_argument("--seed", help="of a finding: play it again, and record nothing")
+    options = cli.parse_args()
+    if options.seed:
+        with fuzzing() as fuzz:
+            if problems := fuzz.prepare():
+                print("the undisturbed course fails:", *problems, sep="\n")
+                return 1
+            finding = fuzz.one(options.seed)
+        print(finding or "nothing is wrong with it")
+        return 1 if finding else 0
+    recorded: dict[str, list[Exchange]] = {}
+    with stage() as staged, tempfile.TemporaryDirectory() as workdir:
+        for step in STEPS:
+            exchanges: list[Exchange] = recorded.setdefault(step.name, [])
+
+            def keep(node: int, request: Request, answer: bytes, exchanges: list[Exchange] = exchanges) -> bytes:
+                exchanges.append(Exchange.of(node, request, answer))
+                return answer
+
+            with staged.changing(keep):
+                done = run_module(step.module, step.options(staged.brokers, staged.controllers, workdir, 10.0), step.check)
+            print(f"{step.name}: {len(exchanges)} answers", done.msg, done.stderr, flush=True)
+            if done.returncode:
+                return 1
+        save(recorded, staged.cluster.gateways.ports)
+    print(f"{sum(map(len, recorded.values()))} answers in {RECORDED} ({RECORDED.stat().st_size >> 10} kB)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
