@@ -33,7 +33,6 @@ CRAWL, BATCHES, BATCH_BYTES = "1024", 2, 5_000
 PROPERTIES = {
     "replica.fetch.response.max.bytes": 1,
     "log.segment.delete.delay.ms": 1000,  # what was cancelled is gone before the next round
-    "auto.leader.rebalance.enable": "false",
 }
 TOLD = re.compile(r"^Reassignment of partition \S+ is (.+)\.$", re.MULTILINE)
 

@@ -19,8 +19,7 @@ from rig.proxy import Mode
 from rig.rpc import Unanswered, ask
 
 SESSION = 4.0
-# What others do about leaders by themselves would be taken for ours.
-PROPERTIES = {"auto.leader.rebalance.enable": "false", "offsets.topic.num.partitions": 1, "num.recovery.threads.per.data.dir": 2}
+PROPERTIES = {"offsets.topic.num.partitions": 1, "num.recovery.threads.per.data.dir": 2}
 ASK_SECONDS = 2.0
 COPY_SECONDS = 3.0
 SETTLE_SECONDS = 20.0

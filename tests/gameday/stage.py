@@ -32,7 +32,6 @@ SESSION_SECONDS = 6.0  # longer than this machine is busy, shorter than anybody 
 PROPERTIES = {
     "offsets.topic.num.partitions": 1,
     "num.recovery.threads.per.data.dir": 2,
-    "auto.leader.rebalance.enable": "false",  # leaders stay where they are until somebody moves them
     "initial.broker.registration.timeout.ms": 300_000,  # on a busy machine a broker may take more than Kafka's minute to register
 }
 UP, NO_DATA = "up", "no data"

@@ -10,8 +10,7 @@ from typing import Any
 from rig import Damage, KafkaCluster, NewTopic
 
 # Every process here shares a machine with others that work hard: sessions are long, so that no broker is fenced for being slow.
-# And leaders stay where they are until somebody moves them.
-PROPERTIES = {"offsets.topic.num.partitions": 1, "num.recovery.threads.per.data.dir": 2, "auto.leader.rebalance.enable": "false"}
+PROPERTIES = {"offsets.topic.num.partitions": 1, "num.recovery.threads.per.data.dir": 2}
 SETTINGS: dict[str, Any] = {
     "brokers": 4,
     "session_timeout": 6.0,

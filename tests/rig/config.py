@@ -14,6 +14,8 @@ COMMON = {
     "unclean.leader.election.enable": "false",
     "min.insync.replicas": 1,
     "auto.create.topics.enable": "false",
+    # Else the controller moves leaders every five minutes, in the middle of whatever a test says of them.
+    "auto.leader.rebalance.enable": "false",
     "num.network.threads": 2,
     "num.io.threads": 4,
     "background.threads": 4,
