@@ -14,7 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ansible import context
 from ansible.errors import AnsibleError
+from ansible.parsing.splitter import parse_kv
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
@@ -28,6 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
     machine,
     names,
     repository,
+    run_options,
     values,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery_options_info import ARGUMENTS
@@ -96,7 +99,22 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 found.setdefault(text, []).append(cluster)
         if any(concerned == clusters for concerned in found.values()):
             return result | {"failed": True, "msg": "\n".join(_line(text, concerned, clusters) for text, concerned in found.items())}
-        return result | {"changed": False, "problems": [{"text": text, "clusters": concerned} for text, concerned in found.items()]}
+        problems = [{"text": text, "clusters": concerned} for text, concerned in found.items()]
+        return result | {"changed": False, "problems": problems, "run_options": self._run_options()}
+
+    def _run_options(self) -> list[str]:
+        arguments = context.CLIARGS
+        specs = documented.role_options()
+        connection = {f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_options.SECRETS
+        shown = connection | {name for name, spec in specs.items() if not spec.get("no_log")}
+        return run_options.run_options(map(self._extra_variables, arguments.get("extra_vars") or ()), arguments, shown, Path.cwd())
+
+    def _extra_variables(self, given: str) -> str | Mapping[str, Any]:
+        """What one `-e` says: the file that it names, or its variables."""
+        if given.startswith("@"):
+            return given
+        found = self._loader.load(given) if given.startswith(("{", "[")) else parse_kv(given)
+        return found if isinstance(found, Mapping) else {}
 
     def _problems(
         self, cluster: str, clusters: list[str], roles: list[str], apply: bool, gitops: str | None, task_vars: dict[str, Any]

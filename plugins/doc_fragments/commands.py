@@ -19,4 +19,15 @@ options:
     type: list
     elements: str
     default: []
+  run_options:
+    description:
+      - Words of the present command line that the commands repeat, as
+        RV(streamops.kafka_recovery.kafka_recovery_options_info#module:run_options) has them.
+    type: list
+    elements: str
+    default: []
+  require_commit:
+    description: Whether only plans that are merged may be applied. Then the commands propose what they would otherwise elect.
+    type: bool
+    default: false
 """

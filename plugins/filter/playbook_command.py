@@ -33,7 +33,12 @@ options:
   workdir:
     description: The workdir. It is named unless it is the default one.
     type: str
-positional: inventory, limit, variables, workdir
+  run_options:
+    description: Words that it repeats, as RV(streamops.kafka_recovery.kafka_recovery_options_info#module:run_options) has them.
+    type: list
+    elements: str
+    default: []
+positional: inventory, limit, variables, workdir, run_options
 """
 
 EXAMPLES = r"""
@@ -60,10 +65,11 @@ def playbook_command(
     limit: str | None = None,
     variables: Mapping[str, str] | None = None,
     workdir: str | None = None,
+    run_options: Sequence[str] = (),
 ) -> str:
     """One line for a shell that runs a playbook of the collection."""
     where = Path(workdir) if workdir else None
-    return Playbooks(inventory, where, program=running_program()).line(playbook, limit, variables)
+    return Playbooks(inventory, where, program=running_program(), run_options=run_options).line(playbook, limit, variables)
 
 
 class FilterModule:

@@ -38,11 +38,11 @@ CLOCK_SKEW = 300.0
 
 @dataclass(frozen=True)
 class Rules:
-    """What an approval takes. `require_signature`: of the commit that merged a plan, by one of `allowed_signers`; `max_plan_age`: seconds, 0 for no
+    """What an approval takes. `require_signature`: of the commit that merged a plan, by one of `merge_signers`; `max_plan_age`: seconds, 0 for no
     limit; `plan_signers`: who may make plans, None if anybody may."""
 
     require_signature: bool = False
-    allowed_signers: Path | None = None
+    merge_signers: Path | None = None
     max_plan_age: float = 0.0
     plan_signers: AllowedSigners | None = None
 
@@ -232,7 +232,7 @@ class Approvals:
         if self._rules.plan_signers is None:
             return
         signature = self._layout.signature(approval.run_id, approval.cluster)
-        remedy = "set kafka_recovery_signing_key where plans are proposed, to a key of kafka_recovery_allowed_signers; propose and merge a new plan"
+        remedy = "set kafka_recovery_plan_signing_key where plans are proposed, to a key of kafka_recovery_plan_signers; propose and merge a new plan"
         if signature not in self._present:
             raise _RefusedError(UNSIGNED, f"{approval.path} on {self._where} is not signed, there is no {signature}: {remedy}")
         try:
@@ -246,13 +246,13 @@ class Approvals:
         if not self._rules.require_signature:
             return
         commit = approval.merged_by["commit"]
-        if why := git_history.unsigned(self._repository, commit, self._rules.allowed_signers):
+        if why := git_history.unsigned(self._repository, commit, self._rules.merge_signers):
             raise _RefusedError(
                 UNSIGNED,
                 f"the commit {commit[:12]} that brought {approval.path} onto {self._repository.branch} is not approved: {why}. Have the recovery merged by "
-                "somebody whose signature counts (kafka_recovery_git_allowed_signers, or gpg's keyring), with a signed commit",
+                "somebody whose signature counts (kafka_recovery_merge_signers, or gpg's keyring), with a signed commit",
             )
-        approval.signer = git_history.signer(self._repository, commit, self._rules.allowed_signers)
+        approval.signer = git_history.signer(self._repository, commit, self._rules.merge_signers)
 
     def _check_date(self, approval: Approval) -> None:
         try:

@@ -19,7 +19,7 @@ _VERDICTS = {
     "X": "its signature has expired",
     "Y": "its signature is by a key that has expired",
     "R": "its signature is by a key that was revoked",
-    "E": "its signature cannot be checked: the key is not known, or the file of allowed signers (kafka_recovery_git_allowed_signers) is not named",
+    "E": "its signature cannot be checked: the key is not known, or the file of allowed signers (kafka_recovery_merge_signers) is not named",
 }
 
 
@@ -43,11 +43,11 @@ def came_since(repository: Repository, since: str, tip: str, folder: str) -> set
     return {path for path in rows.decode(errors="surrogateescape").split("\0") if path}
 
 
-def unsigned(repository: Repository, commit: str, allowed_signers: Path | None) -> str:
+def unsigned(repository: Repository, commit: str, merge_signers: Path | None) -> str:
     """Why the signature of a commit is not good enough; an empty text where it is good, by a key that is trusted."""
     trust = ["-c", "gpg.minTrustLevel=marginal"]
-    if allowed_signers is not None:
-        trust += ["-c", f"gpg.ssh.allowedSignersFile={allowed_signers}"]
+    if merge_signers is not None:
+        trust += ["-c", f"gpg.ssh.allowedSignersFile={merge_signers}"]
     verdict = repository.run(*trust, "log", "-1", "--format=%G?", commit).decode(errors="replace").strip()
     checked = repository.succeeds(*trust, "verify-commit", commit)
     if verdict == GOOD and checked.returncode == 0:
@@ -56,9 +56,9 @@ def unsigned(repository: Repository, commit: str, allowed_signers: Path | None) 
     return _VERDICTS.get(verdict, "git does not find its signature good") + (f" ({said})" if said else "")
 
 
-def signer(repository: Repository, commit: str, allowed_signers: Path | None) -> str:
+def signer(repository: Repository, commit: str, merge_signers: Path | None) -> str:
     """Who has signed a commit, as git says it."""
-    trust = ["-c", f"gpg.ssh.allowedSignersFile={allowed_signers}"] if allowed_signers is not None else []
+    trust = ["-c", f"gpg.ssh.allowedSignersFile={merge_signers}"] if merge_signers is not None else []
     return spoken(repository.run(*trust, "log", "-1", "--format=%GS (%GK)", commit).decode(errors="replace"))
 
 

@@ -78,12 +78,10 @@ def next_step(words: Sequence[str], plan: str) -> str:
     return STEPS.get(word_of(words), ANYTHING_ELSE).format(plan=plan)
 
 
-def command(
-    words: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str | None, playbooks: Playbooks, propose: bool = False
-) -> str | None:
+def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str | None, playbooks: Playbooks) -> str | None:
     """The command of that step for exactly these partitions of a cluster. None if no run helps, or if it is not known which they are.
 
-    `plan`: None if there is no plan that designates leaders for exactly these. `propose`: of a run that elects nothing and proposes its plans for a merge.
+    `plan`: None if there is no plan that designates leaders for exactly these.
     """
     word = word_of(words)
     if word in WITHOUT_COMMAND or not partitions:
@@ -92,8 +90,8 @@ def command(
     named = [] if looks_again and any(topic in ELECTED_IF_NAMED for topic, _partition in partitions) else partitions
     strategy = "aggressive" if word in AGGRESSIVE else "balanced" if word == "strategy_none" else ""
     variables = {"kafka_recovery_strategy": strategy} if strategy else {}
-    if propose or looks_again:
-        return playbooks.line("propose" if propose else "plan", cluster, variables, named)
+    if playbooks.require_commit or looks_again:
+        return playbooks.line("propose" if playbooks.require_commit else "plan", cluster, variables, named)
     allowed = {"kafka_recovery_allow_data_loss": "true"}
     if word in APPLIED and plan is not None:
         return playbooks.line("apply", cluster, {"kafka_recovery_plan_dir": plan.rpartition("/")[0], **allowed})

@@ -32,7 +32,7 @@ TO_GO_ON = {
 }
 APPLY = """\
 ansible-playbook streamops.kafka_recovery.apply_merged -i INVENTORY -e kafka_recovery_allow_data_loss=true \\
-  -e kafka_recovery_git_repository=REPOSITORY -e kafka_recovery_allowed_signers=ALLOWED_SIGNERS"""
+  -e kafka_recovery_git_repository=REPOSITORY -e kafka_recovery_plan_signers=PLAN_SIGNERS"""
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def _held(plan: Plan, name: str, clusters: int) -> list[str]:
         keys = [(row["topic"], row["partition"]) for row in same]
         step = next_steps.next_step([reason], name)
         lines += [f"#### {text(sentences.capital(spaced(reason)))}: {count(len(same), 'partition')}", "", f"Next: {text(step)}.", ""]
-        if command := next_steps.command([reason], plan["cluster"], keys, name, Playbooks(), propose=True):
+        if command := next_steps.command([reason], plan["cluster"], keys, name, Playbooks(require_commit=True)):
             lines += [*block(command), ""]
         shown = _shown(_by_topic(same), max(FEWEST, MOST_HELD // clusters))
         lines += table(["partition", "evidence", "logs of the survivors", "why"], map(_holding, shown))

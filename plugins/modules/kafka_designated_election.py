@@ -292,6 +292,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
     quorum,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
@@ -394,7 +395,7 @@ def main() -> None:
             "quorum_before": {"type": "dict", "options": seen},
             "quorum_window": {"type": "float", "default": 3.0},
             "preview": {"type": "int", "default": 20},
-            "inventory": {"type": "list", "elements": "str", "default": []},
+            **COMMAND_ARGUMENTS,
         },
         mutually_exclusive=[("plan", "partitions")],
         required_one_of=[("plan", "partitions")],

@@ -51,7 +51,7 @@ options:
         signature by a trusted key. See C(git verify-commit).
     type: bool
     default: false
-  allowed_signers:
+  merge_signers:
     description:
       - The file of ssh keys that may sign (see C(ssh-keygen), ALLOWED SIGNERS). Default is git's C(gpg.ssh.allowedSignersFile).
       - Keys of gpg are trusted where the keyring of the user who runs Ansible trusts them.
@@ -88,7 +88,7 @@ EXAMPLES = r"""
     repository: "{{ kafka_recovery_git_repository }}"
     workdir: "{{ kafka_recovery_workdir }}"
     clusters: "{{ groups['kafka_clusters'] }}"
-    plan_signers: /etc/kafka-recovery/allowed_signers
+    plan_signers: /etc/kafka-recovery/plan_signers
   register: merged
 
 - name: Look whether these plans are merged, with a signature that counts
@@ -97,9 +97,9 @@ EXAMPLES = r"""
     workdir: "{{ kafka_recovery_workdir }}"
     clusters: "{{ groups['kafka_clusters'] }}"
     plan_dir: "{{ kafka_recovery_workdir }}/plans/{{ kafka_recovery_run_id }}"
-    plan_signers: /etc/kafka-recovery/allowed_signers
+    plan_signers: /etc/kafka-recovery/plan_signers
     require_signature: true
-    allowed_signers: /etc/kafka-recovery/allowed_reviewers
+    merge_signers: /etc/kafka-recovery/merge_signers
 """
 
 RETURN = r"""
@@ -164,7 +164,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals
 def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: Layout) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    signers = Path(params["allowed_signers"]).absolute() if params["allowed_signers"] else None
+    signers = Path(params["merge_signers"]).absolute() if params["merge_signers"] else None
     plan_signers = AllowedSigners(Path(params["plan_signers"]).absolute(), params["timeout"]) if params["plan_signers"] else None
     rules = Rules(params["require_signature"], signers, params["max_plan_age"], plan_signers)
     approvals = Approvals(repository, layout, Path(params["workdir"]).absolute(), rules)
@@ -186,7 +186,7 @@ def main() -> None:
             "run_ids": {"type": "list", "elements": "str"},
             "since": {"type": "str", "default": ""},
             "require_signature": {"type": "bool", "default": False},
-            "allowed_signers": {"type": "path"},
+            "merge_signers": {"type": "path"},
             "max_plan_age": {"type": "float", "default": 0.0},
             "plan_signers": {"type": "path"},
             "allow_unsigned_plans": {"type": "bool", "default": False},

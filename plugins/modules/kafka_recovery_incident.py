@@ -144,6 +144,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import incidents, interruption, next_steps, planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside, safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import workdir_arguments
 
@@ -222,7 +223,7 @@ def main() -> None:
             "plan": {"type": "path"},
             "incident": {"type": "str", "default": ""},
             "allow_data_loss": {"type": "bool", "default": False},
-            "inventory": {"type": "list", "elements": "str", "default": []},
+            **COMMAND_ARGUMENTS,
             **{name: {"type": "int", "default": default} for name, default in LIMITS.items()},
         },
         required_if=[("state", "claimed", ("plan",))],

@@ -56,6 +56,14 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+run_options:
+  description:
+    - Words of the command line that a shown command has to repeat. They name files of variables, variables, and what opens a vault.
+    - A variable that this collection does not have, or that may be a secret, has the value C(VALUE), for the reader to fill in.
+  returned: success
+  type: list
+  elements: str
+  sample: [-e, kafka_recovery_strategy=aggressive, --ask-vault-pass]
 problems:
   description: What is wrong, each with the C(clusters) that it is about.
   returned: success

@@ -165,6 +165,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import options, spark_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import reporting
 
@@ -190,7 +191,7 @@ def main() -> None:
             "textfile": {"type": "path"},
             "ingest": {"type": "bool", "default": True},
             "retention_days": {"type": "int"},
-            "inventory": {"type": "list", "elements": "str", "default": []},
+            **COMMAND_ARGUMENTS,
             **spark_options.SPARK_ARGUMENTS,
         },
         supports_check_mode=True,

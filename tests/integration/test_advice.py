@@ -35,7 +35,8 @@ def commands_of(screen: str) -> dict[str, int]:
     for line in screen.splitlines():
         if match := NEXT.match(line):
             count = int(match[1])
-        elif " streamops.kafka_recovery." in line and count:  # a header of a task has a bracket before the name
+        # A header of a task has a bracket before the name. A line "fatal:" has the message once more, as JSON.
+        elif " streamops.kafka_recovery." in line and count and not line.startswith("fatal:"):
             found[re.sub(r'^\s*"|",?$', "", line).strip()] = count
     return found
 

@@ -131,7 +131,7 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
     merged_plan(operator, forge)
     held = str(plan_that_holds(operator, folder / "held.json"))
     moves = folder / "moves.json"
-    moves.write_text(json.dumps({"partitions": [{"topic": MOVED, "partition": 0, "replicas": [3]}]}))
+    moves.write_text(json.dumps({"version": 1, "partitions": [{"topic": MOVED, "partition": 0, "replicas": [3]}]}))
     workdir = {"workdir": str(operator.workdir)}
     spark = {**workdir, "spark_remote": operator.spark_remote}
     plan = str(operator.path("plans", RUN))

@@ -185,7 +185,7 @@ def test_an_alert_is_proposed_and_its_merge_is_applied(west: Operator, tmp_path:
     secret.touch(mode=0o600)
     secret.write_text(SECRET)
     key, signers = plan_key(tmp_path)
-    signing: dict[str, Any] = {"kafka_recovery_signing_key": str(key), "kafka_recovery_allowed_signers": str(signers)}
+    signing: dict[str, Any] = {"kafka_recovery_plan_signing_key": str(key), "kafka_recovery_plan_signers": str(signers)}
     hosts = automatic(west, kafka_recovery_git_repository=forge.url, kafka_recovery_require_commit=True, **signing)
     log, by_itself = RequestLog(cluster), west.play("respond", "by-itself", inventory_file=hosts)
     assert by_itself.returncode != 0 and "what nobody has merged is not elected there" in by_itself.said, by_itself

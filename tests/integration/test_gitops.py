@@ -79,11 +79,11 @@ def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to
     named = [{"topic": "gitops", "partition": partition} for _, partition in east.keys(["gitops"])]
     before, log = east.states("gitops"), RequestLog(east.cluster)
     key, planners = plan_key(east.workdir)
-    repository: dict[str, Any] = {"git_repository": forge.url, "allowed_signers": str(planners)}
-    proposed = east.play("propose", "r1", partitions=named, signing_key=str(key), **repository)
+    repository: dict[str, Any] = {"git_repository": forge.url, "plan_signers": str(planners)}
+    proposed = east.play("propose", "r1", partitions=named, plan_signing_key=str(key), **repository)
     assert proposed.returncode == 0, proposed
     assert "have the branch merged into main to approve it" in proposed.said
-    assert f"-e kafka_recovery_allowed_signers={planners}" in proposed.said and "not signed" not in proposed.said
+    assert f"-e kafka_recovery_plan_signers={planners}" in proposed.said and "not signed" not in proposed.said
     folder = "recoveries/r1"
     assert forge.names("recovery/r1") == [f"{folder}/README.md", f"{folder}/plans/east.json", f"{folder}/plans/east.json.sig"]
     assert forge.show("recovery/r1", f"{folder}/plans/east.json") == east.path("plans", "r1").read_bytes()
@@ -102,7 +102,7 @@ def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to
 
     # From here on whoever approves has to sign.
     signed, signers = with_a_key(forge.ada, east.workdir)
-    options |= {"require_signature": True, "git_allowed_signers": str(signers)}
+    options |= {"require_signature": True, "merge_signers": str(signers)}
     signed.merge("recovery/r1")
     plan = east.path("plans", "r1")
     # A cluster that cannot be reached, first of all: it fails, the other is recovered, and its results are committed.
@@ -137,11 +137,11 @@ def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to
 def test_without_signers_no_plan_is_looked_at_unless_that_is_accepted(forge: Forge, tmp_path: Path) -> None:
     options = {"repository": forge.url, "workdir": str(tmp_path / "work"), "clusters": ["east"]}
     said = failure("kafka_recovery_commit_info", options)
-    assert "kafka_recovery_allowed_signers is not set" in said and "kafka_recovery_allow_unsigned_plans=true" in said
+    assert "kafka_recovery_plan_signers is not set" in said and "kafka_recovery_allow_unsigned_plans=true" in said
     accepted = run_module("kafka_recovery_commit_info", {**options, "allow_unsigned_plans": True})
     assert accepted.returncode == 0 and accepted.result["plans"] == [], accepted
     missing = failure("kafka_recovery_commit_info", {**options, "plan_signers": str(tmp_path / "nowhere"), "allow_unsigned_plans": True})
-    assert f"kafka_recovery_allowed_signers {tmp_path}/nowhere cannot be read" in missing
+    assert f"kafka_recovery_plan_signers {tmp_path}/nowhere cannot be read" in missing
 
 
 def pipeline(kind: str, step: str) -> str:
@@ -176,7 +176,7 @@ def test_the_pipelines_propose_and_apply_what_came_with_a_merge(east: Operator, 
         ],
     }
     key, signers = plan_key(east.workdir)
-    runner = {"REPOSITORY": forge.url, "SIGNING_KEY": str(key), "ALLOWED_SIGNERS": str(signers)}
+    runner = {"REPOSITORY": forge.url, "SIGNING_KEY": str(key), "PLAN_SIGNERS": str(signers)}
     forge.ada.pull()
     write_inventory(forge.ada.clone / "inventory.yml", inventory({"east": {**host_vars(east.cluster), **settings}}))
     forge.ada.write({"README.md": "Operations"})

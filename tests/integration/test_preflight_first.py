@@ -84,8 +84,8 @@ def test_misspelt_variables_java_workdir_and_values_are_named_once_in_one_messag
 @pytest.mark.parametrize(
     ("playbook", "expected"),
     [
-        ("propose", ["kafka_recovery_signing_key {folder}/key can be read or written by other users", "kafka_recovery_git_signing_key {folder}/none"]),
-        ("apply_merged", ["kafka_recovery_allowed_signers {folder}/none cannot be read"]),
+        ("propose", ["kafka_recovery_plan_signing_key {folder}/key can be read or written by other users", "kafka_recovery_git_signing_key {folder}/none"]),
+        ("apply_merged", ["kafka_recovery_plan_signers {folder}/none cannot be read"]),
     ],
 )  # fmt: skip
 def test_options_of_the_git_repository_are_in_the_same_message(tmp_path: Path, playbook: str, expected: list[str]) -> None:
@@ -94,9 +94,9 @@ def test_options_of_the_git_repository_are_in_the_same_message(tmp_path: Path, p
     key.chmod(0o644)
     options: dict[str, Any] = {
         "strategi": "none",
-        "signing_key": str(key),
+        "plan_signing_key": str(key),
         "git_signing_key": none if playbook == "propose" else "",
-        "allowed_signers": none,
+        "plan_signers": none,
     }
     lines = only_message(refused(tmp_path, playbook, **{f"kafka_recovery_{name}": value for name, value in options.items()}))
     wanted = ["did you mean kafka_recovery_strategy?", "No git repository is named", *(words.format(folder=tmp_path) for words in expected)]

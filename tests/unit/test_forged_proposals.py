@@ -233,7 +233,7 @@ def test_a_plan_without_a_signature_is_refused(forge: Forge, tmp_path: Path, mal
         proposed(forge, plan(tmp_path), **signing(key))
     forge.ada.merge(BRANCH)
     state, reason = refused(forge, tmp_path, rules=rules(tmp_path))
-    assert state == "unsigned" and f"there is no {SIGNATURE}" in reason and "kafka_recovery_signing_key" in reason
+    assert state == "unsigned" and f"there is no {SIGNATURE}" in reason and "kafka_recovery_plan_signing_key" in reason
 
 
 def test_a_plan_that_was_changed_sealed_and_summed_up_again_has_no_good_signature(forge: Forge, tmp_path: Path) -> None:

@@ -74,10 +74,10 @@ def test_to_look_again_does_not_name_what_is_elected_only_by_name(word: str, tmp
 
 @pytest.mark.parametrize("word", AGGRESSIVE)
 def test_nothing_is_forced_without_its_name(word: str) -> None:
-    playbooks = Playbooks(["/hosts.yml"])
-    assert command([word], "east", [], PLAN, playbooks) is None
-    for propose in (True, False):
-        assert "kafka_recovery_partitions_file=FILE" in (command([word], "east", MANY, PLAN, playbooks, propose) or "")
+    for require_commit in (True, False):
+        playbooks = Playbooks(["/hosts.yml"], require_commit=require_commit)
+        assert command([word], "east", [], PLAN, playbooks) is None
+        assert "kafka_recovery_partitions_file=FILE" in (command([word], "east", MANY, PLAN, playbooks) or "")
 
 
 @pytest.mark.parametrize("word", APPLIED)
@@ -108,7 +108,7 @@ def test_the_cheapest_step_comes_first_and_each_once() -> None:
 
 
 def test_an_election_does_not_fail_because_a_file_of_its_advice_cannot_be_written(tmp_path: Path) -> None:
-    params = {"workdir": str(tmp_path), "cluster": "east", "inventory": []}
+    params = {"workdir": str(tmp_path), "cluster": "east", "inventory": [], "run_options": [], "require_commit": False}
     (step,) = advise([(["forked"], key) for key in MANY], params, PLAN, pytest.fail)
     assert (tmp_path / "commands").is_dir() and "partitions_file" in step["command"]
     warnings: list[str] = []

@@ -67,8 +67,8 @@ def test_playbooks_and_variables_are_there(script: str) -> None:
     ]
     assert set(re.findall(r"-e (kafka_\w+)", script)) <= set(documented)
     applies = playbook == "apply_merged"
-    assert ("kafka_recovery_allow_data_loss=true" in script) == ("kafka_recovery_allowed_signers=" in script) == applies
-    assert ("kafka_recovery_signing_key=" in script) == (not applies)
+    assert ("kafka_recovery_allow_data_loss=true" in script) == ("kafka_recovery_plan_signers=" in script) == applies
+    assert ("kafka_recovery_plan_signing_key=" in script) == (not applies)
     assert "kafka_recovery_allow_unsigned_plans" not in script
 
 

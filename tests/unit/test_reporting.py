@@ -46,7 +46,7 @@ def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tm
     plan_all(spark, workdir, {"east": [*broker_rows(3, {1: 3.5}), *offline.rows()]}, "balanced")
     params: dict[str, Any] = {
         **{"workdir": str(workdir), "run_ids": None, "clusters": None, "what_if_brokers": None, "ingest": True},
-        **{"textfile": None, "retention_days": None, "inventory": []},
+        **{"textfile": None, "retention_days": None, "inventory": [], "run_options": [], "require_commit": False},
     }
     before = content(workdir)
     checked = reporting.report({**params, "run_id": "checked", "textfile": str(tmp_path / "own.prom")}, {}, check_mode=True)

@@ -33,10 +33,10 @@ def keys(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_good_options_are_no_problem(keys: tuple[Path, Path]) -> None:
     key, signers = keys
-    assert problems(PROPOSE, signing_key=key, git_signing_key=key) == []
-    assert problems(PROPOSE, signing_key=key.with_suffix(".pub")) == [], "an agent holds the key itself"
+    assert problems(PROPOSE, plan_signing_key=key, git_signing_key=key) == []
+    assert problems(PROPOSE, plan_signing_key=key.with_suffix(".pub")) == [], "an agent holds the key itself"
     assert problems(PROPOSE, git_repository="recoveries", git_directory="a/b") == []
-    assert problems(APPLY, allowed_signers=signers, git_allowed_signers=signers, require_signature="yes") == []
+    assert problems(APPLY, plan_signers=signers, merge_signers=signers, require_signature="yes") == []
     assert problems(APPLY, allow_unsigned_plans="true") == []
     assert problems(PROPOSE, git_repository="http://git.example.com/x", git_allow_plaintext_secrets="yes") == []
 
@@ -49,7 +49,7 @@ def test_good_options_are_no_problem(keys: tuple[Path, Path]) -> None:
         ({"git_repository": "https://ada:s3cret@git.example.com/x"}, "kafka_recovery_git_repository https://git.example.com/x holds a password"),
         ({"git_repository": "http://git.example.com/x"}, "kafka_recovery_git_repository is http://git.example.com/x: git would send"),
         ({"git_directory": "../x"}, "kafka_recovery_git_directory '../x' cannot be a folder"),
-        ({"signing_key": Path("/no/key")}, "kafka_recovery_signing_key /no/key cannot be read: No such file"),
+        ({"plan_signing_key": Path("/no/key")}, "kafka_recovery_plan_signing_key /no/key cannot be read: No such file"),
         ({"git_signing_key": Path("/etc")}, "kafka_recovery_git_signing_key /etc"),
     ],
 )  # fmt: skip
@@ -61,18 +61,18 @@ def test_a_fault_is_named_with_its_option(options: dict[str, Any], words: str) -
 def test_a_key_that_others_can_read_is_refused_with_the_command(keys: tuple[Path, Path]) -> None:
     key, _ = keys
     key.chmod(0o644)
-    (text,) = problems(PROPOSE, signing_key=key)
-    assert text.startswith(f"kafka_recovery_signing_key {key} can be read") and f"chmod go= {key}" in text
+    (text,) = problems(PROPOSE, plan_signing_key=key)
+    assert text.startswith(f"kafka_recovery_plan_signing_key {key} can be read") and f"chmod go= {key}" in text
 
 
 def test_plans_are_applied_with_signers_alone(keys: tuple[Path, Path], tmp_path: Path) -> None:
     _, signers = keys
-    assert "kafka_recovery_allowed_signers is not set" in problems(APPLY)[0]
-    assert "no plan is applied without it" in problems(APPLY, allowed_signers=tmp_path / "none")[0]
-    (text,) = problems(APPLY, allowed_signers=signers, git_allowed_signers=tmp_path / "none", require_signature=True)
-    assert f"kafka_recovery_git_allowed_signers {tmp_path}/none cannot be read" in text
+    assert "kafka_recovery_plan_signers is not set" in problems(APPLY)[0]
+    assert "no plan is applied without it" in problems(APPLY, plan_signers=tmp_path / "none")[0]
+    (text,) = problems(APPLY, plan_signers=signers, merge_signers=tmp_path / "none", require_signature=True)
+    assert f"kafka_recovery_merge_signers {tmp_path}/none cannot be read" in text
     signers.chmod(0o666)
-    (text,) = problems(APPLY, allowed_signers=signers)
+    (text,) = problems(APPLY, plan_signers=signers)
     assert "could be changed by others" in text and "chmod go-w" in text
 
 
@@ -81,8 +81,8 @@ def test_programs_that_are_missing_are_named(keys: tuple[Path, Path], tmp_path: 
     git, keygen = "git is not installed", "ssh-keygen is not installed"
     for use, options, missing in (
         (PROPOSE, {}, [git]),
-        (PROPOSE, {"signing_key": key}, [git, keygen]),
-        (APPLY, {"allowed_signers": signers}, [git, keygen]),
+        (PROPOSE, {"plan_signing_key": key}, [git, keygen]),
+        (APPLY, {"plan_signers": signers}, [git, keygen]),
         (APPLY, {"allow_unsigned_plans": True}, [git]),
     ):
         texts = problems(use, str(tmp_path), **options)

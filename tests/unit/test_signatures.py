@@ -103,7 +103,7 @@ def test_what_others_could_change_says_nobody_who_may_sign(tmp_path: Path, key: 
         with pytest.raises(SignatureError, match=r"could be changed by others .* chmod go-w"):
             AllowedSigners(path, 60)
     for wrong in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(SignatureError, match=r"kafka_recovery_allowed_signers .* cannot be read"):
+        with pytest.raises(SignatureError, match=r"kafka_recovery_plan_signers .* cannot be read"):
             AllowedSigners(wrong, 60)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(SignatureError, match="cannot be read"):
@@ -139,7 +139,7 @@ def test_a_key_that_cannot_sign_is_named(tmp_path: Path, key: Path, monkeypatch:
     open_to_all = ssh_key(tmp_path, "open")[0]
     open_to_all.chmod(0o644)
     for wrong in (locked, tmp_path / "empty", tmp_path / "nowhere", key.with_suffix(".pub").rename(tmp_path / "alone.pub"), open_to_all):
-        with pytest.raises(SignatureError, match=rf"kafka_recovery_signing_key {wrong} cannot sign: .*private ssh key") as caught:
+        with pytest.raises(SignatureError, match=rf"kafka_recovery_plan_signing_key {wrong} cannot sign: .*private ssh key") as caught:
             sign(PLAN, wrong, 60)
         assert str(caught.value).isprintable()
 

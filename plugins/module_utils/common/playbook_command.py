@@ -28,6 +28,13 @@ _TEXT_IN_YAML = re.compile(r"(?=.*[g-wyzG-WYZ])[A-Za-z0-9._-]+")
 _WITH_SPACES = re.compile(r"[A-Za-z/][A-Za-z0-9._/@%+= -]*[A-Za-z0-9._/-]")
 _NO_TEXT_IN_YAML = {"y", "n", "yes", "no", "true", "false", "on", "off", "null", ".inf", "-.inf", ".nan"}
 
+# Options of modules that show such commands.
+COMMAND_ARGUMENTS: dict[str, Any] = {
+    "inventory": {"type": "list", "elements": "str", "default": []},
+    "run_options": {"type": "list", "elements": "str", "default": []},
+    "require_commit": {"type": "bool", "default": False},
+}
+
 TopicPartition = tuple[str, int]
 
 
@@ -36,18 +43,22 @@ class Playbooks:
     """How the playbooks are run here. Without `inventory` and `commands`, a command has INVENTORY and FILE for the reader to fill in.
 
     Without `commands`, it has INVENTORY, CLUSTERS and VALUE in the place of words that a screen would change. `workdir` is named in a command unless it is
-    the default.
+    the default. `run_options` are the words of the present command line that a command repeats (`run_options.py`). `require_commit`: only plans that are
+    merged may be applied here, so what would elect is proposed.
     """
 
     inventory: Sequence[str] = ()
     workdir: Path | None = None
     commands: Commands | None = None
     program: str = "ansible-playbook"
+    run_options: Sequence[str] = ()
+    require_commit: bool = False
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], commands: Commands | None) -> Playbooks:
         """From the options of a module that runs beside Ansible."""
-        return cls(params["inventory"], Path(params["workdir"]).expanduser().absolute(), commands, running_program())
+        workdir = Path(params["workdir"]).expanduser().absolute()
+        return cls(params["inventory"], workdir, commands, running_program(), params["run_options"], params["require_commit"])
 
     def line(
         self, playbook: str, limit: str | None = None, variables: Mapping[str, str] | None = None, partitions: Sequence[TopicPartition] = ()
@@ -59,12 +70,14 @@ class Playbooks:
         words = [(self.program, "ansible-playbook")]
         for source in self.inventory or ["INVENTORY"]:
             words += [("-i", "-i"), (source, "INVENTORY")]
+        # The last value of a variable counts, and that is the command's own.
+        words += [(word, _placeholder(word)) for word in self.run_options]
         words += [("--limit", "--limit"), (limit, "LIMIT")] if limit else []
         if self.workdir is not None and self.workdir != Path(DEFAULT_WORKDIR).expanduser():
-            words += _extra_variable("kafka_recovery_workdir", str(self.workdir))
+            words += _option("kafka_recovery_workdir", str(self.workdir))
         words += self._named(partitions) if partitions else []
         for name, value in (variables or {}).items():
-            words += _extra_variable(name, value)
+            words += _option(name, value)
         words.append((f"{COLLECTION}.{playbook}", ""))
         argv = [word for word, _placeholder in words]
         if self.commands is not None and not all(map(is_quotable, argv)) and (line := self.commands.line(argv)):
@@ -77,19 +90,30 @@ class Playbooks:
             rows = ", ".join(f"{{topic: {topic}, partition: {partition}}}" for topic, partition in partitions)
             return [("-e", "-e"), (f"{{kafka_recovery_partitions: [{rows}]}}", "")]
         if self.commands is None:
-            return _extra_variable("kafka_recovery_partitions_file", "FILE")
+            return _option("kafka_recovery_partitions_file", "FILE")
         rows = ",\n".join(json.dumps({"topic": topic, "partition": partition}) for topic, partition in partitions)
         path = self.commands.file("partitions", ".json", f'{{"partitions": [\n{rows}\n]}}\n'.encode())
-        return _extra_variable("kafka_recovery_partitions_file", str(path))
+        return _option("kafka_recovery_partitions_file", str(path))
 
 
-def _extra_variable(name: str, value: str) -> list[tuple[str, str]]:
-    """`-e` and what it takes, each with its placeholder: NAME=VALUE, or YAML for what Ansible would read as several values there."""
+def _placeholder(option: str) -> str:
+    """What stands for an option of the command line that a screen would change."""
+    name, equals, _value = option.partition("=")
+    return f"{name}=VALUE" if equals and is_plain(name) else "VALUE"
+
+
+def _option(name: str, value: str) -> list[tuple[str, str]]:
+    """`-e` and what it takes, each with its placeholder."""
+    return [("-e", "-e"), (extra_variable(name, value), f"{name}=VALUE")]
+
+
+def extra_variable(name: str, value: Any) -> str:
+    """What `-e` takes for a variable: NAME=VALUE, or YAML for what Ansible would read as several values there."""
+    if not isinstance(value, str):
+        return json.dumps({name: value})
     if is_plain(value):
-        word = f"{name}={value}"
-    else:
-        word = f"{{{name}: {value}}}" if _WITH_SPACES.fullmatch(value) else json.dumps({name: value})
-    return [("-e", "-e"), (word, f"{name}=VALUE")]
+        return f"{name}={value}"
+    return f"{{{name}: {value}}}" if _WITH_SPACES.fullmatch(value) else json.dumps({name: value})
 
 
 def _is_text_in_yaml(topic: str) -> bool:

@@ -29,7 +29,7 @@ _GOOD = re.compile(rf'Good "{NAMESPACE}" signature for .* with \S+ key (SHA256:\
 _QUOTED = 300
 NO_SSH_KEYGEN = "ssh-keygen is not installed on the host that runs Ansible: install OpenSSH 8.2 or newer"
 NO_SIGNERS = (
-    "kafka_recovery_allowed_signers is not set, so any branch could bring a plan of anybody: name the file of keys that may sign plans. "
+    "kafka_recovery_plan_signers is not set, so any branch could bring a plan of anybody: name the file of keys that may sign plans. "
     "-e kafka_recovery_allow_unsigned_plans=true applies plans on evidence that whoever may push a branch can make up"
 )
 
@@ -47,8 +47,8 @@ def sign(content: bytes, key: Path, seconds: float) -> bytes:
         signature = Path(folder, f"plan{SUFFIX}")
         if done.returncode or not signature.is_file():
             raise SignatureError(
-                f"kafka_recovery_signing_key {key} cannot sign: {_words(done)}; name a private ssh key without a passphrase (chmod 600), or the public key "
-                "of one that an agent holds"
+                f"kafka_recovery_plan_signing_key {key} cannot sign: {_words(done)}; name a private ssh key without a passphrase (chmod 600), or "
+                "the public key of one that an agent holds"
             )
         return signature.read_bytes()
 
@@ -65,11 +65,11 @@ class AllowedSigners:
                 self._lines = stream.read()
         except OSError as error:
             raise SignatureError(
-                f"kafka_recovery_allowed_signers {path} cannot be read: {error.strerror}; no plan is applied without it"
+                f"kafka_recovery_plan_signers {path} cannot be read: {error.strerror}; no plan is applied without it"
             ) from error
         if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_uid not in (os.geteuid(), 0):
             raise SignatureError(
-                f"kafka_recovery_allowed_signers {path} could be changed by others (mode {stat.S_IMODE(found.st_mode):04o}, owner {found.st_uid}): "
+                f"kafka_recovery_plan_signers {path} could be changed by others (mode {stat.S_IMODE(found.st_mode):04o}, owner {found.st_uid}): "
                 "let it belong to root or to the user who runs Ansible, chmod go-w"
             )
 

@@ -21,9 +21,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops im
 PROPOSE, APPLY = "propose", "apply"
 # Variables of the role propose, without their prefix.
 VALUES = ("git_repository", "git_directory", "git_allow_plaintext_secrets", "require_signature", "allow_unsigned_plans")
-KEYS = {PROPOSE: ("signing_key", "git_signing_key"), APPLY: ("git_signing_key",)}
-SIGNERS = ("allowed_signers", "git_allowed_signers")
-PATHS = ("signing_key", "git_signing_key", *SIGNERS)
+KEYS = {PROPOSE: ("plan_signing_key", "git_signing_key"), APPLY: ("git_signing_key",)}
+SIGNERS = ("plan_signers", "merge_signers")
+PATHS = ("plan_signing_key", "git_signing_key", *SIGNERS)
 NO_REPOSITORY = (
     "No git repository is named, so nothing can be proposed or approved: "
     "give its URL or path with -e kafka_recovery_git_repository=REPOSITORY, or in the inventory"
@@ -46,7 +46,7 @@ def repository_problems(use: str, values: Mapping[str, Any], paths: Mapping[str,
     if shutil.which("git", path=path) is None:
         yield NO_GIT
     keys = {name: key for name in KEYS[use] if (key := paths.get(name))}
-    signers = paths.get("allowed_signers") if use == APPLY else None
+    signers = paths.get("plan_signers") if use == APPLY else None
     if (keys or signers) and shutil.which("ssh-keygen", path=path) is None:
         yield signatures.NO_SSH_KEYGEN
     for name, key in keys.items():
@@ -81,20 +81,20 @@ def _key_problems(option: str, key: Path) -> Iterator[str]:
 
 
 def _signers_problems(values: Mapping[str, Any], paths: Mapping[str, Path | None]) -> Iterator[str]:
-    if signers := paths.get("allowed_signers"):
+    if signers := paths.get("plan_signers"):
         try:
             signatures.AllowedSigners(signers, 0)
         except SpokenError as error:
             yield str(error)
     elif not _true(values.get("allow_unsigned_plans")):
         yield signatures.NO_SIGNERS
-    reviewers = paths.get("git_allowed_signers")
+    reviewers = paths.get("merge_signers")
     if reviewers and _true(values.get("require_signature")):
         try:
             with opened_regular(reviewers):
                 pass
         except OSError as error:
-            yield f"kafka_recovery_git_allowed_signers {reviewers} cannot be read: {error.strerror}; name the file of keys that may sign merges"
+            yield f"kafka_recovery_merge_signers {reviewers} cannot be read: {error.strerror}; name the file of keys that may sign merges"
 
 
 def _true(value: Any) -> bool:

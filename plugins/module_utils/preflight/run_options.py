@@ -1,0 +1,59 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The words of an ansible-playbook command line that another command has to repeat: variables, files of variables, and what opens a vault.
+
+A value that may be a secret is never repeated. The reader fills it in: `-e NAME=VALUE`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import extra_variable
+
+# Each command says these itself.
+OF_ONE_RUN = frozenset(
+    f"kafka_recovery_{name}" for name in ("allow_data_loss", "partitions", "partitions_file", "plan_dir", "run_id", "workdir")
+)
+# A URL with a login in it, or a setting whose name says that its value is secret.
+_SECRET = re.compile(r"://[^/\s]*@|token|passw|secret|credential", re.IGNORECASE)
+
+
+def run_options(
+    extra_variables: Iterable[str | Mapping[str, Any]], vault: Mapping[str, Any], shown: Iterable[str], directory: Path
+) -> list[str]:
+    """These words, in the order of the command line.
+
+    `extra_variables`: what each `-e` says, a text `@file` or its variables. `vault`: the arguments `vault_ids`, `vault_password_files` and `ask_vault_pass` of
+    ansible-playbook. `shown`: names of variables whose values are not secret. `directory`: where the command was run.
+    """
+    public = frozenset(shown)
+    words: list[str] = []
+    for given in extra_variables:
+        if isinstance(given, str):
+            words += ["-e", f"@{directory / Path(given.removeprefix('@')).expanduser()}"]
+        else:
+            words += [word for name, value in given.items() if name not in OF_ONE_RUN for word in ("-e", _variable(name, value, public))]
+    return words + list(_vault(vault, directory))
+
+
+def _variable(name: str, value: Any, public: frozenset[str]) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    if name not in public or _SECRET.search(text):
+        return f"{name}=VALUE"
+    return extra_variable(name, text if isinstance(value, str | bool | int | float) else value)
+
+
+def _vault(vault: Mapping[str, Any], directory: Path) -> Iterator[str]:
+    if vault.get("ask_vault_pass"):
+        yield "--ask-vault-pass"
+    for path in vault.get("vault_password_files") or ():
+        yield from ("--vault-password-file", str(directory / Path(path).expanduser()))
+    for name in vault.get("vault_ids") or ():
+        label, at, source = name.rpartition("@")
+        yield from ("--vault-id", name if source.startswith("prompt") else f"{label}{at}{directory / Path(source).expanduser()}")

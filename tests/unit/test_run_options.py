@@ -1,0 +1,71 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a shown command repeats of the command line that was run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.run_options import run_options
+
+SHOWN = [
+    "kafka_recovery_strategy",
+    "kafka_recovery_lost_brokers",
+    "kafka_recovery_spark_remote",
+    "kafka_bootstrap_servers",
+    "kafka_recovery_partitions",
+]
+HERE = Path("/home/op")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"kafka_recovery_strategy": "aggressive"}, ["-e", "kafka_recovery_strategy=aggressive"]),
+        ({"kafka_recovery_lost_brokers": [1, 2]}, ["-e", '{"kafka_recovery_lost_brokers": [1, 2]}']),
+        ("@site.yml", ["-e", "@/home/op/site.yml"]),
+        ("@/etc/site.yml", ["-e", "@/etc/site.yml"]),
+        # Each command names its own partitions, and its own consent to a loss.
+        ({"kafka_recovery_allow_data_loss": "true", "kafka_recovery_partitions": [], "kafka_recovery_run_id": "r"}, []),
+        # Secrets, and what may be one.
+        ({"kafka_sasl_password": "hunter2"}, ["-e", "kafka_sasl_password=VALUE"]),
+        ({"site_key": "hunter2"}, ["-e", "site_key=VALUE"]),
+        ({"kafka_recovery_spark_remote": "sc://h:15002/;token=hunter2"}, ["-e", "kafka_recovery_spark_remote=VALUE"]),
+        ({"kafka_recovery_spark_remote": "https://op:hunter2@h/x"}, ["-e", "kafka_recovery_spark_remote=VALUE"]),
+    ],
+)
+def test_the_words_of_an_extra_variable(given: Any, words: list[str]) -> None:
+    assert run_options([given], {}, SHOWN, HERE) == words
+
+
+def test_what_opens_a_vault_is_repeated() -> None:
+    vault = {"ask_vault_pass": True, "vault_password_files": ["pass.txt"], "vault_ids": ["dev@prompt", "prod@keys/prod", "/etc/key"]}
+    assert run_options([], vault, SHOWN, HERE) == [
+        *["--ask-vault-pass", "--vault-password-file", "/home/op/pass.txt"],
+        *["--vault-id", "dev@prompt", "--vault-id", "prod@/home/op/keys/prod", "--vault-id", "/etc/key"],
+    ]
+
+
+def test_a_command_repeats_them_ahead_of_its_own_variables() -> None:
+    playbooks = Playbooks(["/hosts"], run_options=["-e", "@/etc/site.yml", "-e", "kafka_recovery_strategy=none", "-e", "it's=1"])
+    line = next_steps.command(["forked"], "east", [("orders", 3)], None, playbooks)
+    assert line == (
+        "ansible-playbook -i /hosts -e @/etc/site.yml -e kafka_recovery_strategy=none -e VALUE --limit east "
+        "-e '{kafka_recovery_partitions: [{topic: orders, partition: 3}]}' -e kafka_recovery_strategy=aggressive -e kafka_recovery_allow_data_loss=true "
+        "streamops.kafka_recovery.recover"
+    )
+
+
+@pytest.mark.parametrize("word", ["planned", "forked", "no_survivor", "must_be_named"])
+def test_where_only_merged_plans_are_applied_a_command_proposes(word: str) -> None:
+    playbooks = Playbooks(["/hosts"], require_commit=True)
+    line = next_steps.command([word], "east", [("orders", 3)], "/plans/r/east.json", playbooks)
+    assert line is not None
+    assert line.endswith("streamops.kafka_recovery.propose")
+    assert "allow_data_loss" not in line
