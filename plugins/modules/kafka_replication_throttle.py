@@ -241,7 +241,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replicati
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication_throttle import ReplicationThrottle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
 
-PRESENT, ABSENT, CLEANED = "present", "absent", "cleaned"
+# One by one: ansible-doc warns of an assignment to several names.
+PRESENT = "present"
+ABSENT = "absent"
+CLEANED = "cleaned"
 LONGEST_EXPIRY = 366 * 24 * 3600.0  # seconds
 
 

@@ -19,6 +19,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, Remote, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import summary
 
+pytestmark = pytest.mark.slow
+
 PATH = f"{FOLDER}/plans/east.json"
 
 

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 import yaml
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 ACTION = "streamops.kafka_recovery.beside_ansible"

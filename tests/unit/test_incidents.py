@@ -28,6 +28,8 @@ RUN = "import runpy, sys; sys.argv = ['module', sys.argv[1]]; runpy.run_path({pa
 KILLED = """
 import os, signal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import incidents
+
+pytestmark = pytest.mark.slow
 sync = os.fsync
 def last(handle):
     sync(handle)
