@@ -57,6 +57,7 @@ ANYTHING_ELSE = "run again, the cluster has moved on"
 LOOK_AGAIN = (*WAIT, *DISK, "strategy_none")
 APPLIED = ("data_loss_not_allowed", "planned")
 AGGRESSIVE = tuple(word for word in FORCE if word != "must_be_named")
+ALLOWED = {"kafka_recovery_allow_data_loss": "true"}
 # No run of ours helps there.
 WITHOUT_COMMAND = ("cluster_metadata",)
 # Internal topics that a strategy elects only if they are named: a command that is not about their loss must not name them.
@@ -87,30 +88,36 @@ def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartit
     if word in WITHOUT_COMMAND or not partitions:
         return None
     looks_again = word in LOOK_AGAIN
-    named = [] if looks_again and any(topic in ELECTED_IF_NAMED for topic, _partition in partitions) else partitions
-    strategy = "aggressive" if word in AGGRESSIVE else "balanced" if word == "strategy_none" else ""
+    named = [key for key in partitions if not looks_again or key[0] not in ELECTED_IF_NAMED]
+    if not named:
+        return None
+    if not playbooks.require_commit and word in APPLIED and plan is not None:
+        return playbooks.line("apply", cluster, {"kafka_recovery_plan_dir": plan.rpartition("/")[0], **ALLOWED})
+    # To name a partition consents to its loss under `aggressive`. So a strategy that the run had is repeated only where the step says what is lost.
+    strategy = (
+        "aggressive" if word in AGGRESSIVE else "" if (looks_again and word != "strategy_none") or word == "must_be_named" else "balanced"
+    )
     variables = {"kafka_recovery_strategy": strategy} if strategy else {}
     if playbooks.require_commit or looks_again:
         return playbooks.line("propose" if playbooks.require_commit else "plan", cluster, variables, named)
-    allowed = {"kafka_recovery_allow_data_loss": "true"}
-    if word in APPLIED and plan is not None:
-        return playbooks.line("apply", cluster, {"kafka_recovery_plan_dir": plan.rpartition("/")[0], **allowed})
-    return playbooks.line("recover", cluster, {**variables, **allowed}, named)
+    return playbooks.line("recover", cluster, {**variables, **ALLOWED}, named)
 
 
 def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: str, plan: str, playbooks: Playbooks) -> list[dict[str, Any]]:
     """One step for each word of these partitions, the cheapest first: `word`, how many `partitions`, `step` and `command`."""
-    groups: dict[str, list[TopicPartition]] = {}
+    groups: dict[tuple[str, bool], list[TopicPartition]] = {}
     for words, key in rows:
-        groups.setdefault(word_of(words), []).append(key)
+        word = word_of(words)
+        # A group of its own, because its command cannot name them.
+        groups.setdefault((word, word in LOOK_AGAIN and key[0] in ELECTED_IF_NAMED), []).append(key)
     return [
         {
             "word": word,
-            "partitions": len(groups[word]),
+            "partitions": len(keys),
             "step": next_step([word], plan),
-            "command": command([word], cluster, groups[word], plan, playbooks),
+            "command": command([word], cluster, keys, plan, playbooks),
         }
-        for word in sorted(groups, key=order)
+        for (word, _unnamed), keys in sorted(groups.items(), key=lambda group: (order(group[0][0]), group[0][1]))
     ]
 
 

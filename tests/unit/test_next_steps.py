@@ -69,7 +69,11 @@ def test_a_command_names_exactly_its_partitions(word: str, keys: list[tuple[str,
 
 @pytest.mark.parametrize("word", sorted({*LOOK_AGAIN} - {*WITHOUT_COMMAND}))
 def test_to_look_again_does_not_name_what_is_elected_only_by_name(word: str, tmp_path: Path) -> None:
-    assert "__transaction_state" not in shown(word, [("__transaction_state", 0), ("orders", 1)], tmp_path)
+    line = shown(word, [("__transaction_state", 0), ("orders", 1)], tmp_path)
+    assert "{kafka_recovery_partitions: [{topic: orders, partition: 1}]}" in line and "__transaction_state" not in line
+    assert shown(word, [("__transaction_state", 0)], tmp_path) == "", "a command that names nothing is about everything"
+    steps = next_steps([([word], ("__transaction_state", 0)), ([word], ("orders", 1))], "east", PLAN, Playbooks(["/hosts.yml"]))
+    assert [(step["partitions"], step["command"] is None) for step in steps] == [(1, False), (1, True)]
 
 
 @pytest.mark.parametrize("word", AGGRESSIVE)

@@ -28,7 +28,9 @@ HERE = Path("/home/op")
     ("given", "words"),
     [
         ({"kafka_recovery_strategy": "aggressive"}, ["-e", "kafka_recovery_strategy=aggressive"]),
-        ({"kafka_recovery_lost_brokers": [1, 2]}, ["-e", '{"kafka_recovery_lost_brokers": [1, 2]}']),
+        ({"kafka_recovery_lost_brokers": [1, 2]}, ["-e", "{kafka_recovery_lost_brokers: [1, 2]}"]),
+        ({"kafka_recovery_lost_brokers": {"east": [1]}}, ["-e", "{kafka_recovery_lost_brokers: {east: [1]}}"]),
+        ({"kafka_recovery_manual_output_dir": "out", "kafka_recovery_report_runs": ["1"], "a'b": 1}, []),
         ("@site.yml", ["-e", "@/home/op/site.yml"]),
         ("@/etc/site.yml", ["-e", "@/etc/site.yml"]),
         # Each command names its own partitions, and its own consent to a loss.
@@ -53,13 +55,35 @@ def test_what_opens_a_vault_is_repeated() -> None:
 
 
 def test_a_command_repeats_them_ahead_of_its_own_variables() -> None:
-    playbooks = Playbooks(["/hosts"], run_options=["-e", "@/etc/site.yml", "-e", "kafka_recovery_strategy=none", "-e", "it's=1"])
+    playbooks = Playbooks(["/hosts"], run_options=["-e", "@/etc/site.yml", "-e", "kafka_recovery_strategy=none"])
     line = next_steps.command(["forked"], "east", [("orders", 3)], None, playbooks)
     assert line == (
-        "ansible-playbook -i /hosts -e @/etc/site.yml -e kafka_recovery_strategy=none -e VALUE --limit east "
+        "ansible-playbook -i /hosts -e @/etc/site.yml -e kafka_recovery_strategy=none --limit east "
         "-e '{kafka_recovery_partitions: [{topic: orders, partition: 3}]}' -e kafka_recovery_strategy=aggressive -e kafka_recovery_allow_data_loss=true "
         "streamops.kafka_recovery.recover"
     )
+
+
+# Ansible accepts `-e VALUE` and does nothing: a guard would be gone without a word.
+@pytest.mark.parametrize(
+    ("option", "placeholder"),
+    [
+        ('{"kafka_recovery_lost_brokers": "it\'s"}', "kafka_recovery_lost_brokers=VALUE"),
+        ("{kafka_recovery_lost_brokers: ['a b']}", "kafka_recovery_lost_brokers=VALUE"),
+        ("kafka_recovery_git_author=O'Neil", "kafka_recovery_git_author=VALUE"),
+        ("@/home/o'neil/site.yml", "@FILE"),
+    ],
+)
+def test_what_a_screen_would_change_keeps_its_name(option: str, placeholder: str) -> None:
+    assert f" -e {placeholder} " in Playbooks(["/hosts"], run_options=["-e", option]).line("apply", "east")
+
+
+@pytest.mark.parametrize("word", ["stale", "failed", "interrupted", "planned", "other_order"])
+def test_to_run_again_by_name_consents_to_no_more_than_before(word: str) -> None:
+    """Under the strategy aggressive, naming a partition accepts whatever has been found since."""
+    playbooks = Playbooks(["/hosts"], run_options=["-e", "kafka_recovery_strategy=aggressive"])
+    line = next_steps.command([word], "east", [("orders", 3)], None, playbooks)
+    assert line is not None and line.rindex("strategy=balanced") > line.rindex("strategy=aggressive")
 
 
 @pytest.mark.parametrize("word", ["planned", "forked", "no_survivor", "must_be_named"])

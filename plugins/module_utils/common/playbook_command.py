@@ -26,6 +26,8 @@ MOST_NAMED = 20
 _TEXT_IN_YAML = re.compile(r"(?=.*[g-wyzG-WYZ])[A-Za-z0-9._-]+")
 # A path or URL with spaces that YAML reads as it is.
 _WITH_SPACES = re.compile(r"[A-Za-z/][A-Za-z0-9._/@%+= -]*[A-Za-z0-9._/-]")
+# The name in what `-e` takes: NAME=VALUE, or YAML or JSON.
+_VARIABLE = re.compile(r"""\{?["']?([A-Za-z_][A-Za-z0-9_]*)["']?[=:]""")
 _NO_TEXT_IN_YAML = {"y", "n", "yes", "no", "true", "false", "on", "off", "null", ".inf", "-.inf", ".nan"}
 
 # Options of modules that show such commands.
@@ -97,9 +99,11 @@ class Playbooks:
 
 
 def _placeholder(option: str) -> str:
-    """What stands for an option of the command line that a screen would change."""
-    name, equals, _value = option.partition("=")
-    return f"{name}=VALUE" if equals and is_plain(name) else "VALUE"
+    """What stands for an option of the command line that a screen would change. Ansible refuses it: it accepts a bare word and does nothing."""
+    if option.startswith("@"):
+        return "@FILE"
+    variable = _VARIABLE.match(option)
+    return f"{variable[1]}=VALUE" if variable else "VALUE"
 
 
 def _option(name: str, value: str) -> list[tuple[str, str]]:
@@ -107,10 +111,8 @@ def _option(name: str, value: str) -> list[tuple[str, str]]:
     return [("-e", "-e"), (extra_variable(name, value), f"{name}=VALUE")]
 
 
-def extra_variable(name: str, value: Any) -> str:
+def extra_variable(name: str, value: str) -> str:
     """What `-e` takes for a variable: NAME=VALUE, or YAML for what Ansible would read as several values there."""
-    if not isinstance(value, str):
-        return json.dumps({name: value})
     if is_plain(value):
         return f"{name}={value}"
     return f"{{{name}: {value}}}" if _WITH_SPACES.fullmatch(value) else json.dumps({name: value})

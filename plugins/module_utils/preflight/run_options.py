@@ -9,17 +9,23 @@ A value that may be a secret is never repeated. The reader fills it in: `-e NAME
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+with suppress(ImportError):  # libraries.py says why
+    import yaml
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import extra_variable
 
 # Each command says these itself.
-OF_ONE_RUN = frozenset(
-    f"kafka_recovery_{name}" for name in ("allow_data_loss", "partitions", "partitions_file", "plan_dir", "run_id", "workdir")
-)
+_SAID = ("allow_data_loss", "partitions", "partitions_file", "plan_dir", "run_id", "workdir")
+# What a report is about, what called for a run, and where it only looked: no later run has them.
+_PASSED = ("report_runs", "report_clusters", "what_if_brokers", "textfile", "retention_days", "incident", "git_since", "manual_output_dir")
+OF_ONE_RUN = frozenset(f"kafka_recovery_{name}" for name in (*_SAID, *_PASSED))
 # A URL with a login in it, or a setting whose name says that its value is secret.
 _SECRET = re.compile(r"://[^/\s]*@|token|passw|secret|credential", re.IGNORECASE)
 
@@ -38,7 +44,8 @@ def run_options(
         if isinstance(given, str):
             words += ["-e", f"@{directory / Path(given.removeprefix('@')).expanduser()}"]
         else:
-            words += [word for name, value in given.items() if name not in OF_ONE_RUN for word in ("-e", _variable(name, value, public))]
+            repeated = [name for name in given if name.isidentifier() and name not in OF_ONE_RUN]
+            words += [word for name in repeated for word in ("-e", _variable(name, given[name], public))]
     return words + list(_vault(vault, directory))
 
 
@@ -46,7 +53,10 @@ def _variable(name: str, value: Any, public: frozenset[str]) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
     if name not in public or _SECRET.search(text):
         return f"{name}=VALUE"
-    return extra_variable(name, text if isinstance(value, str | bool | int | float) else value)
+    if isinstance(value, str | bool | int | float):
+        return extra_variable(name, text)
+    # Without the quotes of JSON, which would not stay as they are on a screen.
+    return str(yaml.safe_dump(json.loads(json.dumps({name: value})), default_flow_style=True, width=math.inf, sort_keys=False)).strip()
 
 
 def _vault(vault: Mapping[str, Any], directory: Path) -> Iterator[str]:
