@@ -72,6 +72,34 @@ def test_playbooks_and_variables_are_there(script: str) -> None:
     assert "kafka_recovery_allow_unsigned_plans" not in script
 
 
+@pytest.mark.parametrize("script", [script for script in scripts() if "kafka_recovery.propose" in script])
+@pytest.mark.parametrize(
+    ("limit", "runs"),
+    [
+        ("kafka_clusters", True),
+        ("east,west-2,eu_*", True),
+        ("east,{{ lookup('pipe','id') }},localhost", False),
+        ("@/etc/kafka-recovery/signing_key", False),
+        ("--list-hosts", False),
+        ("", False),
+        ("east\nwest", False),
+    ],
+)
+def test_a_limit_that_is_more_than_names_runs_nothing(script: str, limit: str, runs: bool, tmp_path: Path) -> None:
+    """Whoever may start the pipeline by hand chooses it. Ansible evaluates templates in it, and prints the lines of @FILE."""
+    program = tmp_path / "ansible-playbook"
+    program.write_text("#!/bin/sh\necho ran\n")
+    program.chmod(0o700)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "LIMIT": limit, "REPOSITORY": "r", "SIGNING_KEY": "k"}
+    done = subprocess.run(["bash", "-ec", script], capture_output=True, text=True, check=False, timeout=60, env=environment, cwd=tmp_path)
+    assert ("ran" in done.stdout, done.returncode == 0) == (runs, runs), done
+
+
+def test_the_collection_never_evaluates_the_limit_of_a_run() -> None:
+    files = [path for folder in ("roles", "playbooks") for path in (ROOT / folder).rglob("*.yml")]
+    assert len(files) > 50 and not [path for path in files if "ansible_limit" in path.read_text()]
+
+
 def test_only_a_merge_that_brings_plans_applies() -> None:
     on = github()["on"]
     assert on["push"] == {"branches": ["main"], "paths": ["recoveries/*/plans/*.json"]}
@@ -158,7 +186,7 @@ def test_on_gitlab_only_protected_branches_run_and_only_the_playbook_has_the_tok
     assert "s3cret" not in seen.stdout
     assert shared["before_script"][2].startswith("python3"), "the token is gone before anything is installed"
     for name in ("propose", "apply"):
-        (script,) = loaded[name]["script"]
+        script = loaded[name]["script"][-1]
         assert script.startswith('GIT_TOKEN="${token:-}" ansible-playbook ')
 
 
