@@ -2,18 +2,17 @@
 
 import base64
 import json
-import ssl
-import threading
 import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
+
+from rig.web import QuietHandler, serving
 
 AUDIENCE, ISSUER, KEY_ID, SCOPE = "kafka", "https://issuer.invalid", "rig", "recovery"
 LIFETIME_SECONDS = 300
@@ -42,7 +41,7 @@ class Issuer:
         """
         issuer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
                 client, secret = _credentials(self.headers.get("Authorization", ""))
@@ -59,22 +58,8 @@ class Issuer:
                 self.end_headers()
                 self.wfile.write(content)
 
-            def log_message(self, *_: object) -> None:
-                """Say nothing on the terminal."""
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        if certificate is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_address[1]}/token"
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
+        with serving(Handler, certificate) as url:
+            yield f"{url}/token"
 
 
 def _credentials(authorization: str) -> tuple[str, str]:

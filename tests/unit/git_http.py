@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import base64
 import os
-import ssl
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, urlsplit
+
+from rig.web import QuietHandler, serving
 
 USER = "recovery"
 
@@ -34,7 +33,7 @@ def git_server(folder: Path, token: str, certificate: Path | None = None) -> Ite
     """Serve the bare repositories in `folder` to whoever has `token`, over TLS if there is a `certificate`."""
     running = GitServer()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             self._answer(b"")
 
@@ -87,23 +86,8 @@ def git_server(folder: Path, token: str, certificate: Path | None = None) -> Ite
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing on the terminal."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    if certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    running.url = f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_address[1]}"
-    try:
+    with serving(Handler, certificate) as running.url:
         yield running
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def stored_token(folder: Path, url: str, token: str) -> list[str]:
