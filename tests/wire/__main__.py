@@ -1,8 +1,10 @@
-"""`python -m wire`, in tests/: record answers on a real cluster, or play one mutation again that a test has named (`--seed`)."""
+"""`python -m wire`, in tests/: record answers on a real cluster, try mutations (`--mutations`), or play one again that a test has named (`--seed`)."""
 
 import argparse
+import json
 import sys
 import tempfile
+from typing import Any
 
 from integration.support import run_module
 
@@ -10,14 +12,30 @@ from rig.gateway_frames import Request
 from wire.answers import RECORDED, Exchange, save
 from wire.course import STEPS
 from wire.fuzz import fuzzing
+from wire.run import peak_growth
 from wire.stage import stage
+
+
+def tried(count: int, base: str) -> dict[str, Any]:
+    """`findings`, the number of mutations `tried`, kinds of requests that were `missed`, and by how many `megabytes` this process grew."""
+    with fuzzing() as fuzz:
+        findings = fuzz.prepare()
+        with peak_growth() as peak:
+            findings += map(str, fuzz.mutations(count, base))
+        missed = [f"API key {key} v{version}" for key, version in fuzz.kinds.keys() - fuzz.tried.keys()]
+        return {"findings": findings, "tried": sum(fuzz.tried.values()), "missed": missed, "megabytes": peak.megabytes}
 
 
 def main() -> int:
     """Run every step on a real cluster, and write down what its nodes answer."""
     cli = argparse.ArgumentParser(prog="python -m wire", description=__doc__)
     cli.add_argument("--seed", help="of a finding: play it again, and record nothing")
+    cli.add_argument("--mutations", type=int, help="try so many mutations, and print what came of them as JSON")
+    cli.add_argument("--base", default="", help="what the seeds of these mutations begin with")
     options = cli.parse_args()
+    if options.mutations:
+        print(json.dumps(tried(options.mutations, options.base)))
+        return 0
     if options.seed:
         with fuzzing() as fuzz:
             if problems := fuzz.prepare():
