@@ -17,6 +17,7 @@ from typing import Any
 from ansible import context
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.parsing.splitter import parse_kv
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
@@ -104,7 +105,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         task_vars = task_vars or {}
         result: dict[str, Any] = super().run(tmp, task_vars)
         _validation, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        batch = task_vars.get("ansible_play_batch") or ()
         clusters = arguments["clusters"] or [task_vars["inventory_hostname"]]
+        clusters = [cluster for cluster in clusters if cluster in batch or not self._is_left_alone(cluster, task_vars)]
         roles = arguments["roles"]
         if roles is None:
             played = task_vars.get("ansible_play_role_names") or ()
@@ -119,7 +122,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if any(concerned == clusters for concerned in found.values()):
             return result | {"failed": True, "msg": "\n".join(_line(text, concerned, clusters) for text, concerned in found.items())}
         problems = [{"text": text, "clusters": concerned} for text, concerned in found.items()]
+        # The clusters of this batch fail at once, the others when their batch begins.
+        for text, concerned in found.items():
+            if later := [cluster for cluster in concerned if cluster not in batch]:
+                self._display.warning(_line(text, later, clusters))
         return result | {"changed": False, "problems": problems, "run_options": self._run_options()}
+
+    def _is_left_alone(self, cluster: str, task_vars: Mapping[str, Any]) -> bool:
+        """Whether a play before this one selected nothing of a cluster, so that the playbook recover ends for it."""
+        return boolean(Variables(cluster, task_vars, self._templar).get("kafka_recovery_leave_alone") or False, strict=False)
 
     def _run_options(self) -> list[str]:
         arguments = context.CLIARGS

@@ -18,7 +18,8 @@ description:
   - A variable that the roles set themselves is a problem if it is given with C(-e) or in the inventory.
   - Values are checked against the documentation of the roles. A value that cannot be read yet, because its template needs another variable, is left out.
   - Asks no broker, and changes nothing. The role P(streamops.kafka_recovery.preflight#role) uses it first.
-  - The task fails if something is wrong for every cluster, with all problems in one message. Problems of some clusters only are returned.
+  - The task fails if something is wrong for every cluster, with all problems in one message. Problems of some clusters only are returned. Those of clusters
+    that are not of this batch are shown as warnings, too.
   - Libraries, Java and files are looked at for clusters with connection local, because elsewhere the modules run on another machine.
 options:
   clusters:

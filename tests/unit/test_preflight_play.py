@@ -47,3 +47,22 @@ def test_a_name_that_roles_set_is_refused_from_the_inventory_and_not_from_the_ru
     (tmp_path / "group_vars/all.yml").write_text("kafka_recovery_plan_path: /plan\n")
     done = played(tmp_path, {"east": {}}, [CHECK, GOES_ON])
     assert done.returncode == 2 and "kafka_recovery_plan_path is set by the roles themselves" in done.stdout, done.stdout
+
+
+def test_the_first_batch_checks_the_clusters_of_all_batches(tmp_path: Path) -> None:
+    hosts = {"east": {}, "north": {}, "west": {"kafka_recovery_strategi": "balanced"}}
+    done = played(tmp_path, hosts, [CHECK, GOES_ON], serial=1)
+    assert done.returncode == 2
+    assert "west: kafka_recovery_strategi is not a variable" in " ".join(done.stderr.split()), done.stderr
+    assert done.stderr.count("kafka_recovery_strategi") == 1, "a later batch names it once more, as the failure of its cluster"
+    assert "elects north" in done.stdout and "elects west" not in done.stdout
+    done = played(tmp_path, {name: {"kafka_recovery_strategi": "balanced"} for name in hosts}, [CHECK, GOES_ON], serial=1)
+    assert "elects" not in done.stdout
+
+
+def test_a_cluster_of_a_later_batch_that_is_left_alone_is_not_judged(tmp_path: Path) -> None:
+    alone = {"kafka_recovery_leave_alone": True, "kafka_recovery_strategi": "balanced"}
+    end = {"ansible.builtin.meta": "end_host", "when": "kafka_recovery_leave_alone | default(false)"}
+    done = played(tmp_path, {"east": alone, "west": {}, "north": alone}, [end, CHECK, GOES_ON], serial=1)
+    assert done.returncode == 0 and "elects west" in done.stdout, done.stdout
+    assert "strategi" not in done.stdout + done.stderr
