@@ -120,12 +120,12 @@ def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None,
         if make:
             private_directory(folder)
         else:
-            _check_writable(folder)
+            check_writable(folder)
     refuse_link(path)
     return path
 
 
-def _check_writable(folder: Path) -> None:
+def check_writable(folder: Path) -> None:
     """FileError for a directory that is not writable, or that could not be made."""
     with _writing(folder):
         if folder.is_symlink() or folder.exists():

@@ -19,8 +19,8 @@ description:
 options:
   workdir:
     description:
-      - Directory on the host that runs the modules. Made where it is missing, private to its owner, also in check mode. The task fails where it cannot be
-        written, or others may write in it, before a broker is asked.
+      - Directory on the host that runs the modules. Made where it is missing, private to its owner, but not in check mode. The task fails where it cannot
+        be written or made, or others may write in it, before a broker is asked.
       - Without it no directory is looked at.
     type: path
   cluster:
@@ -105,16 +105,17 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, quorum, readiness, replication_throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import private_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_writable, private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
 
 
 def make_workdir(module: KafkaModule) -> None:
-    """Prove that the workdir can be used."""
+    """Make the workdir and prove that it can be used. In check mode it is not made; FileError says if it could not be."""
     if module.params["workdir"]:
-        private_directory(module.workdir)
+        prove = check_writable if module.check_mode else private_directory
+        prove(module.workdir)
 
 
 def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:

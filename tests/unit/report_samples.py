@@ -129,6 +129,7 @@ def sample(
     mode: str = RECOVERED,
     others_offline: Sequence[dict[str, Any]] = (),
     operations: Sequence[dict[str, Any]] = (),
+    offline_later: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """The document of these partitions (rows of `partition`), and of what looks have found (rows of `look` and `found`)."""
     groups, topics = [], []
@@ -161,6 +162,8 @@ def sample(
         "run_ids": [RUN] if rows else [],
         "mode": mode if rows else None,
         "runs": [_run(rows, mode)] if rows else [],
+        "reported_until": {row["cluster"]: "2026-11-21T02:47:58Z" for row in rows},
+        "offline_later": list(offline_later),
         "others_offline": list(others_offline),
         "groups": groups,
         "offline_since": since,

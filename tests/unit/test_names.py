@@ -13,7 +13,7 @@ import yaml
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import documented
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.names import misspelt
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.names import _near_miss, misspelt
 
 ROOT = Path(__file__).parents[2]
 NAMES = documented.names()
@@ -66,6 +66,30 @@ def test_what_roles_set_themselves_cannot_be_given_on_the_command_line() -> None
     own = {"kafka_recovery_obstacles", "kafka_recovery_readiness"}
     assert misspelt(NAMES, own) == [], "an earlier play has set them"
     assert len(misspelt(NAMES, own, on_command_line=own)) == 2
+
+
+def test_what_roles_set_themselves_cannot_be_given_in_the_inventory() -> None:
+    (text,) = misspelt(NAMES, {"kafka_recovery_lost"}, in_inventory={"kafka_recovery_lost"})
+    assert "in the inventory" in text
+    (text,) = misspelt(NAMES, {"kafka_recovery_lost_here"}, in_inventory={"kafka_recovery_lost_here"})
+    assert "did you mean kafka_recovery_lost_brokers?" in text
+    settable = {*documented.role_options(), "kafka_recovery_matching", "kafka_recovery_tenant_prefix"}
+    assert misspelt(NAMES, settable, in_inventory=settable) == []
+
+
+def test_no_variable_that_roles_set_themselves_is_a_near_miss_of_an_option() -> None:
+    """It would be accepted from a play in place of that option, and nothing would be said."""
+    misses = {name: near for name in NAMES.mentioned - NAMES.options - NAMES.for_users if (near := _near_miss(name, NAMES.options))}
+    assert misses == {}
+    assert "did you mean kafka_recovery_throttle?" in misspelt(NAMES, {"kafka_recovery_throttles"})[0]
+
+
+def test_only_documented_options_are_proposed() -> None:
+    (text,) = misspelt(NAMES, {"kafka_recovery_auto"})
+    assert "kafka_recovery_auto_?" not in text
+    (text,) = misspelt(NAMES, {"kafka_recovery_intervall"})
+    assert "kafka_recovery_interval" not in text.removeprefix("kafka_recovery_intervall")
+    assert not [name for name in NAMES.mentioned if name.endswith("_")]
 
 
 def test_every_variable_of_roles_and_playbooks_is_known() -> None:

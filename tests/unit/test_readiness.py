@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN, STANDING, Expiry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import RATES, SetRate
 from ansible_collections.streamops.kafka_recovery.plugins.modules import kafka_readiness_info
@@ -68,3 +69,22 @@ def test_a_journal_that_cannot_be_used_does_not_stop_a_recovery(tmp_path: Path, 
     journal.path.write_text("{}\n")
     look(tmp_path, warnings)
     assert warnings == []
+
+
+def test_check_mode_makes_no_workdir(tmp_path: Path) -> None:
+    workdir = tmp_path / "absent" / "workdir"
+
+    def prove(check_mode: bool, path: Path = workdir) -> None:
+        module: Any = SimpleNamespace(params={"workdir": str(path)}, workdir=path, check_mode=check_mode)
+        kafka_readiness_info.make_workdir(module)
+
+    prove(check_mode=True)
+    assert not list(tmp_path.iterdir())
+    prove(check_mode=False)
+    assert workdir.is_dir()
+    prove(check_mode=True)
+    (tmp_path / "file").touch()
+    with pytest.raises(FileError, match="not a directory"):
+        prove(check_mode=True, path=tmp_path / "file")
+    with pytest.raises(FileError, match="cannot write in"):
+        prove(check_mode=True, path=tmp_path / "file" / "workdir")

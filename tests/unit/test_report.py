@@ -292,6 +292,21 @@ def test_runs_and_clusters_can_be_chosen_and_a_run_that_is_unknown_is_named(spar
         document.collect(read, document.Wanted("report", Path("/w"), ["gone", "newer"], None, NOW))
 
 
+def test_a_dry_run_after_the_recovery_tells_what_is_offline_again(spark: SparkSession) -> None:
+    rows: Rows = {}
+    recovery(rows, "real", 20, [{"cluster": "east", "topic": "orders", "partition": 0, "outcome": "elected"}])
+    rows["recovery_audit"][0]["data_loss_allowed"] = True
+    again = [{"topic": "orders", "partition": 0}, {"topic": "orders", "partition": 1, "word": "forked"}]
+    recovery(rows, "dry", 21, [{"cluster": "east", **row} for row in (*again, {"topic": "orders", "partition": 2, "section": "online"})])
+    rows["recovery_audit"][1]["dry_run"] = True
+    found = document.collect(reader(spark, rows), document.Wanted("report", Path("/w"), now=NOW))
+    assert found["run_ids"] == ["real"] and found["runs"][0]["mode"] == "dry_run"
+    assert found["offline_later"] == [{"cluster": "east", "partitions": 2, "seen_at": "2026-11-21T02:47:00Z"}]
+    assert found["headline"]["state"] == "offline"
+    healthy(rows, "h1", at(3), {})
+    assert document.collect(reader(spark, rows), document.Wanted("report", Path("/w"), now=NOW))["headline"]["state"] == "recovered"
+
+
 def test_without_any_history_there_is_still_a_report(spark: SparkSession) -> None:
     empty = document.collect(reader(spark, {}), document.Wanted("report", Path("/w"), now=NOW))
     assert empty["headline"]["state"] == "unknown"

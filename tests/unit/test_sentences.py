@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from report_samples import partition, sample
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import sentences
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document as report_document
 
 ELECTED = [partition("east", "forced", number, "elected", truncated_records=80, truncated_unknown=0) for number in range(3)]
 OTHERS = {"cluster": "east", "partitions": 9, "finished_at": "2026-11-21T02:47:58Z"}
@@ -24,12 +26,42 @@ def test_without_others_it_is_recovered() -> None:
     assert sample(ELECTED, risk=False)["headline"]["state"] == "recovered"
 
 
+def offline_snapshot(document: dict[str, Any], partitions: int) -> dict[str, Any]:
+    """The document, finished again, with partitions that the newest snapshot of each cluster shows offline."""
+    risk = document["risk"]
+    clusters = [{**row, "offline": partitions} for row in risk["clusters"]]
+    tables = [
+        clusters if name == "clusters" else risk[name] for name in ("snapshots", "kinds", "clusters", "topics", "brokers", "partitions")
+    ]
+    return report_document.finished({**document, "risk": report_document.risk_of(*tables)})
+
+
 def test_offline_partitions_of_a_newer_snapshot_are_not_called_recovered() -> None:
-    document = sample(ELECTED)
-    document["risk"]["totals"]["offline"] = 2
-    document["risk_is_newer"] = True
-    headline = sentences.headline(document, "")
+    headline = offline_snapshot(sample(ELECTED), 2)["headline"]
     assert headline["state"] == "offline" and headline["text"].startswith("2 partitions are offline in the newest snapshots")
+
+
+def test_a_dry_run_after_a_newer_snapshot_does_not_make_the_snapshot_older() -> None:
+    document = sample(ELECTED)
+    document["runs"].insert(0, {**document["runs"][0], "run_id": "dry", "mode": "dry_run", "last_at": "2026-11-21T03:06:00Z"})
+    assert offline_snapshot(document, 5)["headline"]["state"] == "offline"
+
+
+def test_a_snapshot_counts_against_the_recovery_of_its_own_cluster_only() -> None:
+    document = offline_snapshot(sample([*ELECTED, partition("west", "ledger", 0, "elected")]), 5)
+    document["reported_until"] = {"east": "2026-11-21T03:05:00Z", "west": "2026-11-21T02:47:58Z"}
+    assert report_document.finished(document)["headline"]["state"] == "recovered", "the recovery of east is newer than its snapshot"
+    document["reported_until"] = {"west": "2026-11-21T03:05:00Z"}
+    assert report_document.finished(document)["headline"]["state"] == "offline", "east has not been recovered at all"
+
+
+def test_partitions_that_a_newer_run_found_without_a_leader_are_not_called_recovered() -> None:
+    later = {"cluster": "east", "partitions": 5, "seen_at": "2026-11-21T03:06:00Z"}
+    headline = sample(ELECTED, offline_later=[later])["headline"]
+    assert headline["state"] == "offline"
+    assert headline["text"] == "5 partitions of cluster east had no leader in a newer run, at 2026-11-21T03:06:00Z."
+    before = {**later, "seen_at": "2026-11-21T03:03:00Z"}
+    assert sample(ELECTED, offline_later=[before])["headline"]["state"] == "recovered", "the snapshot of 03:04 is newer, and shows none"
 
 
 def test_a_dry_run_is_called_one() -> None:

@@ -208,6 +208,19 @@ def others_offline(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
     return last.where("other_offline > 0").select("cluster", F.col("other_offline").alias("partitions"), "finished_at").orderBy("cluster")
 
 
+def reported_until(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
+    """Per cluster the time up to which these runs report it (`until`). For a cluster that they leave out: when its last election ended."""
+    own = F.max(F.when(F.col("run_id").isin(*run_ids), F.col("last_at")))
+    return audit.groupBy("cluster").agg(F.coalesce(own, F.max("finished_at")).alias("until")).where("until IS NOT NULL")
+
+
+def offline_later(rows: DataFrame, until: DataFrame) -> DataFrame:
+    """Per cluster the rows of `partitions` without a leader that are newer than `reported_until`: how many, and when they were last seen (`seen_at`)."""
+    newer = rows.join(F.broadcast(until), "cluster", "left").where("until IS NULL OR told_at > until")
+    offline = newer.where(F.col("outcome").isin(*WITHOUT_LEADER))
+    return offline.groupBy("cluster").agg(F.count("*").alias("partitions"), F.max("told_at").alias("seen_at")).orderBy("cluster")
+
+
 def unclean_recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
     """Over the history that is kept: partitions that were given a leader from outside the ISR, and when last, per cluster, strategy and evidence."""
     strategies = recoveries(read, clusters).select("cluster", "run_id", "date", "strategy")

@@ -21,8 +21,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connectio
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.names import Names
 
 ROOT = Path(__file__).parents[3]
-# A name after a dot is that of a module: streamops.kafka_recovery.kafka_recovery_plan.
-MENTIONED = re.compile(r"(?<![\w.])kafka_recovery_\w+")
+# A name after a dot is that of a module: streamops.kafka_recovery.kafka_recovery_plan. One that ends in an underscore is the beginning of several.
+MENTIONED = re.compile(r"(?<![\w.])kafka_recovery_\w*[^\W_](?!\w)")
 # Examples for users to copy and rulebooks have variables of their own, for -e too.
 FOR_USERS = ("playbooks/examples", "extensions/eda")
 
@@ -43,9 +43,10 @@ def role_options(root: Path = ROOT) -> dict[str, dict[str, Any]]:
 @cache
 def names(root: Path = ROOT) -> Names:
     """All names of this collection's variables."""
-    options = frozenset(role_options(root)) | _mentioned(root, FOR_USERS)
+    options = frozenset(role_options(root))
     connection = frozenset(f"kafka_{option}" for option in CONNECTION_ARGUMENTS)
-    return Names(options, connection, options | _mentioned(root, ("roles", "playbooks")))
+    for_users = _mentioned(root, FOR_USERS)
+    return Names(options, connection, for_users, options | for_users | _mentioned(root, ("roles", "playbooks")))
 
 
 def _mentioned(root: Path, folders: tuple[str, ...]) -> frozenset[str]:

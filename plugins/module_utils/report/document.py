@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import ne
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import healthy, report, report_risk, risk
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, operations, sentences
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, newer_knowledge, operations, sentences
 
 VERSION = 1
 LIMITS = {
@@ -76,8 +76,9 @@ def collect(read: report.Read, wanted: Wanted) -> dict[str, Any]:
 
 def finished(document: dict[str, Any]) -> dict[str, Any]:
     """Add what follows from the rest: the clusters, and what is said first."""
-    snapshots = [row["collected_at"] for row in document["risk"]["snapshots"]]
-    document["risk_is_newer"] = bool(snapshots and document["runs"] and max(snapshots) > (document["runs"][0]["last_at"] or ""))
+    newer = newer_knowledge.clusters_with_newer_snapshot(document) if document["runs"] else set()
+    document["risk_is_newer"] = bool(newer)
+    document["newer_offline"] = newer_knowledge.offline(document, newer)
     document["clusters"] = _clusters(document)
     document["headline"] = sentences.headline(document, consumers.next_step(document["impact"]["totals"]))
     return document
@@ -123,10 +124,14 @@ def _recovery(read: report.Read, wanted: Wanted) -> dict[str, Any]:
         rows.unpersist()
     found = _rows(report.impact(read, chosen, dates, wanted.clusters, LIMITS["impact"])) if seen else []
     modes = {run["mode"] for run in known if run["run_id"] in chosen}
+    until = report.reported_until(audit, chosen)
+    reported_until = {row.cluster: sentences.instant(row.until) for row in until.collect()}
     return {
         "run_ids": chosen,
         "mode": next((mode for mode in (report.RECOVERED, report.PLAN_ONLY, report.DRY_RUN) if mode in modes), None),
         "runs": known,
+        "reported_until": reported_until,
+        "offline_later": _offline_later(read, audit, newer_knowledge.later_runs(known, chosen, reported_until), until, wanted),
         "others_offline": others_offline(_rows(report.others_offline(audit, chosen)), wanted.playbooks) if chosen else [],
         "totals": totals(groups, since),
         "loss": losses(groups),
@@ -137,6 +142,14 @@ def _recovery(read: report.Read, wanted: Wanted) -> dict[str, Any]:
         "topics": topics,
         "partitions": [with_next(row, wanted) for row in shown],
     }
+
+
+def _offline_later(read: report.Read, audit: DataFrame, run_ids: Sequence[str], until: DataFrame, wanted: Wanted) -> list[dict[str, Any]]:
+    """Partitions without a leader in runs that are newer than the reported ones: dry runs, and plans that nobody has applied."""
+    if not run_ids:
+        return []
+    dates = sorted({row.date for row in report.looks(audit, run_ids).collect()})
+    return _rows(report.offline_later(report.partitions(read, run_ids, dates, wanted.clusters), until))
 
 
 def others_offline(rows: Sequence[Mapping[str, Any]], playbooks: Playbooks) -> list[dict[str, Any]]:

@@ -122,14 +122,17 @@ def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
     `downstream`: what is to be done for consumers and producers (`consumers.next_step`), which comes after partitions have leaders.
     """
     totals, risk = document["totals"], document["risk"]
-    offline, at_risk = risk["totals"]["offline"], risk["totals"]["one_failure"]
+    newer, at_risk = document["newer_offline"], risk["totals"]["one_failure"]
+    offline = newer["snapshots"] if document["runs"] else risk["totals"]["offline"]
     outlook = _outlook(offline, at_risk, risk["totals"]["partitions"])
     if totals["without_leader"]:
         return _still_offline(document)
     if document["others_offline"]:
         return _others_offline(document)
-    if offline and document["risk_is_newer"]:
+    if document["runs"] and offline:
         return {"state": "offline", "text": f"{outlook}.", "next": "Recover what is offline: the playbook recover."}
+    if newer["runs"]:
+        return _offline_later(newer)
     if totals["partitions"]:
         elected = totals["outcomes"].get("elected", 0)
         said = f"{_every(totals['partitions'])} a leader"
@@ -212,6 +215,17 @@ def _others_offline(document: Mapping[str, Any]) -> dict[str, str]:
         "state": "offline",
         "text": capital(text),
         "next": f"Plan for the rest of cluster {first['cluster']}: the playbook plan, without partitions.",
+    }
+
+
+def _offline_later(newer: Mapping[str, Any]) -> dict[str, str]:
+    """A dry run or a plan after the reported recovery found partitions without a leader."""
+    partitions, clusters = newer["runs"], newer["clusters"]
+    where = f"{verb(len(clusters), 'cluster', 'clusters')} {', '.join(clusters)}"
+    return {
+        "state": "offline",
+        "text": f"{count(partitions, 'partition')} of {where} had no leader in a newer run, at {newer['seen_at']}.",
+        "next": "Recover what is offline: the playbook recover.",
     }
 
 

@@ -1,0 +1,36 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is known of clusters after the reported recovery: newer snapshots and newer runs. Pure: no I/O. Times are texts as all files have them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+
+def later_runs(runs: Sequence[Mapping[str, Any]], reported: Collection[str], until: Mapping[str, str | None]) -> list[str]:
+    """Ids of the runs that are not reported and that may say more of a cluster than the reported ones (`report.reported_until`)."""
+    return [
+        run["run_id"]
+        for run in runs
+        if run["run_id"] not in reported and any((run["last_at"] or "") > (until.get(cluster) or "") for cluster in run["clusters"])
+    ]
+
+
+def clusters_with_newer_snapshot(document: Mapping[str, Any]) -> set[str]:
+    """The clusters whose newest snapshot is newer than what is reported of them."""
+    until = document["reported_until"]
+    return {row["cluster"] for row in document["risk"]["snapshots"] if row["collected_at"] > (until.get(row["cluster"]) or "")}
+
+
+def offline(document: Mapping[str, Any], newer: Collection[str]) -> dict[str, Any]:
+    """How many partitions had no leader after the reported recovery, by `snapshots` and by `runs` that are newer still, and when runs saw it last."""
+    taken = {row["cluster"]: row["collected_at"] for row in document["risk"]["snapshots"]}
+    runs = [row for row in document["offline_later"] if row["seen_at"] > taken.get(row["cluster"], "")]
+    return {
+        "snapshots": sum(row["offline"] for row in document["risk"]["clusters"] if row["cluster"] in newer),
+        "runs": sum(row["partitions"] for row in runs),
+        "clusters": sorted(row["cluster"] for row in runs),
+        "seen_at": max((row["seen_at"] for row in runs), default=None),
+    }
