@@ -16,13 +16,11 @@ from typing import Any
 
 from ansible import context
 from ansible.errors import AnsibleError
-from ansible.inventory.manager import InventoryManager
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.parsing.splitter import parse_kv
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
-from ansible.vars.manager import VariableManager
 
 from ansible_collections.streamops.kafka_recovery.plugins.action.beside_ansible import is_own
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS
@@ -79,22 +77,6 @@ class Variables:
         return Path(os.path.normpath(Path.cwd() / Path(value).expanduser())) if isinstance(value, str) and value else None
 
 
-class InventoryNames:
-    """The names of variables that the inventory, with its group_vars and host_vars, sets: nothing that a play has set or registered."""
-
-    def __init__(self, hostvars: object, loader: Any) -> None:
-        # Ansible gives an action plugin the inventory in no other way. Without it, no name is known to be from there.
-        inventory = getattr(hostvars, "_inventory", None)
-        self._inventory = inventory if isinstance(inventory, InventoryManager) else None
-        # Another one than Ansible's own, which has the facts and results of this run.
-        self._variables = VariableManager(loader=loader, inventory=self._inventory)
-
-    def of(self, cluster: str) -> frozenset[str]:
-        """Names of the variables of a cluster, those given with `-e` among them."""
-        host = self._inventory.get_host(cluster) if self._inventory else None
-        return frozenset(self._variables.get_vars(host=host, include_hostvars=False)) if host else frozenset()
-
-
 class ActionModule(ActionBase):  # type: ignore[misc]
     """What `kafka_recovery_options_info` documents."""
 
@@ -115,7 +97,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         gitops = arguments["gitops"] or (repository.PROPOSE if repository.PROPOSE in roles else None)
         found: dict[str, list[str]] = {}
         self._judged: dict[str, list[str]] = {}
-        self._inventory_names = InventoryNames(task_vars["hostvars"], self._loader)
         for cluster in clusters:
             for text in dict.fromkeys(self._problems(cluster, clusters, roles, arguments["apply"], gitops, task_vars)):
                 found.setdefault(text, []).append(cluster)
@@ -152,7 +133,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if tuple(map(int, ansible_version.split(".")[:2])) < OLDEST_ANSIBLE:
             yield f"This collection needs ansible-core 2.19 or newer, and this is {ansible_version}"
         variables, known = Variables(cluster, task_vars, self._templar), documented.names()
-        yield from names.misspelt(known, variables.names, load_extra_vars(self._loader), self._inventory_names.of(cluster))
+        yield from names.misspelt(known, variables.names, load_extra_vars(self._loader))
         if machine.asks_brokers(roles):
             # No template of a secret is evaluated here: each look-up may be a lease of a vault, or fail because it is locked.
             connection = variables.some(sorted({f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_options.SECRETS))

@@ -15,7 +15,6 @@ description:
   - Looks at the variables of all clusters of a play as the inventory has them, and at the machine on which the modules run.
   - A variable whose name begins with C(kafka_recovery_) and that this collection does not have is a problem, and so is a near miss of a connection variable
     such as C(kafka_bootstrap_server). Other variables that begin with C(kafka_) are left alone.
-  - A variable that the roles set themselves is a problem if it is given with C(-e) or in the inventory.
   - Values are checked against the documentation of the roles. A value that cannot be read yet, because its template needs another variable, is left out.
   - Asks no broker, and changes nothing. The role P(streamops.kafka_recovery.preflight#role) uses it first.
   - The task fails if something is wrong for every cluster, with all problems in one message. Problems of some clusters only are returned. Those of clusters

@@ -68,15 +68,6 @@ def test_what_roles_set_themselves_cannot_be_given_on_the_command_line() -> None
     assert len(misspelt(NAMES, own, on_command_line=own)) == 2
 
 
-def test_what_roles_set_themselves_cannot_be_given_in_the_inventory() -> None:
-    (text,) = misspelt(NAMES, {"kafka_recovery_lost"}, in_inventory={"kafka_recovery_lost"})
-    assert "in the inventory" in text
-    (text,) = misspelt(NAMES, {"kafka_recovery_lost_here"}, in_inventory={"kafka_recovery_lost_here"})
-    assert "did you mean kafka_recovery_lost_brokers?" in text
-    settable = {*documented.role_options(), "kafka_recovery_matching", "kafka_recovery_tenant_prefix"}
-    assert misspelt(NAMES, settable, in_inventory=settable) == []
-
-
 def test_no_variable_that_roles_set_themselves_is_a_near_miss_of_an_option() -> None:
     """It would be accepted from a play in place of that option, and nothing would be said."""
     misses = {name: near for name in NAMES.mentioned - NAMES.options - NAMES.for_users if (near := _near_miss(name, NAMES.options))}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The check of variables as ansible-playbook runs it: what comes from the inventory, what roles set, and batches."""
+"""The check of variables as ansible-playbook runs it, batch by batch."""
 
 from __future__ import annotations
 
@@ -34,19 +34,6 @@ def played(folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[dict[str,
         text=True,
         check=False,
     )
-
-
-def test_a_name_that_roles_set_is_refused_from_the_inventory_and_not_from_the_run(tmp_path: Path) -> None:
-    registered = {"ansible.builtin.debug": {"msg": "alive"}, "register": "kafka_recovery_lost"}
-    fact = {"ansible.builtin.set_fact": {"kafka_recovery_plan_path": "/plan"}}
-    done = played(tmp_path, {"east": {}}, [registered, fact, CHECK, CHECK, GOES_ON])
-    assert done.returncode == 0 and "elects east" in done.stdout, done.stdout
-    done = played(tmp_path, {"east": {"kafka_recovery_lost_here": 1}}, [CHECK, GOES_ON])
-    assert done.returncode == 2 and "kafka_recovery_lost_here is set by the roles themselves" in done.stdout, done.stdout
-    (tmp_path / "group_vars").mkdir()
-    (tmp_path / "group_vars/all.yml").write_text("kafka_recovery_plan_path: /plan\n")
-    done = played(tmp_path, {"east": {}}, [CHECK, GOES_ON])
-    assert done.returncode == 2 and "kafka_recovery_plan_path is set by the roles themselves" in done.stdout, done.stdout
 
 
 def test_the_first_batch_checks_the_clusters_of_all_batches(tmp_path: Path) -> None:

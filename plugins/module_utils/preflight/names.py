@@ -27,22 +27,20 @@ class Names(NamedTuple):
     mentioned: frozenset[str]
 
 
-def misspelt(names: Names, given: Collection[str], on_command_line: Collection[str] = (), in_inventory: Collection[str] = ()) -> list[str]:
+def misspelt(names: Names, given: Collection[str], on_command_line: Collection[str] = ()) -> list[str]:
     """A sentence for each name in `given` that is not a variable of this collection but is meant as one, with the nearest right name.
 
-    `on_command_line`: those of `given` that go over everything a role sets, `in_inventory`: those that a role sets again or never reads. None of them may
-    be a role's own.
+    `on_command_line`: those of `given` that go over everything a role sets, so that none of them may be a role's own.
     """
     sentences = []
     for name in sorted(given):
         if name in names.options or name in names.connection or name in names.for_users:
             continue
         if name in names.mentioned:
-            if name in on_command_line or name in in_inventory:
-                where = "with -e" if name in on_command_line else "in the inventory"
+            if name in on_command_line:
                 nearest = _nearest(name, names.options)
                 remedy = f"leave it out, or did you mean {nearest}?" if nearest else "leave it out"
-                sentences.append(f"{name} is set by the roles themselves and cannot be given {where}: {remedy}")
+                sentences.append(f"{name} is set by the roles themselves and cannot be given with -e: {remedy}")
         elif name.startswith(PREFIX):
             nearest = _nearest(name, names.options)
             remedy = f"did you mean {nearest}?" if nearest else "remove it, or give a variable of another tool another name"
