@@ -52,7 +52,10 @@ class Transacting(NamedTuple):
 
 
 class Downstream(Cluster):
-    """One Kafka cluster. `leaders`, in all methods, are the live leaders of the partitions in question."""
+    """One Kafka cluster. `leaders`, in all methods, are the live leaders of the partitions in question.
+
+    A broken broker can answer about partitions that it was not asked about. Only the leader of a partition is believed.
+    """
 
     # --- logs ----------------------------------------------------------------------------------------------------------
 
@@ -99,9 +102,10 @@ class Downstream(Cluster):
         )
         asked = {node: [ask(chunk) for chunk in chunks(keys, REQUEST_LIMIT) for ask in questions] for node, keys in work.items()}
         found: list[Ends] = [{} for _question in questions]
-        for answers in self._ask_each(asked).values():
+        for node, answers in self._ask_each(asked).items():
+            own = set(work[node])
             for place, answer in enumerate(answers):
-                found[place % len(questions)] |= protocol.read_log_ends(answer)
+                found[place % len(questions)] |= {key: end for key, end in protocol.read_log_ends(answer).items() if key in own}
         return found
 
     def _fetched_back(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, protocol.FetchedBatch]:
@@ -113,9 +117,9 @@ class Downstream(Cluster):
                 node: [consumer_protocol.fetch_back({key: left[key] for key in chunk}, size) for chunk in chunks(keys, per_request)]
                 for node, keys in _by_leader({key: leaders[key] for key in left}).items()
             }
-            for batches in self._ask_each(asked, protocol.read_batches).values():
+            for node, batches in self._ask_each(asked, protocol.read_batches).items():
                 for batch in batches:
-                    found |= {key: row for key, row in batch.items() if key in left}
+                    found |= {key: row for key, row in batch.items() if key in left and leaders[key] == node}
             left = {key: offset for key, offset in left.items() if key in found and found[key].error is None and found[key].batch is None}
         return found
 
@@ -129,10 +133,10 @@ class Downstream(Cluster):
                 node: [consumer_protocol.epoch_ends({key: layer[key] for key in chunk}) for chunk in chunks(keys, REQUEST_LIMIT)]
                 for node, keys in _by_leader({key: leaders[key] for key in layer}).items()
             }
-            for answers in self._ask_each(asked).values():
+            for node, answers in self._ask_each(asked).items():
                 for answer in answers:
                     for key, end in consumer_protocol.read_epoch_ends(answer):
-                        if key in layer:  # a broker can name partitions that it was not asked about
+                        if key in layer and leaders[key] == node:
                             found.setdefault(key, {})[layer[key]] = end
             left = {key: rest for key, rest in left.items() if rest}
         return found
@@ -217,8 +221,10 @@ class Downstream(Cluster):
         asked = {node: map(transactions.describe_producers, chunks(keys, REQUEST_LIMIT)) for node, keys in _by_leader(leaders).items()}
         found: dict[TopicPartition, list[Producer]] = {}
         refused = dict.fromkeys(leaders, NO_ANSWER)
-        for answers in self._ask_each(asked).values():
+        for node, answers in self._ask_each(asked).items():
             for key, error, producers in (row for answer in answers for row in transactions.read_producers(answer)):
+                if leaders.get(key) != node:
+                    continue
                 refused.pop(key, None)
                 if error:
                     refused[key] = error
@@ -258,9 +264,9 @@ class Downstream(Cluster):
             for node, keys in _by_leader(leaders).items()
         }
         written: dict[TopicPartition, consumer_protocol.Written] = {}
-        for answers in self._ask_each(asked).values():
+        for node, answers in self._ask_each(asked).items():
             for answer in answers:
-                written |= {key: row for key, row in consumer_protocol.read_canaries(answer).items() if key in leaders}
+                written |= {key: row for key, row in consumer_protocol.read_canaries(answer).items() if leaders.get(key) == node}
         offsets = {key: row.offset for key, row in written.items() if row.error is None}
         back = self._fetched_back(offsets, leaders)
         rows = {}
