@@ -38,11 +38,11 @@ CLOCK_SKEW = 300.0
 
 @dataclass(frozen=True)
 class Rules:
-    """What an approval takes. `require_signature`: of the commit that merged a plan, by one of `merge_signers`; `max_plan_age`: seconds, 0 for no
-    limit; `plan_signers`: who may make plans, None if anybody may."""
+    """What an approval takes. `require_signature`: of the commit that merged a plan, by one of `merge_signers` or a key of gpg; `max_plan_age`: seconds, 0
+    for no limit; `plan_signers`: who may make plans, None if anybody may."""
 
     require_signature: bool = False
-    merge_signers: Path | None = None
+    merge_signers: AllowedSigners | None = None
     max_plan_age: float = 0.0
     plan_signers: AllowedSigners | None = None
 

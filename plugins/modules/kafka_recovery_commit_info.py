@@ -54,6 +54,7 @@ options:
   merge_signers:
     description:
       - The file of ssh keys that may sign (see C(ssh-keygen), ALLOWED SIGNERS). Default is git's C(gpg.ssh.allowedSignersFile).
+      - Must belong to root or to the user who runs Ansible, and others must not be able to write it.
       - Keys of gpg are trusted where the keyring of the user who runs Ansible trusts them.
     type: path
   max_plan_age:
@@ -153,7 +154,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_history, git_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import Approvals, Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import Repository
@@ -164,7 +165,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals
 def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: Layout) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    signers = Path(params["merge_signers"]).absolute() if params["merge_signers"] else None
+    signers = None
+    if params["require_signature"]:
+        path = Path(params["merge_signers"]).absolute() if params["merge_signers"] else None
+        signers = git_history.merge_signers(repository, path, params["timeout"])
     plan_signers = AllowedSigners(Path(params["plan_signers"]).absolute(), params["timeout"]) if params["plan_signers"] else None
     rules = Rules(params["require_signature"], signers, params["max_plan_age"], plan_signers)
     approvals = Approvals(repository, layout, Path(params["workdir"]).absolute(), rules)
