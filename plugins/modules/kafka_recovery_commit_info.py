@@ -114,6 +114,15 @@ commit:
   returned: success
   type: str
   sample: 3f1c0a7c8a5e4f5f0c9d1c2b7a6e5d4c3b2a1908
+applied:
+  description:
+    - The plans that O(clusters), O(run_ids) and O(since) take and C(plans) leaves out, because results on the branch say that they were applied.
+    - C(applied[].reason) says who committed these results in which commit. The name can be made up if a proposal was merged by a fast-forward or a rebase.
+    - The other fields are those of C(plans), empty if they were not looked at.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 plans:
   description:
     - The plans, the oldest first.
@@ -176,7 +185,7 @@ def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: 
         plans = approvals.of_files(git_options.files(params["plan_dir"], params["clusters"]))
     else:
         plans = approvals.merged(params["clusters"], params["run_ids"] or (), params["since"])
-    return {"changed": False, "branch": repository.branch, "commit": repository.tip, "plans": plans}
+    return {"changed": False, "branch": repository.branch, "commit": repository.tip, "plans": plans, "applied": approvals.applied}
 
 
 def main() -> None:

@@ -132,7 +132,7 @@ def test_what_is_applied_is_never_applied_again_and_results_that_were_removed_ar
 ) -> None:
     committed(forge, {"east": merged}, {"east": results(tmp_path)})
     state, reason = refused(forge, tmp_path, merged)
-    assert state == "already_applied" and "is already applied" in reason
+    assert state == "already_applied" and "recovery r1 of cluster east is not applied" in reason
     assert judged(forge, tmp_path) == []
     assert refused(forge, tmp_path, run_ids=["r1"])[0] == "already_applied"
     forge.ada.remove(f"{FOLDER}/results/east.json")
