@@ -10,6 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounded_requests import BoundedRequests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import FETCH_ROUNDS, REQUEST_LIMIT, Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import UNENDED, EpochEnd, Group, Log, Producer, Transaction
@@ -153,11 +155,13 @@ class Downstream(Cluster):
         """As `committed_offsets`, which takes what it gets: with the groups themselves, and with all that was not told."""
         blind = self._leaderless(GROUP_TOPIC)
         found: dict[str, Group] = {}
-        asked: dict[int, list[Any]] = {}
+        asked: dict[int, BoundedRequests] = {}
+        missed: list[str] = []
         for node, answers in self._ask_all(group_offsets.list_groups, blind).items():
             error, groups = consumer_protocol.read_listed_groups(answers[0])
             found |= groups
-            asked[node] = [group_offsets.fetch_offsets(chunk) for chunk in chunks(sorted(groups), group_offsets.GROUPS_PER_REQUEST)]
+            if groups:
+                asked[node] = group_offsets.fetch_all(node, sorted(groups), self._patience, missed)
             if error:
                 blind.append(f"broker {node} does not list its groups: {error}")
         rows: list[group_offsets.Committed] = []
@@ -166,8 +170,8 @@ class Downstream(Cluster):
         def read(answer: Any) -> tuple[list[group_offsets.Committed], dict[str, str]]:
             return list(group_offsets.read_offsets(answer, keys)), consumer_protocol.read_refused_groups(answer)
 
-        for node, answers in self._ask_each({node: requests for node, requests in asked.items() if requests}, read).items():
-            if len(answers) < len(asked[node]):
+        for node, answers in self._ask_each(asked, read).items():
+            if len(answers) < asked[node].sent:
                 blind.append(f"broker {node} does not answer")
             for committed, unread in answers:
                 rows += committed
@@ -175,7 +179,12 @@ class Downstream(Cluster):
         if refused:
             group = min(refused)
             blind.append(f"offsets of {len(refused)} groups cannot be read (first {group}: {refused[group]})")
-        return Committing(sorted(rows), found, list(dict.fromkeys(blind)))
+        return Committing(sorted(rows), found, list(dict.fromkeys(blind + missed)))
+
+    @property
+    def _patience(self) -> float:
+        """Seconds for all that one broker is asked about what it lists."""
+        return SLOW_PAGES * self._connection.request_timeout
 
     def _ask_all(self, make: Callable[[], Any], blind: list[str]) -> dict[int, list[Any]]:
         """Ask every live broker one question; add to `blind` who does not answer."""
@@ -240,18 +249,21 @@ class Downstream(Cluster):
             listed[node] = sorted(names)
             if error:
                 blind.append(f"broker {node} does not list its transactions: {error}")
+        missed: list[str] = []
+        size, describe = transactions.TRANSACTIONS_PER_REQUEST, transactions.describe_transactions
         asked = {
-            node: [transactions.describe_transactions(chunk) for chunk in chunks(names, transactions.TRANSACTIONS_PER_REQUEST)]
+            node: BoundedRequests(node, "transactions", names, size, describe, self._patience, missed)
             for node, names in listed.items()
             if names
         }
         found: list[Transaction] = []
         for node, answers in self._ask_each(asked).items():
-            if len(answers) < len(asked[node]):
+            if len(answers) < asked[node].sent:
                 blind.append(f"broker {node} does not answer")
             for described, refused in map(transactions.read_described, answers):
                 found += described
                 blind += [f"transaction {name} cannot be described: {error}" for name, error in sorted(refused.items())[:1]]
+        blind += missed
         return sorted(found)
 
     # --- canaries ------------------------------------------------------------------------------------------------------

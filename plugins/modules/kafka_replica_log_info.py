@@ -176,6 +176,8 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
     else:
         states = only_known(wanted, known)
     found = evidence.gather(cluster, states, params["duration"])
+    if found.missed:
+        module.ansible.warn(f"what groups have read may prove more than is known: {'; '.join(found.missed)}")
     history = read_history(module, found)
     recall(module, cluster, found)
     found.configs = cluster.topic_configs({state.topic for state in found.offline})

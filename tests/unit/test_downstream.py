@@ -23,6 +23,7 @@ from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeader
 from kafka.protocol.producer.produce import ProduceResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, impact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounded_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import NO_ANSWER, Downstream
@@ -345,3 +346,46 @@ def test_producers_and_canaries_of_a_partition_are_described_by_its_leader_alone
     with_liar.close()
     assert written[ONE] == {"offset": 7, "error": None, "read_back": True}
     assert written[TWO]["error"] == NO_ANSWER
+
+
+class Crowded(Brokers):
+    """Each broker lists more groups and transactions than it is asked about."""
+
+    def _ListGroupsRequest(self, node: int, _request: Any) -> Any:
+        kind = ListGroupsResponse.ListedGroup
+        listed = [kind(group_id=f"{number} of {node}", protocol_type="", group_state="", group_type="") for number in range(120)]
+        return ListGroupsResponse.decode(bytes(ListGroupsResponse(error_code=0, groups=listed).encode(version=5)), version=5)
+
+
+@pytest.fixture
+def crowded() -> Iterator[Crowded]:
+    one = Crowded()
+    one._net.start()
+    one.transactions = {2: [ONGOING._replace(transactional_id=f"tx-{number}") for number in range(300)]}
+    one.producers = [{ONE: OPEN_NOW}]
+    yield one
+    one.close()
+
+
+def test_no_more_than_so_many_groups_and_transactions_of_a_broker_are_looked_at(crowded: Crowded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_requests, "LISTED_NAMES", 70)
+    found = crowded.committing({ONE})
+    assert found.blind == [f"broker {node} lists 120 groups, of which 70 were looked at" for node in (1, 2)]
+    assert len(found.offsets) == 140
+    missed: list[str] = []
+    assert len(crowded.committed_offsets({ONE}, 60.0, missed)) == 140 and missed == found.blind
+    transacting = crowded.transacting({ONE: 1})
+    assert transacting.blind == ["broker 2 lists 300 transactions, of which 70 were looked at"]
+    assert len(transacting.transactions) == 70
+
+
+def test_groups_and_transactions_are_looked_at_for_a_time(crowded: Crowded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Downstream, "_patience", -1.0)
+    found = crowded.committing({ONE})
+    assert found.blind == [f"broker {node} described 0 of its 120 groups within -1 s; the others were not looked at" for node in (1, 2)]
+    missed: list[str] = []
+    assert crowded.committed_offsets({ONE}, -1.0, missed) == [] and missed == found.blind
+    assert crowded.transacting({ONE: 1}).blind == [
+        "broker 2 described 0 of its 300 transactions within -1 s; the others were not looked at"
+    ]
+    assert not {name for _node, name in crowded.asked} & {"OffsetFetchRequest", "DescribeTransactionsRequest"}
