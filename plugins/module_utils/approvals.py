@@ -38,11 +38,11 @@ CLOCK_SKEW = 300.0
 
 @dataclass(frozen=True)
 class Rules:
-    """What an approval takes. `require_signature`: of the commit that merged a plan, by one of `merge_signers`; `max_plan_age`: seconds, 0 for no
-    limit; `plan_signers`: who may make plans, None if anybody may."""
+    """What an approval takes. `require_signature`: of the commit that merged a plan, by one of `merge_signers` or a key of gpg; `max_plan_age`: seconds, 0
+    for no limit; `plan_signers`: who may make plans, None if anybody may."""
 
     require_signature: bool = False
-    merge_signers: Path | None = None
+    merge_signers: AllowedSigners | None = None
     max_plan_age: float = 0.0
     plan_signers: AllowedSigners | None = None
 
@@ -85,6 +85,7 @@ class Approvals:
         self._changes = branch_log.changes(repository, repository.tip, layout.directory)
         self._where = f"{repository.branch} (at {repository.tip[:12]})"
         self._folders: dict[str, SpokenError | None] = {}
+        self.applied: list[dict[str, Any]] = []
 
     def of_files(self, plans: Mapping[str, Path]) -> list[dict[str, Any]]:
         """Judge plan files (by cluster) that are to be applied: they must be what was merged."""
@@ -107,9 +108,13 @@ class Approvals:
         return _oldest_first(found)
 
     def merged(self, clusters: Collection[str], run_ids: Sequence[str] = (), since: str = "") -> list[dict[str, Any]]:
-        """Judge what is on the branch and was not applied yet: all of it, or these recoveries (applied ones too), or what came after a commit."""
+        """Judge what is on the branch and was not applied yet: all of it, or these recoveries (applied ones too), or what came after a commit.
+
+        `applied` then has what is left out because it has results.
+        """
         came = git_history.came_since(self._repository, since, self._repository.tip, self._layout.directory) if since.strip("0") else None
         found = []
+        self.applied = []
         for run_id, cluster, path in self._candidates():
             if cluster not in clusters or (run_ids and run_id not in run_ids) or (came is not None and path not in came):
                 continue
@@ -120,6 +125,9 @@ class Approvals:
                 approval.state, approval.reason = getattr(error, "state", UNUSABLE), str(error)
             if run_ids or approval.state != ALREADY_APPLIED:
                 found.append(asdict(approval))
+            else:
+                self.applied.append(asdict(approval))
+        self.applied.sort(key=lambda row: (row["run_id"], row["cluster"]))
         return _oldest_first(found)
 
     def _candidates(self) -> Iterator[tuple[str, str, str]]:
@@ -183,7 +191,9 @@ class Approvals:
         if path in self._present and of_plan and of_plan[0].content == self._present[path]:
             raise _RefusedError(
                 ALREADY_APPLIED,
-                f"{approval.path} is already applied: its results are on {self._repository.branch}. Nothing is done; make a new plan for what has no leader",
+                f"recovery {approval.run_id} of cluster {approval.cluster} is not applied: results by {of_plan[0].committer} in commit "
+                f"{of_plan[0].commit[:12]} of {self._repository.branch} ({of_plan[0].committed_at}) say that it was already. Make a new plan for what has no "
+                "leader",
             )
         if path in self._present:
             raise _RefusedError(

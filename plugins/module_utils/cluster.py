@@ -300,15 +300,16 @@ class Cluster(Asking):
             }
         return found
 
-    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[group_offsets.Committed]:
+    def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[group_offsets.Committed]:
         """Offsets that groups committed on these partitions, sorted. Two rounds: who coordinates which groups tells for them, too.
 
         Groups whose coordinator does not answer are absent: a committed offset proves something, its absence proves nothing.
+        `missed` gets a sentence for each broker that was not asked about all of its groups: they are too many, or take longer than `seconds`.
         """
         nodes = self._unfenced() - self.unreachable.keys()
         listed = self._ask_each({node: [group_offsets.list_groups()] for node in nodes})
         groups = {node: group_offsets.read_groups(answers[0]) for node, answers in listed.items() if answers}
-        asked = {node: map(group_offsets.fetch_offsets, chunks(ids, group_offsets.GROUPS_PER_REQUEST)) for node, ids in groups.items()}
+        asked = {node: group_offsets.fetch_all(node, ids, seconds, missed) for node, ids in groups.items()}
         answers = self._ask_each(asked, lambda answer: list(group_offsets.read_offsets(answer, keys)))
         return sorted(row for parts in answers.values() for part in parts for row in part)
 

@@ -17,6 +17,7 @@ from ansible.module_utils.basic import env_fallback
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import plaintext
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.oauth import TokenSource
 
@@ -99,7 +100,7 @@ class Connection:
         for option in ("bootstrap_servers", "controller_bootstrap_servers"):
             for server in getattr(self, option):
                 host, _colon, port = server.rpartition(":")
-                if not host or not port.isdigit() or not 0 < int(port) < 65536:
+                if not host or not 0 < (whole_number(port) or 0) < 65536:
                     raise ConnectionOptionError(f"{option}: {server!r} is not host:port")
         if self.request_timeout <= 0:
             raise ConnectionOptionError("request_timeout must be more than 0 seconds")

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import impact, recovered, usability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EPOCHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import Downstream
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.group_offsets import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import FOLDER, SECTIONS, one_a_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -71,6 +73,7 @@ class ConsumerImpact:
         epochs = {key: set() if part.leader_epoch is None else {part.leader_epoch} for key, part in before.items()}
         for _group, key, _offset, epoch in committed:
             epochs[key] |= {epoch} if epoch >= 0 else set()
+        committed = self._judged(committed, epochs)
         logs = self._cluster.logs(leaders, epochs)
         configs = self._cluster.topic_configs({topic for topic, _partition in before})
         if problem := configs.problem():
@@ -83,6 +86,18 @@ class ConsumerImpact:
         self._rows["offsets"] = offsets
         self._rows["groups"] = impact.summed_groups(offsets, groups)
         self._rows["transactions"] = self._transactions(leaders)
+
+    def _judged(self, committed: list[Committed], epochs: dict[TopicPartition, set[int]]) -> list[Committed]:
+        """The committed offsets whose leader epochs are asked for. Of partitions with more than EPOCHS the others are taken out of `epochs` and named."""
+        for key, own in epochs.items():
+            first = self._run.partitions[key].leader_epoch
+            own.difference_update(sorted(own - {first})[EPOCHS:])
+        known = [row for row in committed if row[3] < 0 or row[3] in epochs[row[1]]]
+        if len(known) < len(committed):
+            self.warnings.append(
+                f"{len(committed) - len(known)} committed offsets are not looked at: groups committed more than {EPOCHS} leader epochs on a partition"
+            )
+        return known
 
     def _take_evidence(self) -> None:
         said = self._run.warnings

@@ -10,6 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounded_requests import BoundedRequests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import FETCH_ROUNDS, REQUEST_LIMIT, Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import UNENDED, EpochEnd, Group, Log, Producer, Transaction
@@ -52,7 +54,10 @@ class Transacting(NamedTuple):
 
 
 class Downstream(Cluster):
-    """One Kafka cluster. `leaders`, in all methods, are the live leaders of the partitions in question."""
+    """One Kafka cluster. `leaders`, in all methods, are the live leaders of the partitions in question.
+
+    A broken broker can answer about partitions that it was not asked about. Only the leader of a partition is believed.
+    """
 
     # --- logs ----------------------------------------------------------------------------------------------------------
 
@@ -99,9 +104,10 @@ class Downstream(Cluster):
         )
         asked = {node: [ask(chunk) for chunk in chunks(keys, REQUEST_LIMIT) for ask in questions] for node, keys in work.items()}
         found: list[Ends] = [{} for _question in questions]
-        for answers in self._ask_each(asked).values():
+        for node, answers in self._ask_each(asked).items():
+            own = set(work[node])
             for place, answer in enumerate(answers):
-                found[place % len(questions)] |= protocol.read_log_ends(answer)
+                found[place % len(questions)] |= {key: end for key, end in protocol.read_log_ends(answer).items() if key in own}
         return found
 
     def _fetched_back(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, protocol.FetchedBatch]:
@@ -113,9 +119,9 @@ class Downstream(Cluster):
                 node: [consumer_protocol.fetch_back({key: left[key] for key in chunk}, size) for chunk in chunks(keys, per_request)]
                 for node, keys in _by_leader({key: leaders[key] for key in left}).items()
             }
-            for batches in self._ask_each(asked, protocol.read_batches).values():
+            for node, batches in self._ask_each(asked, protocol.read_batches).items():
                 for batch in batches:
-                    found |= {key: row for key, row in batch.items() if key in left}
+                    found |= {key: row for key, row in batch.items() if key in left and leaders[key] == node}
             left = {key: offset for key, offset in left.items() if key in found and found[key].error is None and found[key].batch is None}
         return found
 
@@ -129,10 +135,10 @@ class Downstream(Cluster):
                 node: [consumer_protocol.epoch_ends({key: layer[key] for key in chunk}) for chunk in chunks(keys, REQUEST_LIMIT)]
                 for node, keys in _by_leader({key: leaders[key] for key in layer}).items()
             }
-            for answers in self._ask_each(asked).values():
+            for node, answers in self._ask_each(asked).items():
                 for answer in answers:
                     for key, end in consumer_protocol.read_epoch_ends(answer):
-                        if key in layer:  # a broker can name partitions that it was not asked about
+                        if key in layer and leaders[key] == node:
                             found.setdefault(key, {})[layer[key]] = end
             left = {key: rest for key, rest in left.items() if rest}
         return found
@@ -149,11 +155,13 @@ class Downstream(Cluster):
         """As `committed_offsets`, which takes what it gets: with the groups themselves, and with all that was not told."""
         blind = self._leaderless(GROUP_TOPIC)
         found: dict[str, Group] = {}
-        asked: dict[int, list[Any]] = {}
+        asked: dict[int, BoundedRequests] = {}
+        missed: list[str] = []
         for node, answers in self._ask_all(group_offsets.list_groups, blind).items():
             error, groups = consumer_protocol.read_listed_groups(answers[0])
             found |= groups
-            asked[node] = [group_offsets.fetch_offsets(chunk) for chunk in chunks(sorted(groups), group_offsets.GROUPS_PER_REQUEST)]
+            if groups:
+                asked[node] = group_offsets.fetch_all(node, sorted(groups), self._patience, missed)
             if error:
                 blind.append(f"broker {node} does not list its groups: {error}")
         rows: list[group_offsets.Committed] = []
@@ -162,8 +170,8 @@ class Downstream(Cluster):
         def read(answer: Any) -> tuple[list[group_offsets.Committed], dict[str, str]]:
             return list(group_offsets.read_offsets(answer, keys)), consumer_protocol.read_refused_groups(answer)
 
-        for node, answers in self._ask_each({node: requests for node, requests in asked.items() if requests}, read).items():
-            if len(answers) < len(asked[node]):
+        for node, answers in self._ask_each(asked, read).items():
+            if len(answers) < asked[node].sent:
                 blind.append(f"broker {node} does not answer")
             for committed, unread in answers:
                 rows += committed
@@ -171,7 +179,12 @@ class Downstream(Cluster):
         if refused:
             group = min(refused)
             blind.append(f"offsets of {len(refused)} groups cannot be read (first {group}: {refused[group]})")
-        return Committing(sorted(rows), found, list(dict.fromkeys(blind)))
+        return Committing(sorted(rows), found, list(dict.fromkeys(blind + missed)))
+
+    @property
+    def _patience(self) -> float:
+        """Seconds for all that one broker is asked about what it lists."""
+        return SLOW_PAGES * self._connection.request_timeout
 
     def _ask_all(self, make: Callable[[], Any], blind: list[str]) -> dict[int, list[Any]]:
         """Ask every live broker one question; add to `blind` who does not answer."""
@@ -217,8 +230,10 @@ class Downstream(Cluster):
         asked = {node: map(transactions.describe_producers, chunks(keys, REQUEST_LIMIT)) for node, keys in _by_leader(leaders).items()}
         found: dict[TopicPartition, list[Producer]] = {}
         refused = dict.fromkeys(leaders, NO_ANSWER)
-        for answers in self._ask_each(asked).values():
+        for node, answers in self._ask_each(asked).items():
             for key, error, producers in (row for answer in answers for row in transactions.read_producers(answer)):
+                if leaders.get(key) != node:
+                    continue
                 refused.pop(key, None)
                 if error:
                     refused[key] = error
@@ -234,18 +249,21 @@ class Downstream(Cluster):
             listed[node] = sorted(names)
             if error:
                 blind.append(f"broker {node} does not list its transactions: {error}")
+        missed: list[str] = []
+        size, describe = transactions.TRANSACTIONS_PER_REQUEST, transactions.describe_transactions
         asked = {
-            node: [transactions.describe_transactions(chunk) for chunk in chunks(names, transactions.TRANSACTIONS_PER_REQUEST)]
+            node: BoundedRequests(node, "transactions", names, size, describe, self._patience, missed)
             for node, names in listed.items()
             if names
         }
         found: list[Transaction] = []
         for node, answers in self._ask_each(asked).items():
-            if len(answers) < len(asked[node]):
+            if len(answers) < asked[node].sent:
                 blind.append(f"broker {node} does not answer")
             for described, refused in map(transactions.read_described, answers):
                 found += described
                 blind += [f"transaction {name} cannot be described: {error}" for name, error in sorted(refused.items())[:1]]
+        blind += missed
         return sorted(found)
 
     # --- canaries ------------------------------------------------------------------------------------------------------
@@ -258,9 +276,9 @@ class Downstream(Cluster):
             for node, keys in _by_leader(leaders).items()
         }
         written: dict[TopicPartition, consumer_protocol.Written] = {}
-        for answers in self._ask_each(asked).values():
+        for node, answers in self._ask_each(asked).items():
             for answer in answers:
-                written |= {key: row for key, row in consumer_protocol.read_canaries(answer).items() if key in leaders}
+                written |= {key: row for key, row in consumer_protocol.read_canaries(answer).items() if leaders.get(key) == node}
         offsets = {key: row.offset for key, row in written.items() if row.error is None}
         back = self._fetched_back(offsets, leaders)
         rows = {}

@@ -25,6 +25,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 POLL_SECONDS = 0.5
+# For committed offsets, also if `duration` is shorter.
+LEAST_PROOF_SECONDS = 10.0
 # A replica that was just opened, or whose broker is still loading metadata, answers with these for a moment.
 NO_ANSWER = "NO_ANSWER"
 PASSING = {
@@ -86,13 +88,13 @@ class Asked(Protocol):
     ) -> dict[int, dict[TopicPartition, Any]]: ...
     def unfenced(self) -> set[int]: ...
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
-    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[Committed]: ...
+    def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]: ...
 
 
 @dataclass
 class Evidence:
     """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `rows`), history rows of `isr_history`,
-    rows of `last_healthy`, configs."""
+    rows of `last_healthy`, configs. `missed`: why there may be more proofs."""
 
     states: Sequence[PartitionState]
     brokers: list[dict[str, Any]]
@@ -102,6 +104,7 @@ class Evidence:
     histories: list[dict[str, Any]] = field(default_factory=list)
     healthy: list[dict[str, Any]] = field(default_factory=list)
     configs: TopicConfigs = field(default_factory=TopicConfigs)
+    missed: list[str] = field(default_factory=list)
 
     @property
     def offline(self) -> list[PartitionState]:
@@ -164,7 +167,8 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
     """Read the logs of all survivors of `states` (partitions without a live leader; others pass through unread).
 
     Brokers that do not answer, and replicas that are not ready, are asked again until `duration` seconds have passed or the
-    broker is fenced. What never answered keeps the error NO_ANSWER.
+    broker is fenced. What never answered keeps the error NO_ANSWER. Committed offsets are read, and then looked for in forked logs, for as long
+    each, at least LEAST_PROOF_SECONDS; `missed` says what was left.
     """
     mentioned = {broker for state in states for broker in state.replicas}
     brokers = cluster.broker_states(mentioned)
@@ -186,7 +190,7 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
         )
         evidence.pairs += [forks.pair_row(state.key, one, other) for one, other in combinations(answered, 2)]
     forks.settle(evidence.pairs, replicas, prober)
-    evidence.proofs = list(_proofs(cluster, evidence, prober))
+    evidence.proofs = list(_proofs(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)))
     return evidence
 
 
@@ -264,7 +268,7 @@ def _unprobed(end: Any, error: str | None) -> ReplicaLog:
     )
 
 
-def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober) -> Iterator[dict[str, Any]]:
+def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober, seconds: float) -> Iterator[dict[str, Any]]:
     """What committed offsets of consumer groups prove of the survivors of offline partitions.
 
     Where logs fork: whether each survivor holds the last record that each group read, as of that record's epoch. Survivors are probed for it.
@@ -276,9 +280,10 @@ def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober) -> Iterato
         if log.log_end_offset is not None:
             answered.setdefault(key, []).append(broker)
     forked = {(pair["topic"], pair["partition"]) for pair in evidence.pairs if pair["relation"] == forks.FORKED}
-    committed = [row for row in cluster.committed_offsets(answered.keys()) if row[2] > 0] if answered else []
+    committed = [row for row in cluster.committed_offsets(answered.keys(), seconds, evidence.missed) if row[2] > 0] if answered else []
     furthest = {key: (group, key, offset, epoch) for group, key, offset, epoch in sorted(committed, key=lambda row: row[2])}
-    yield from _held(evidence, prober, {key: sorted(answered[key]) for key in forked}, [row for row in committed if row[1] in forked])
+    survivors = {key: sorted(answered[key]) for key in forked}
+    yield from _held(evidence, prober, survivors, [row for row in committed if row[1] in forked], seconds)
     for key in sorted(furthest.keys() - forked):
         for broker in sorted(answered[key]):
             if (evidence.replicas[key, broker].log_end_offset or 0) < furthest[key][2]:
@@ -286,17 +291,28 @@ def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober) -> Iterato
 
 
 def _held(
-    evidence: Evidence, prober: forks.Prober, survivors: Mapping[TopicPartition, Sequence[int]], committed: Sequence[Committed]
+    evidence: Evidence,
+    prober: forks.Prober,
+    survivors: Mapping[TopicPartition, Sequence[int]],
+    committed: Sequence[Committed],
+    seconds: float,
 ) -> Iterator[dict[str, Any]]:
-    long_enough = [
+    long_enough = {
         (broker, key, offset - 1)
         for _group, key, offset, _epoch in committed
         for broker in survivors[key]
         if (evidence.replicas[key, broker].log_end_offset or 0) >= offset
-    ]
-    prober.fetch(long_enough)
+    }
+    prober.fetch(long_enough, time.monotonic() + seconds)
+    unprobed = {(key, offset) for _broker, key, offset in long_enough - prober.found.keys()}
+    if unprobed:
+        evidence.missed.append(
+            f"{len(unprobed)} committed offsets were not looked for in forked logs within {seconds:g} s (duration), first in {min(unprobed)[0][0]}"
+        )
     for row in committed:
         _group, key, offset, epoch = row
+        if (key, offset - 1) in unprobed:
+            continue
         for broker in survivors[key]:
             held: bool | None = False
             if (broker, key, offset - 1) in prober.found:

@@ -9,6 +9,8 @@ the same test gives the fork offset. All pairs are searched side by side, so tha
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,12 +32,15 @@ class Prober:
         self._batches = batches
         self.found: dict[Probe, LastBatch | None] = {}
 
-    def fetch(self, probes: Iterable[Probe]) -> None:
-        """Fetch what is not known yet. A request has one offset per partition, so several offsets of one replica go one after the other."""
+    def fetch(self, probes: Iterable[Probe], deadline: float = math.inf) -> None:
+        """Fetch what is not known yet. A request has one offset per partition, so several offsets of one replica go one after the other, the greatest first.
+
+        At `deadline` (of the monotonic clock) the rest is left, and is not in `found`.
+        """
         left = {probe for probe in probes if probe not in self.found}
-        while left:
+        while left and time.monotonic() < deadline:
             layer: dict[int, dict[TopicPartition, int]] = {}
-            for broker, key, offset in sorted(left):
+            for broker, key, offset in sorted(left, reverse=True):
                 layer.setdefault(broker, {}).setdefault(key, offset)
             answers = self._batches(layer)
             for broker, offsets in layer.items():

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, Repository, spoken
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import MERGE_SIGNERS, AllowedSigners
 
 _FIELDS = {"commit": "%H", "author": "%an <%ae>", "committer": "%cn <%ce>", "committed_at": "%cI", "subject": "%s"}
 GOOD = "G"
@@ -43,23 +46,41 @@ def came_since(repository: Repository, since: str, tip: str, folder: str) -> set
     return {path for path in rows.decode(errors="surrogateescape").split("\0") if path}
 
 
-def unsigned(repository: Repository, commit: str, merge_signers: Path | None) -> str:
+def merge_signers(repository: Repository, path: Path | None, seconds: float) -> AllowedSigners | None:
+    """The ssh keys that may sign merges: those of `path`, else of git's own file, None if git names none. SignatureError if others could change it."""
+    if path is not None:
+        return AllowedSigners(path, seconds, MERGE_SIGNERS)
+    configured = repository.succeeds("config", "--type=path", "--get", "gpg.ssh.allowedSignersFile")
+    name = configured.stdout.decode(errors="surrogateescape").rstrip("\n")
+    return AllowedSigners(Path(name), seconds, f"{MERGE_SIGNERS} (git's gpg.ssh.allowedSignersFile)") if name else None
+
+
+def unsigned(repository: Repository, commit: str, signers: AllowedSigners | None) -> str:
     """Why the signature of a commit is not good enough; an empty text where it is good, by a key that is trusted."""
-    trust = ["-c", "gpg.minTrustLevel=marginal"]
-    if merge_signers is not None:
-        trust += ["-c", f"gpg.ssh.allowedSignersFile={merge_signers}"]
-    verdict = repository.run(*trust, "log", "-1", "--format=%G?", commit).decode(errors="replace").strip()
-    checked = repository.succeeds(*trust, "verify-commit", commit)
+    with _trusting(signers) as trust:
+        verdict = repository.run(*trust, "log", "-1", "--format=%G?", commit).decode(errors="replace").strip()
+        checked = repository.succeeds(*trust, "verify-commit", commit)
     if verdict == GOOD and checked.returncode == 0:
         return ""
     said = spoken(checked.stderr.decode(errors="replace"))
     return _VERDICTS.get(verdict, "git does not find its signature good") + (f" ({said})" if said else "")
 
 
-def signer(repository: Repository, commit: str, merge_signers: Path | None) -> str:
+def signer(repository: Repository, commit: str, signers: AllowedSigners | None) -> str:
     """Who has signed a commit, as git says it."""
-    trust = ["-c", f"gpg.ssh.allowedSignersFile={merge_signers}"] if merge_signers is not None else []
-    return spoken(repository.run(*trust, "log", "-1", "--format=%GS (%GK)", commit).decode(errors="replace"))
+    with _trusting(signers) as trust:
+        return spoken(repository.run(*trust, "log", "-1", "--format=%GS (%GK)", commit).decode(errors="replace"))
+
+
+@contextmanager
+def _trusting(signers: AllowedSigners | None) -> Iterator[list[str]]:
+    """Arguments of git that make signatures of these keys good."""
+    trust = ["-c", "gpg.minTrustLevel=marginal"]
+    if signers is None:  # git names no file either
+        yield trust
+        return
+    with signers.private_copy() as path:
+        yield [*trust, "-c", f"gpg.ssh.allowedSignersFile={path}"]
 
 
 def _last(repository: Repository, tip: str, path: str, *how: str) -> dict[str, str]:

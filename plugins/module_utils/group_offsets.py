@@ -8,7 +8,7 @@ Nothing here does I/O; `cluster.py` decides whom to ask.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +16,7 @@ with suppress(ImportError):  # libraries.py says why
     from kafka.protocol.admin import ListGroupsRequest
     from kafka.protocol.consumer import OffsetFetchRequest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounded_requests import BoundedRequests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 
 # (group, partition, offset, leader epoch of the last record read, -1 where the consumer did not say).
@@ -40,6 +41,11 @@ def fetch_offsets(groups: Iterable[str]) -> OffsetFetchRequest:
     """All that these groups have committed."""
     wanted = [OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
     return OffsetFetchRequest(groups=wanted, require_stable=False, max_version=OFFSET_FETCH_VERSION)
+
+
+def fetch_all(node: int, groups: Sequence[str], seconds: float, missed: list[str]) -> BoundedRequests:
+    """Requests for what the groups of a broker have committed."""
+    return BoundedRequests(node, "groups", groups, GROUPS_PER_REQUEST, fetch_offsets, seconds, missed)
 
 
 def read_offsets(answer: Any, keys: Collection[TopicPartition]) -> Iterator[Committed]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.ready_commands import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Recovered
@@ -193,7 +194,8 @@ def summed_groups(rows: Sequence[Mapping[str, Any]], groups: Mapping[str, Group]
             },
         )
         total["partitions" if row["certain"] else "in_doubt"] += 1
-        total["offsets_read_and_lost"] += row["offsets_read_and_lost"] or 0 if row["certain"] else 0
+        lost = row["offsets_read_and_lost"] or 0 if row["certain"] else 0
+        total["offsets_read_and_lost"] = min(MOST_INT64, total["offsets_read_and_lost"] + lost)
     return sorted(found.values(), key=lambda total: (-total["partitions"], -total["in_doubt"], total["group"]))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_records as records
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import PARTITIONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_log import Controllers, Entry, MetadataLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 
@@ -49,9 +50,8 @@ class _Configs:
         Brokers with a setting of their own may each lead: the smallest counts.
         """
         values = [self.topics[topic]] if topic in self.topics else [*self.brokers.values()] if "" in self.brokers else []
-        if not values or not all(value.isdigit() for value in values):
-            return None
-        return min(replicas, *map(int, values))
+        numbers = [number for value in values if (number := whole_number(value)) is not None]
+        return min(replicas, *numbers) if values and len(numbers) == len(values) else None
 
 
 @dataclass

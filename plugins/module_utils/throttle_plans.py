@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import throttles
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import LAYERS, RUN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
     DELETE,
@@ -219,7 +220,7 @@ class Changed:
 
 
 def _rate(broker: int, config: str, before: str | None, after: str | None) -> dict[str, Any]:
-    numbers = {name: None if value is None else int(value) for name, value in (("before", before), ("after", after))}
+    numbers = {name: None if value is None else whole_number(value, MOST_INT64) for name, value in (("before", before), ("after", after))}
     return {"broker_id": broker, "config": config, **numbers}
 
 

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
     APPEND,
     BROKER,
@@ -182,8 +183,7 @@ def listed(value: str | None) -> list[str]:
 
 def partition_of(entry: str) -> int | None:
     """The partition that an entry names."""
-    number = entry.partition(":")[0]
-    return int(number) if number.isdigit() else None
+    return whole_number(entry.partition(":")[0])
 
 
 # --- setting -------------------------------------------------------------------------------------------------------

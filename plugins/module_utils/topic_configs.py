@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 MIN_ISR, UNCLEAN, CLEANUP = "min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"
@@ -68,7 +69,7 @@ class TopicConfigs:
 def parsed(values: Mapping[str, str | None]) -> TopicConfig:
     """Read what a broker tells of one topic: value by name."""
     return TopicConfig(
-        int(number) if (number := values.get(MIN_ISR) or "").isdigit() else None,
+        whole_number(values.get(MIN_ISR) or ""),
         {"true": True, "false": False}.get(values.get(UNCLEAN) or ""),
         values.get(CLEANUP),
     )

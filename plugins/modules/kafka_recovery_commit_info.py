@@ -54,6 +54,7 @@ options:
   merge_signers:
     description:
       - The file of ssh keys that may sign (see C(ssh-keygen), ALLOWED SIGNERS). Default is git's C(gpg.ssh.allowedSignersFile).
+      - Must belong to root or to the user who runs Ansible, and others must not be able to write it.
       - Keys of gpg are trusted where the keyring of the user who runs Ansible trusts them.
     type: path
   max_plan_age:
@@ -113,6 +114,15 @@ commit:
   returned: success
   type: str
   sample: 3f1c0a7c8a5e4f5f0c9d1c2b7a6e5d4c3b2a1908
+applied:
+  description:
+    - The plans that O(clusters), O(run_ids) and O(since) take and C(plans) leaves out, because results on the branch say that they were applied.
+    - C(applied[].reason) says who committed these results in which commit. The name can be made up if a proposal was merged by a fast-forward or a rebase.
+    - The other fields are those of C(plans), empty if they were not looked at.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 plans:
   description:
     - The plans, the oldest first.
@@ -153,7 +163,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_history, git_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import Approvals, Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import Repository
@@ -164,7 +174,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals
 def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: Layout) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    signers = Path(params["merge_signers"]).absolute() if params["merge_signers"] else None
+    signers = None
+    if params["require_signature"]:
+        path = Path(params["merge_signers"]).absolute() if params["merge_signers"] else None
+        signers = git_history.merge_signers(repository, path, params["timeout"])
     plan_signers = AllowedSigners(Path(params["plan_signers"]).absolute(), params["timeout"]) if params["plan_signers"] else None
     rules = Rules(params["require_signature"], signers, params["max_plan_age"], plan_signers)
     approvals = Approvals(repository, layout, Path(params["workdir"]).absolute(), rules)
@@ -172,7 +185,7 @@ def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: 
         plans = approvals.of_files(git_options.files(params["plan_dir"], params["clusters"]))
     else:
         plans = approvals.merged(params["clusters"], params["run_ids"] or (), params["since"])
-    return {"changed": False, "branch": repository.branch, "commit": repository.tip, "plans": plans}
+    return {"changed": False, "branch": repository.branch, "commit": repository.tip, "plans": plans, "applied": approvals.applied}
 
 
 def main() -> None:

@@ -123,7 +123,7 @@ def test_a_recovery_is_proposed_merged_with_a_signature_applied_once_and_told_to
 
     tip, log = forge.tip(), RequestLog(east.cluster)
     again = east.play("apply", "again", **options)
-    assert again.returncode != 0 and "is already applied" in again.said, again
+    assert again.returncode != 0 and "is not applied: results by" in again.said, again
     assert log.written() == {} and forge.tip() == tip and not east.path("results", "again").exists()
 
     # Merged, and edited afterwards where it is applied from.

@@ -179,7 +179,7 @@ def test_committed_offsets_are_seen_with_describe_on_groups(fortress: Fortress) 
     ):
         fortress.grant(acls)
         with opened(fortress) as cluster:
-            assert cluster.committed_offsets({("orders", 0)}) == found
+            assert cluster.committed_offsets({("orders", 0)}, 60.0, []) == found
 
 
 def test_before_anything_happens_the_playbook_names_what_is_missing(fortress: Fortress, operator: Operator) -> None:

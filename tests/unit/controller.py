@@ -62,7 +62,9 @@ class Controller:
             for broker, offsets in work.items()
         }
 
-    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[tuple[str, TopicPartition, int, int]]:
+    def committed_offsets(
+        self, keys: Collection[TopicPartition], seconds: float, missed: list[str]
+    ) -> list[tuple[str, TopicPartition, int, int]]:
         return []
 
     def reassigning(self) -> set[TopicPartition]:

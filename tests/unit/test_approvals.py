@@ -17,6 +17,12 @@ from test_proposals import FOLDER, LAYOUT, committed, plan, proposed, results
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import STATES, Approvals, Rules
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, Remote, scratch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git_history import merge_signers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import (
+    MERGE_SIGNERS,
+    AllowedSigners,
+    SignatureError,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import summary
 
 pytestmark = pytest.mark.slow
@@ -43,6 +49,11 @@ def judged(forge: Forge, tmp_path: Path, *paths: Path, rules: Rules | None = Non
     with scratch(Remote(forge.url), "main") as repository:
         approvals = Approvals(repository, LAYOUT, tmp_path / "work", rules or Rules())
         return approvals.of_files({path.stem: path for path in paths}) if paths else approvals.merged(["east", "west"], **options)
+
+
+def reviewed_by(signers: Path) -> Rules:
+    """Merges must be signed by the keys of this file."""
+    return Rules(True, AllowedSigners(signers, 60, MERGE_SIGNERS))
 
 
 def the_one(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -121,7 +132,7 @@ def test_what_is_applied_is_never_applied_again_and_results_that_were_removed_ar
 ) -> None:
     committed(forge, {"east": merged}, {"east": results(tmp_path)})
     state, reason = refused(forge, tmp_path, merged)
-    assert state == "already_applied" and "is already applied" in reason
+    assert state == "already_applied" and "recovery r1 of cluster east is not applied" in reason
     assert judged(forge, tmp_path) == []
     assert refused(forge, tmp_path, run_ids=["r1"])[0] == "already_applied"
     forge.ada.remove(f"{FOLDER}/results/east.json")
@@ -156,13 +167,12 @@ def test_only_a_merge_signed_by_somebody_who_may_counts(forge: Forge, tmp_path: 
     (key, line), (stranger, _) = ssh_key(tmp_path, "ada"), ssh_key(tmp_path, "mallory")
     signers = tmp_path / "allowed_signers"
     signers.write_text(line)
-    rules = Rules(True, signers)
     start = forge.tip()
 
     def merged_by(person: Person) -> dict[str, Any]:
         git(Path(forge.url), "update-ref", "refs/heads/main", start)
         person.merge("recovery/r1")
-        return the_one(judged(forge, tmp_path, path, rules=rules))
+        return the_one(judged(forge, tmp_path, path, rules=reviewed_by(signers)))
 
     row = merged_by(forge.ada)
     assert row["state"] == "unsigned" and "it carries no signature" in row["reason"]
@@ -174,11 +184,38 @@ def test_only_a_merge_signed_by_somebody_who_may_counts(forge: Forge, tmp_path: 
 
     # Nobody has said who may sign.
     assert refused(forge, tmp_path, path, rules=Rules(True, None))[0] == "unsigned"
-    assert refused(forge, tmp_path, path, rules=Rules(True, tmp_path / "nowhere"))[0] == "unsigned"
     # Signed, but for other purposes, or no longer.
     for option in ('namespaces="file"', 'namespaces="git",valid-before="20200101"'):
         signers.write_text(line.replace('namespaces="git"', option))
-        assert refused(forge, tmp_path, path, rules=rules)[0] == "unsigned", option
+        assert refused(forge, tmp_path, path, rules=reviewed_by(signers))[0] == "unsigned", option
+    # The file as it was read, whatever becomes of it.
+    signers.write_text(line)
+    rules = reviewed_by(signers)
+    signers.write_text("")
+    assert the_one(judged(forge, tmp_path, path, rules=rules))["state"] == "merged"
+
+
+@pytest.mark.parametrize("by_git", [False, True])
+def test_a_file_of_merge_signers_that_others_could_change_is_refused(
+    forge: Forge, tmp_path: Path, by_git: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _key, line = ssh_key(tmp_path, "ada")
+    signers = tmp_path / "allowed_signers"
+    signers.write_text(line)
+    (tmp_path / "gitconfig").write_text(f'[gpg "ssh"]\n allowedSignersFile = {signers}\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig") if by_git else os.devnull)
+    with scratch(Remote(forge.url), "main") as repository:
+        named = None if by_git else signers
+        assert merge_signers(repository, named, 60) is not None
+        for mode in (0o666, 0o664):
+            signers.chmod(mode)
+            with pytest.raises(SignatureError, match=r"kafka_recovery_merge_signers .*allowed_signers could be changed by others"):
+                merge_signers(repository, named, 60)
+        signers.unlink()
+        with pytest.raises(SignatureError, match=r"kafka_recovery_merge_signers .*allowed_signers cannot be read"):
+            merge_signers(repository, named, 60)
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        assert merge_signers(repository, None, 60) is None
 
 
 def test_a_signed_merge_of_something_else_does_not_sign_an_edit_that_came_later(forge: Forge, tmp_path: Path) -> None:
@@ -189,7 +226,7 @@ def test_a_signed_merge_of_something_else_does_not_sign_an_edit_that_came_later(
     other = plan(tmp_path, strategy="aggressive")
     page = summary([json.loads(other.read_bytes())], "r1")
     forge.ada.write({PATH: other.read_bytes(), f"{FOLDER}/README.md": page}, "unsigned edit")
-    assert refused(forge, tmp_path, other, rules=Rules(True, signers))[0] == "unsigned"
+    assert refused(forge, tmp_path, other, rules=reviewed_by(signers))[0] == "unsigned"
 
 
 def test_signatures_of_gpg_count_where_the_keyring_trusts_the_key(forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

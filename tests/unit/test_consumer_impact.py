@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import impact_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EPOCHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.consumer_impact import CanaryError, ConsumerImpact
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import Committing, Downstream, Transacting
@@ -127,6 +128,18 @@ def test_evidence_is_read_only_where_somebody_has_committed_something(workdir: P
     cluster = Cluster()
     cluster.committed = []
     assert not any("evidence" in warning for warning in look(workdir, cluster).warnings)
+
+
+def test_offsets_of_more_leader_epochs_than_a_partition_has_are_counted_and_not_asked_for(workdir: Path) -> None:
+    cluster = Cluster()
+    cluster.committed = [(f"group-{epoch}", KEYS[0], 150, epoch) for epoch in range(1000)] + [("old", KEYS[0], 150, -1)]
+    found = look(workdir, cluster)
+    assert cluster.asked_epochs[KEYS[0]] == set(range(EPOCHS + 1)), "and the epoch from before the election"
+    assert (
+        f"{1000 - EPOCHS - 1} committed offsets are not looked at: groups committed more than {EPOCHS} leader epochs on a partition"
+        in found.warnings
+    )
+    assert len(found.report(9999)["offsets"]) == EPOCHS + 2
 
 
 def test_topics_that_were_made_anew_are_not_those_that_were_recovered(workdir: Path) -> None:

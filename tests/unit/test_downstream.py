@@ -23,6 +23,7 @@ from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeader
 from kafka.protocol.producer.produce import ProduceResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, impact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounded_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import NO_ANSWER, Downstream
@@ -296,3 +297,95 @@ def test_canaries_are_written_and_fetched_back(cluster: Brokers) -> None:
     assert found[TWO] == {"offset": None, "error": NO_ANSWER, "read_back": False}
     assert (found["t", 5]["offset"], found["t", 5]["read_back"]) == (None, False) and found["t", 5]["error"]
     assert [name for node, name in cluster.asked if node == 2] == ["ProduceRequest"]
+
+
+class Claimed(Brokers):
+    """Broker 2 answers requests of this name about t-1, which it leads, as if t-0 had been asked for."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def _ask_each(self, work: Any, read: Any = None) -> dict[Any, list[Any]]:
+        answers = super()._ask_each(work)
+        for node, requests in {node: [name for asker, name in self.asked if asker == node] for node in work}.items():
+            for answer in answers[node] if node == 2 and requests[-1] == self.name else ():
+                for topic in answer.responses if self.name in ("FetchRequest", "ProduceRequest") else answer.topics:
+                    for row in topic.partition_responses if self.name == "ProduceRequest" else topic.partitions:
+                        self._lie(row)
+        return {node: [read(answer) if read else answer for answer in found] for node, found in answers.items()}
+
+    def _lie(self, row: Any) -> None:
+        for number in ("partition", "partition_index", "index"):
+            if hasattr(row, number):
+                setattr(row, number, 0)
+        for offset in ("offset", "end_offset", "base_offset"):
+            if hasattr(row, offset):
+                setattr(row, offset, 1)
+        if self.name in ("FetchRequest", "DescribeProducersRequest"):
+            row.error_code = NOT_LEADER
+
+
+@pytest.mark.parametrize("name", ["ListOffsetsRequest", "FetchRequest", "OffsetForLeaderEpochRequest"])
+def test_a_log_is_described_by_its_leader_alone(name: str) -> None:
+    with_liar = Claimed(name)
+    with_liar._net.start()
+    found = with_liar.logs({ONE: 1, TWO: 2}, {ONE: {3}, TWO: {3}})
+    with_liar.close()
+    assert found[ONE] == Log(None, START, END, MARK, STABLE, (START, MARK - 1), {3: EpochEnd(3, 30)})
+    assert found[TWO] != found[ONE]
+
+
+def test_producers_and_canaries_of_a_partition_are_described_by_its_leader_alone() -> None:
+    with_liar = Claimed("DescribeProducersRequest")
+    with_liar.producers = [{ONE: OPEN_NOW}]
+    found, refused = with_liar._producers({ONE: 1, TWO: 2})
+    assert (found, refused) == ({ONE: OPEN_NOW}, {TWO: NO_ANSWER})
+    with_liar.name = "ProduceRequest"
+    written = with_liar.write_canaries({ONE: 1, TWO: 2}, "x")
+    with_liar.close()
+    assert written[ONE] == {"offset": 7, "error": None, "read_back": True}
+    assert written[TWO]["error"] == NO_ANSWER
+
+
+class Crowded(Brokers):
+    """Each broker lists more groups and transactions than it is asked about."""
+
+    def _ListGroupsRequest(self, node: int, _request: Any) -> Any:
+        kind = ListGroupsResponse.ListedGroup
+        listed = [kind(group_id=f"{number} of {node}", protocol_type="", group_state="", group_type="") for number in range(120)]
+        return ListGroupsResponse.decode(bytes(ListGroupsResponse(error_code=0, groups=listed).encode(version=5)), version=5)
+
+
+@pytest.fixture
+def crowded() -> Iterator[Crowded]:
+    one = Crowded()
+    one._net.start()
+    one.transactions = {2: [ONGOING._replace(transactional_id=f"tx-{number}") for number in range(300)]}
+    one.producers = [{ONE: OPEN_NOW}]
+    yield one
+    one.close()
+
+
+def test_no_more_than_so_many_groups_and_transactions_of_a_broker_are_looked_at(crowded: Crowded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_requests, "LISTED_NAMES", 70)
+    found = crowded.committing({ONE})
+    assert found.blind == [f"broker {node} lists 120 groups, of which 70 were looked at" for node in (1, 2)]
+    assert len(found.offsets) == 140
+    missed: list[str] = []
+    assert len(crowded.committed_offsets({ONE}, 60.0, missed)) == 140 and missed == found.blind
+    transacting = crowded.transacting({ONE: 1})
+    assert transacting.blind == ["broker 2 lists 300 transactions, of which 70 were looked at"]
+    assert len(transacting.transactions) == 70
+
+
+def test_groups_and_transactions_are_looked_at_for_a_time(crowded: Crowded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Downstream, "_patience", -1.0)
+    found = crowded.committing({ONE})
+    assert found.blind == [f"broker {node} described 0 of its 120 groups within -1 s; the others were not looked at" for node in (1, 2)]
+    missed: list[str] = []
+    assert crowded.committed_offsets({ONE}, -1.0, missed) == [] and missed == found.blind
+    assert crowded.transacting({ONE: 1}).blind == [
+        "broker 2 described 0 of its 300 transactions within -1 s; the others were not looked at"
+    ]
+    assert not {name for _node, name in crowded.asked} & {"OffsetFetchRequest", "DescribeTransactionsRequest"}

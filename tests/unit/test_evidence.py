@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 import pytest
 from controller import ALIVE, Controller
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Committed, gather, read_logs, replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
@@ -91,7 +92,7 @@ class Read(Controller):
             for broker, offsets in work.items()
         }
 
-    def committed_offsets(self, keys: Collection[TopicPartition]) -> list[Committed]:
+    def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]:
         assert set(keys) == {KEY}
         return [(group, KEY, offset, epoch) for group, offset, epoch in self.committed]
 
@@ -109,6 +110,16 @@ def test_where_no_logs_fork_a_committed_offset_counts_for_the_survivors_that_end
     beyond = Read(False, ("a", 5, 0), ("b", ALIVE[long] + 9, -1))
     assert sorted(beyond.proofs()) == sorted(("b", ALIVE[long] + 9, broker, False) for broker in ALIVE)
     assert beyond.probed <= {end - 1 for end in ALIVE.values()}, "nothing is fetched for it"
+
+
+def test_offsets_are_looked_for_in_forked_logs_for_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups can commit thousands of offsets, each a request to each survivor. One that was not looked for proves nothing, and is counted."""
+    forked = Read(True, ("a", 5, 0), ("b", 7, -1))
+    monkeypatch.setattr(evidence, "LEAST_PROOF_SECONDS", -1.0)
+    found = gather(forked, [forked.states[KEY]], duration=-1.0)
+    assert {row["name"] for row in found.proofs} == {"b"}, "its offset is one of those that were fetched to find the fork"
+    assert 4 not in forked.probed
+    assert found.missed == [f"1 committed offsets were not looked for in forked logs within -1 s (duration), first in {KEY[0]}"]
 
 
 def test_where_logs_fork_survivors_are_asked_for_the_last_record_that_was_read() -> None:

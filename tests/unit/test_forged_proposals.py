@@ -14,10 +14,10 @@ import pytest
 from remotes import Forge, Person, git, plan_key, ssh_key
 from test_approvals import PATH, judged, refused, the_one
 from test_planfile import ELECTED, SURVIVORS
-from test_proposals import FOLDER, committed, plan, proposed, results
+from test_proposals import FOLDER, LAYOUT, committed, plan, proposed, results
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import Rules
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import Approvals, Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, Remote, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import AllowedSigners
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import summary
@@ -124,6 +124,25 @@ def test_results_that_a_fast_forward_brought_and_removed_are_no_silent_end(forge
     forge.ada.merge(BRANCH, "--ff-only")
     state, reason = refused(forge, tmp_path)
     assert state == "other_results" and "removed" in reason
+
+
+@pytest.mark.parametrize("how", ["--ff-only", "--no-ff"])
+def test_a_plan_that_results_suppress_is_shown_with_their_commit(forge: Forge, tmp_path: Path, mallory: Person, how: str) -> None:
+    """A fast-forward makes commits of the proposal commits of the branch itself, and nothing tells who made them."""
+    if how == "--no-ff":
+        forge.ada.merge(BRANCH, how)
+    branch = BRANCH if how == "--ff-only" else "main"
+    commit = mallory.write({RESULTS: results(tmp_path).read_bytes()}, branch=branch)
+    if how == "--ff-only":
+        forge.ada.merge(BRANCH, how)
+    with scratch(Remote(forge.url), "main") as repository:
+        approvals = Approvals(repository, LAYOUT, tmp_path / "work", Rules())
+        assert approvals.merged(["west"]) == [] == approvals.applied
+        assert approvals.merged(["east"]) == []
+        (row,) = approvals.applied
+        assert (row["run_id"], row["cluster"], row["state"], row["plan"]) == ("r1", "east", "already_applied", "")
+        said = f"recovery r1 of cluster east is not applied: results by Ada <ada@example.com> in commit {commit[:12]} of main ("
+        assert row["reason"].startswith(said)
 
 
 @pytest.mark.parametrize("plan_id", ["0b7c", "another"])

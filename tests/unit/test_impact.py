@@ -32,6 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact im
     Transaction,
     divergence,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS, SECTIONS, one_a_line, read
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.ready_commands import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Fork, Recovered
 
@@ -190,6 +191,17 @@ def test_groups_are_summed_up_the_worst_first() -> None:
         ("billing", 1, 1, True),
     ]
     assert [row["offsets_read_and_lost"] for row in summed] == [280, 140], "what is in doubt is not counted"
+
+
+def test_a_group_that_commits_the_largest_offset_everywhere_is_still_written_and_read(tmp_path: Path) -> None:
+    found = rows(2**63 - 1, 1, log_of([0]))
+    (group,) = impact.summed_groups([*found, *found, *found], {})
+    assert group["partitions"] == 3 and group["offsets_read_and_lost"] == 2**63 - 1
+    head = {"cluster": "east", "cluster_id": "id", "run_id": "r", "observed_at": "now", "summary": dict.fromkeys(COUNTS, 0), "warnings": []}
+    sections: dict[str, list[Any]] = {**{name: [] for name in SECTIONS}, "groups": [{**group, "command": None}], "offsets": found}
+    path = tmp_path / "east.json"
+    path.write_bytes(one_a_line(head, sections))
+    assert read(path)["groups"][0]["offsets_read_and_lost"] == 2**63 - 1
 
 
 # --- transactions ------------------------------------------------------------------------------------------------------

@@ -83,6 +83,9 @@ BROKEN: dict[str, tuple[list[Any], str]] = {
     "replica-twice": ([partition("orders", 0, [1, 1])], "a partition row that breaks the schema"),
     "no-replicas": ([partition("orders", 0, [])], "a partition row that breaks the schema"),
     "negative-size": ([partition("orders", 0, [1], size=-1)], "a partition row that breaks the schema"),
+    "size-of-no-disk": ([partition("orders", 0, [1], size=2**63 - 1)], "a partition row that breaks the schema"),
+    "disk-of-no-machine": ([broker(1, usable=1000, total=2**63 - 1)], "a broker row that breaks the schema"),
+    "room-on-no-disk": ([broker(1, usable=2**50 + 1, total=1000)], "a broker row that breaks the schema"),
     "size-of-nobody": ([partition("orders", 0, [1], sizes=[[1]])], "a partition row that breaks the schema"),
     "text-for-a-number": ([partition("orders", 0, [1], leader="one")], "a partition row that breaks the schema"),
     "no-topic": ([partition("no topic", 0, [1])], "a partition row that breaks the schema"),
@@ -105,6 +108,18 @@ def test_a_file_with_a_row_that_breaks_the_schema_is_not_used(spark: SparkSessio
     assert [plan["cluster"] for plan in result["plans"]] == ["east"]
     assert {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]} == {name: reason for name, (_, reason) in BROKEN.items()}
     assert [file.name for file in (tmp_path / "reassignments" / RUN).iterdir()] == ["east.json"]
+
+
+@pytest.mark.slow
+def test_brokers_that_claim_the_largest_sizes_do_not_end_the_plan_of_the_others(spark: SparkSession, tmp_path: Path) -> None:
+    most = 2**50
+    claimed = [partition("orders", number, [1, 2], [2], most) for number in range(100)]
+    land(tmp_path, "absurd", [broker(1, "fenced"), broker(2), broker(3), broker(4, usable=most, total=most), *claimed])
+    land(tmp_path, "east", ROWS)
+    result = written(spark, tmp_path)
+    assert [plan["cluster"] for plan in result["plans"]] == ["absurd", "east"] and not result["quarantine"]
+    summary = json.loads((tmp_path / "reassignments" / RUN / "absurd.json").read_bytes())["summary"]
+    assert summary["adding_replicas"] == 100
 
 
 @pytest.mark.slow

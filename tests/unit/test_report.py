@@ -321,3 +321,23 @@ def test_without_any_history_there_is_still_a_report(spark: SparkSession) -> Non
         "offline": (1, 1),
         "no_eligible_leader": (0, 1),
     }
+
+
+def test_bounds_that_add_up_to_more_than_a_bigint_are_capped(spark: SparkSession) -> None:
+    """A consumer can commit any offset, and the report is of the whole fleet."""
+    most = 2**63 - 1
+    rows: Rows = {}
+    absurd = [
+        {"cluster": "east", "topic": "orders", "partition": number, "outcome": "elected", "loss": (most, most), "estimate": most}
+        for number in range(3)
+    ]
+    unknown = {"cluster": "west", "topic": "orders", "partition": 0, "outcome": "elected", "loss": (None, None)}
+    recovery(rows, "r", 21, [*absurd, unknown])
+    for row in rows["loss"]:
+        row["truncated_records"] = most if row["cluster"] == "east" else 7
+    found = report.partitions(reader(spark, rows), ["r"], [TODAY], None)
+    names = ("lower_bound", "upper_bound", "estimate", "lower_bound_where_upper", "truncated_records")
+    for counted in (report.by_outcome(found), report.by_topic(found, 10)):
+        east, west = counted.orderBy("cluster").collect()
+        assert [east[name] for name in names] == [most] * 5 and east["upper_bound_known"] == 3
+        assert [west[name] for name in names] == [None, None, None, None, 7]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from remotes import plan_key
+from remotes import Person, plan_key, with_a_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.repository import APPLY, PROPOSE, repository_problems
 
@@ -71,6 +71,11 @@ def test_plans_are_applied_with_signers_alone(keys: tuple[Path, Path], tmp_path:
     assert "no plan is applied without it" in problems(APPLY, plan_signers=tmp_path / "none")[0]
     (text,) = problems(APPLY, plan_signers=signers, merge_signers=tmp_path / "none", require_signature=True)
     assert f"kafka_recovery_merge_signers {tmp_path}/none cannot be read" in text
+    _key, reviewers = with_a_key(Person(tmp_path), tmp_path)
+    assert problems(APPLY, plan_signers=signers, merge_signers=reviewers, require_signature=True) == []
+    reviewers.chmod(0o666)
+    (text,) = problems(APPLY, plan_signers=signers, merge_signers=reviewers, require_signature=True)
+    assert f"kafka_recovery_merge_signers {reviewers} could be changed by others" in text
     signers.chmod(0o666)
     (text,) = problems(APPLY, plan_signers=signers)
     assert "could be changed by others" in text and "chmod go-w" in text

@@ -28,6 +28,10 @@ PARTITIONS = 200_000
 BROKERS = 2_000
 # A page is answered in a tenth of a second. In a cluster that pages as slowly as `request_timeout` allows, so many pages are waited for.
 SLOW_PAGES = 30
+# Groups or transactions that one broker coordinates. A broker that works has some thousands; they are described page by page.
+LISTED_NAMES = 20_000
+# Leader epochs that groups committed on one partition: each is a request by itself. A partition changes its leader a few times while groups lag.
+EPOCHS = 200
 
 
 def is_address(host: str, port: int) -> bool:

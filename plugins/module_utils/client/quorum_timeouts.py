@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import config_protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import BROKER, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_risks import DEFAULT_TIMEOUTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name
 
 # What a node answers about the id of another one. It describes no node but itself.
 NOT_ITSELF = "INVALID_REQUEST"
-_NUMBER = re.compile("[0-9]{1,10}")  # both are 32-bit numbers
 
 
 def describe(node_ids: Iterable[int]) -> Any:
@@ -27,9 +26,10 @@ def describe(node_ids: Iterable[int]) -> Any:
 def read(answer: Any) -> tuple[int | None, dict[str, int], str | None]:
     """Return the id of the node that answers (None: none of those asked for), its timeouts in ms by name, and why they are not known."""
     for row in answer.results:
-        if row.error_code == 0 and _NUMBER.fullmatch(row.resource_name):
-            values = {config.name: config.value or "" for config in row.configs}
-            known = {name: int(values[name]) for name in DEFAULT_TIMEOUTS if _NUMBER.fullmatch(values.get(name, ""))}
-            return int(row.resource_name), known, None
+        node = whole_number(row.resource_name)
+        if row.error_code == 0 and node is not None:
+            values = {config.name: whole_number(config.value or "") for config in row.configs}
+            known = {name: number for name in DEFAULT_TIMEOUTS if (number := values.get(name)) is not None}
+            return node, known, None
     refusals = {name for row in answer.results if (name := error_name(row.error_code)) and name != NOT_ITSELF}
     return None, {}, ", ".join(sorted(refusals)) or "it is none of the voters"

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import REGULAR, Repository
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import REGULAR, Repository, spoken
 
 
 @dataclass(frozen=True)
 class Change:
-    """A file after a commit. `age`: how many commits with changes are newer; `content`: id of the content, empty if there is no regular file."""
+    """A file after a commit. `age`: how many commits with changes are newer; `content`: id of the content, empty if there is no regular file.
+
+    `committer`: name and address, which whoever made the commit could choose; `committed_at`: as ISO 8601, likewise.
+    """
 
     age: int
     commit: str
     content: str
+    committer: str
+    committed_at: str
 
 
 def changes(repository: Repository, tip: str, folder: str) -> dict[str, list[Change]]:
@@ -33,14 +38,18 @@ def changes(repository: Repository, tip: str, folder: str) -> dict[str, list[Cha
         "--no-abbrev",
         "-z",
     ]
-    rows = repository.run(*arguments, "--format=%H", tip, "--", f"{folder}/").decode(errors="surrogateescape").split("\0")
+    rows = (
+        repository.run(*arguments, "--format=%H%x1f%cI%x1f%cn <%ce>", tip, "--", f"{folder}/").decode(errors="surrogateescape").split("\0")
+    )
     found: dict[str, list[Change]] = {}
-    age, commit, tokens = -1, "", iter(rows)
+    age, commit, tokens = -1, ["", "", ""], iter(rows)
     for token in tokens:
         row = token.lstrip("\n")
         if row.startswith(":"):
             _before, mode, _content, content, _status = row.removeprefix(":").split()
-            found.setdefault(next(tokens), []).append(Change(age, commit, content if mode in REGULAR else ""))
+            found.setdefault(next(tokens), []).append(
+                Change(age, commit[0], content if mode in REGULAR else "", spoken(commit[2]), spoken(commit[1]))
+            )
         elif row:
-            age, commit = age + 1, row
+            age, commit = age + 1, row.split("\x1f", 2)
     return found

@@ -14,13 +14,15 @@ import re
 import stat
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.processes import run_bounded
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import opened_regular
 
+PLAN_SIGNERS, MERGE_SIGNERS = "kafka_recovery_plan_signers", "kafka_recovery_merge_signers"
 NAMESPACE = "kafka-recovery-plan-v1"
 SUFFIX = ".sig"
 # A signature of RSA with 16,384 bits has 3 kB, one by a certificate some more.
@@ -54,9 +56,9 @@ def sign(content: bytes, key: Path, seconds: float) -> bytes:
 
 
 class AllowedSigners:
-    """The keys whose signatures of plans count: a file as `ssh-keygen` describes it under ALLOWED SIGNERS, read once."""
+    """The keys whose signatures count: a file as `ssh-keygen` describes it under ALLOWED SIGNERS, read once. `option`: which variable names the file."""
 
-    def __init__(self, path: Path, seconds: float) -> None:
+    def __init__(self, path: Path, seconds: float, option: str = PLAN_SIGNERS) -> None:
         self._path = path
         self._seconds = seconds
         try:
@@ -64,12 +66,10 @@ class AllowedSigners:
                 found = os.fstat(stream.fileno())
                 self._lines = stream.read()
         except OSError as error:
-            raise SignatureError(
-                f"kafka_recovery_plan_signers {path} cannot be read: {error.strerror}; no plan is applied without it"
-            ) from error
+            raise SignatureError(f"{option} {path} cannot be read: {error.strerror}; no plan is applied without it") from error
         if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_uid not in (os.geteuid(), 0):
             raise SignatureError(
-                f"kafka_recovery_plan_signers {path} could be changed by others (mode {stat.S_IMODE(found.st_mode):04o}, owner {found.st_uid}): "
+                f"{option} {path} could be changed by others (mode {stat.S_IMODE(found.st_mode):04o}, owner {found.st_uid}): "
                 "let it belong to root or to the user who runs Ansible, chmod go-w"
             )
 
@@ -77,9 +77,8 @@ class AllowedSigners:
         """Return who signed a plan, as `principal (fingerprint)`. SignatureError if it is not signed by a key that counts now."""
         if len(signature) > LARGEST:
             raise SignatureError(f"it has {len(signature)} bytes, larger than any signature")
-        with tempfile.TemporaryDirectory(prefix="kafka-recovery-verify-") as folder:
-            signers, detached = Path(folder, "allowed_signers"), Path(folder, "signature")
-            signers.write_bytes(self._lines)
+        with self.private_copy() as signers:
+            folder, detached = str(signers.parent), signers.with_name("signature")
             detached.write_bytes(signature)
             files = ["-f", str(signers), "-s", str(detached)]
             done = _ssh_keygen(["-Y", "find-principals", *files], b"", folder, self._seconds)
@@ -91,6 +90,14 @@ class AllowedSigners:
                 if done.returncode == 0 and good:
                     return printable(f"{principal} ({good[1]})")
         raise SignatureError(_words(done))
+
+    @contextmanager
+    def private_copy(self) -> Iterator[Path]:
+        """A copy of the file as it was read, in a folder that no other user can reach; gone when the context ends."""
+        with tempfile.TemporaryDirectory(prefix="kafka-recovery-verify-") as folder:
+            path = Path(folder, "allowed_signers")
+            path.write_bytes(self._lines)
+            yield path
 
 
 def _principals(listed: bytes) -> list[str]:

@@ -13,6 +13,8 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as F
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
+
 
 def present(condition: Column) -> Column:
     """`condition`, false instead of null."""
@@ -78,6 +80,12 @@ def in_plan_order(rows: DataFrame, sections: Sequence[str], *last: str) -> DataF
 def let(value: Column, body: Callable[[Column], Column]) -> Column:
     """`body` of `value`, which is computed once however often `body` mentions it."""
     return first(F.transform(F.array(value), body))
+
+
+def capped_sum(numbers: Column | str) -> Column:
+    """The sum of offsets or bytes, at most MOST_INT64. Brokers and consumers can claim any number, and Spark fails if a sum of bigints overflows."""
+    total = F.sum((F.col(numbers) if isinstance(numbers, str) else numbers).cast("decimal(19,0)"))
+    return F.when(total > MOST_INT64, F.lit(MOST_INT64)).otherwise(total.cast("bigint"))
 
 
 def quotient(dividend: Column, divisor: Column) -> Column:

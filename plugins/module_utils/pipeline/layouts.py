@@ -26,6 +26,8 @@ PARTITION = (
     "topic string, partition int, topic_id string, leader int, replicas array<int>, isr array<int>, reassigning boolean, "
     "min_insync_replicas int, sizes array<array<bigint>>"
 )
+# Beyond that no disk and no replica is (1 PiB), and arithmetic would overflow.
+MOST_BYTES = 1 << 50
 SCHEMA = f"kind string, {BROKER}, {PARTITION}, damaged string"
 
 
@@ -110,11 +112,14 @@ def _fault() -> Column:
 
 
 def _sound_broker() -> Column:
-    return F.col("damaged").isNull() & (F.col("broker_id") >= 0) & F.col("broker_state").isin(*BROKER_STATES)
+    possible = [F.col(name).isNull() | F.col(name).between(-1, MOST_BYTES) for name in ("usable_bytes", "total_bytes")]
+    return F.col("damaged").isNull() & (F.col("broker_id") >= 0) & F.col("broker_state").isin(*BROKER_STATES) & possible[0] & possible[1]
 
 
 def _sound_partition() -> Column:
-    sizes = any_of("sizes", lambda row: ~present((F.size(row) == 2) & (F.get(row, F.lit(0)) >= 0) & (F.get(row, F.lit(1)) >= 0)))
+    sizes = any_of(
+        "sizes", lambda row: ~present((F.size(row) == 2) & (F.get(row, F.lit(0)) >= 0) & F.get(row, F.lit(1)).between(0, MOST_BYTES))
+    )
     return (
         F.col("damaged").isNull()
         & F.col("topic").rlike(TOPIC_NAME)

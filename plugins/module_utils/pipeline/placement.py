@@ -16,7 +16,15 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, let, present, quotient
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import (
+    any_of,
+    capped_sum,
+    first,
+    let,
+    present,
+    quotient,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import MOVES, rack_aware
 
 # Once more over all partitions puts right what those that had no choice have upset. More sweeps change next to nothing; the second limit is for
@@ -45,14 +53,14 @@ def placements(tasks: DataFrame, clusters: DataFrame, max_disk_percent: int) -> 
         tasks.select("cluster", F.coalesce("bytes", F.lit(0)).alias("bytes"), "replicas", F.explode("kept").alias("broker_id"))
         .groupBy("cluster", "broker_id")
         .agg(
-            F.sum("bytes").alias("bytes"),
+            F.least(capped_sum("bytes"), F.lit(ENDLESS)).alias("bytes"),
             F.count("*").alias("replicas"),
             F.sum(F.when(first("replicas") == F.col("broker_id"), F.lit(1)).otherwise(F.lit(0))).alias("leaders"),
         )
         .groupBy("cluster")
         .agg(
             F.collect_list(F.struct("broker_id", "bytes", "replicas", "leaders")).alias("loads"),
-            F.greatest(F.lit(1), quotient(F.sum("bytes"), F.sum("replicas"))).alias("mean"),
+            F.greatest(F.lit(1), quotient(capped_sum("bytes"), F.sum("replicas"))).alias("mean"),
         )
     )
     moves = tasks.where(F.col("outcome") == MOVES).groupBy("cluster").agg(F.sort_array(F.collect_list(_move())).alias("moves"))
@@ -248,7 +256,9 @@ def _added(brokers: Column, move: Column) -> Column:
 def _fill(row: Column, size: Column) -> Column:
     """How full a disk is with one more replica of `size`, beside others. A replica counts for its bytes and, as many partitions are empty, as
     much as an average one for being there. Replicas of others than Kafka do not count: there has to be room for them, and that is `room`."""
-    return quotient((row["bytes"] + size + (row["replicas"] + 1) * F.col("mean")) * WHOLE, row["share"])
+    weight = F.try_add(row["bytes"] + size, F.try_multiply(row["replicas"] + 1, F.col("mean")))
+    # Sizes that brokers claim can be so large that one disk is as full as another.
+    return quotient(F.coalesce(F.try_multiply(weight, F.lit(WHOLE)), F.lit(MOST_INT64)), row["share"])
 
 
 def _first_replica(brokers: Column, move: Column, added: Column) -> Column:

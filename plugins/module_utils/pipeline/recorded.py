@@ -16,6 +16,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import literal_path
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import present
@@ -95,6 +96,10 @@ def plan(entries: DataFrame, runs: DataFrame) -> DataFrame:
     return of_runs(entries, runs, TOLD_BY_PLAN).select(*tables.columns("plan"))
 
 
+def _and_truncated(total: Column, cut: Column) -> Column:
+    return F.coalesce(F.try_add(total, F.coalesce(cut["records"], F.lit(0))), F.lit(MOST_INT64))
+
+
 def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
     """One row per partition that a plan elects or holds: what its `loss` says."""
     told = F.col("loss")
@@ -105,9 +110,7 @@ def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
         "leader",
         *(told[name].try_cast("bigint").alias(name) for name in ("lower_bound", "upper_bound", "estimate")),
         *(told[name].alias(name) for name in ("lower_bound_from", "upper_bound_from", "estimate_from", "gaps")),
-        F.aggregate("truncated", F.lit(0).cast("bigint"), lambda total, cut: total + F.coalesce(cut["records"], F.lit(0))).alias(
-            "truncated_records"
-        ),
+        F.aggregate("truncated", F.lit(0).cast("bigint"), _and_truncated).alias("truncated_records"),
         F.size(F.filter("truncated", lambda cut: cut["records"].isNull())).alias("truncated_unknown"),
     )
     return of_runs(rows, runs, {}).select(*tables.columns("loss"))

@@ -25,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
     OUTCOMES,
     STALE,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import capped_sum, present
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import RECOVERY
 
 Read = Callable[[str], "DataFrame"]
@@ -149,15 +149,15 @@ def _bounds() -> list[Column]:
     """Sums of what is known, each with the number of partitions of which it is known: what is unknown adds nothing silently."""
     columns = []
     for name in ("lower_bound", "upper_bound", "estimate"):
-        columns += [F.sum(name).alias(name), F.count(name).alias(f"{name}_known")]
+        columns += [capped_sum(name).alias(name), F.count(name).alias(f"{name}_known")]
     group = (F.col("lower_bound_from") == CONSUMER_GROUP) & (F.col("lower_bound") > 0)
     return [
         *columns,
-        F.sum(F.when(F.col("upper_bound").isNotNull(), F.col("lower_bound"))).alias("lower_bound_where_upper"),
+        capped_sum(F.when(F.col("upper_bound").isNotNull(), F.col("lower_bound"))).alias("lower_bound_where_upper"),
         F.count_if(present(F.size("gaps") > 0)).alias("with_gaps"),
         F.count_if(present(group)).alias("beyond_consumers"),
-        F.coalesce(F.sum("truncated_records"), F.lit(0)).alias("truncated_records"),
-        F.coalesce(F.sum("truncated_unknown"), F.lit(0)).alias("truncated_unknown"),
+        F.coalesce(capped_sum("truncated_records"), F.lit(0)).alias("truncated_records"),
+        F.coalesce(capped_sum("truncated_unknown"), F.lit(0)).alias("truncated_unknown"),
     ]
 
 

@@ -17,7 +17,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import risk
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, capped_sum, present
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import KEY, Read, of_clusters
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY
 
@@ -181,7 +181,7 @@ def what_if_counts(rows: DataFrame) -> DataFrame:
         .agg(
             F.count("*").alias("partitions"),
             F.count_if(present(~offline & ~F.col("writable"))).alias("not_writable"),
-            F.coalesce(F.sum("lost_offsets"), F.lit(0)).alias("lost_offsets"),
+            F.coalesce(capped_sum("lost_offsets"), F.lit(0)).alias("lost_offsets"),
             F.count_if(offline & F.col("lost_offsets").isNull()).alias("unknown"),
         )
         .orderBy("cluster", "outcome")

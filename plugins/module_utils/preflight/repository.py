@@ -91,10 +91,9 @@ def _signers_problems(values: Mapping[str, Any], paths: Mapping[str, Path | None
     reviewers = paths.get("merge_signers")
     if reviewers and _true(values.get("require_signature")):
         try:
-            with opened_regular(reviewers):
-                pass
-        except OSError as error:
-            yield f"kafka_recovery_merge_signers {reviewers} cannot be read: {error.strerror}; name the file of keys that may sign merges"
+            signatures.AllowedSigners(reviewers, 0, signatures.MERGE_SIGNERS)
+        except SpokenError as error:
+            yield str(error)
 
 
 def _true(value: Any) -> bool:
