@@ -59,7 +59,7 @@ class Brokers(Downstream):
         found = [("__transaction_state", 0), ("__consumer_offsets", 0), ONE]
         return {key: PartitionState(*key, "id", -1 if key in self.leaderless else 1, 3, (1,), (1,), (), (), ()) for key in found}
 
-    def _ask_each(self, work: Any, read: Any = None) -> dict[Any, list[Any]]:
+    def _ask_each(self, work: Any, read: Any = None, kept: Any = None) -> dict[Any, list[Any]]:
         answers = {}
         for node, requests in work.items():
             made = list(requests)
