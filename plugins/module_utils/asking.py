@@ -50,7 +50,7 @@ class Asking:
         self._timeout_ms = int(connection.request_timeout * 1000)
         self._net = NetworkSelector()
         self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
-        self._decoded: dict[Any, int] = {}  # bytes that a node's answers took when they were decoded, by node; since its last round began
+        self._decoded: dict[Any, int] = {}  # bytes that answers of each node take that are decoded and not read yet
         self._kept = Kept()  # of the last round
         transport.bound(self._manager, self._admit)
         self._homes: dict[str, Any] = {}
@@ -100,6 +100,7 @@ class Asking:
             turns.append(turn := Future())
 
             def succeeded(answer: Any) -> None:
+                self._decoded.pop(node, None)
                 if not first.is_done:
                     self._homes[purpose] = node
                     self._heard.add(node)
@@ -158,8 +159,9 @@ class Asking:
 
     def _admit(self, node: Any, size: int) -> None:
         """Count an answer before it is decoded. ValueError if it does not fit beside what is kept."""
-        if self._kept.bytes + size > bounds.CLIENT_BYTES:
-            raise ValueError(f"{size >> 20} MiB do not fit beside the answers that are kept, {self._kept.bytes >> 20} MiB")
+        held = self._kept.bytes + sum(self._decoded.values())
+        if held + size > bounds.CLIENT_BYTES:
+            raise ValueError(f"{size >> 20} MiB do not fit beside the answers that are kept, {held >> 20} MiB")
         self._decoded[node] = self._decoded.get(node, 0) + size
 
     def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None = None, kept: Kept | None = None) -> Answers:
@@ -170,6 +172,7 @@ class Asking:
         ClusterError if it is exceeded.
         """
         self._kept = Kept() if kept is None else kept
+        self._decoded.clear()
         return self._net.run(self._lanes, work, read, self._kept)
 
     async def _lanes(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: Kept) -> Answers:

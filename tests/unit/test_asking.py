@@ -177,9 +177,10 @@ def test_rounds_that_belong_together_have_one_budget(opened: list[Asking]) -> No
 def test_an_answer_that_does_not_fit_beside_those_that_are_kept_is_not_decoded(opened: list[Asking]) -> None:
     nodes = listing(opened, None)
     nodes._kept.add("a", bounds.KEPT_BYTES)
-    nodes._admit("b", bounds.CLIENT_BYTES - bounds.KEPT_BYTES)
-    with pytest.raises(ValueError, match="do not fit beside the answers that are kept, 96 MiB"):
-        nodes._admit("b", bounds.CLIENT_BYTES - bounds.KEPT_BYTES + 1)
+    nodes._admit("b", bounds.CLIENT_BYTES - bounds.KEPT_BYTES - 10)
+    nodes._admit("c", 10)
+    with pytest.raises(ValueError, match="do not fit beside the answers that are kept, 160 MiB"):
+        nodes._admit("b", 1)
 
 
 def test_the_size_of_rows_is_about_what_python_takes() -> None:

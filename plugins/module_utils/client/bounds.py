@@ -14,7 +14,7 @@ FRAME_BYTES = 64 * MIB
 ANSWER_BYTES = 96 * MIB
 # What is kept of the answers of all nodes to one round of questions, or to two that belong together: 500,000 replicas or committed offsets.
 KEPT_BYTES = 96 * MIB
-# The same with the answer that comes next.
+# The same with answers that are decoded and not read yet.
 CLIENT_BYTES = 160 * MIB
 # kafka-python copies what is left of an answer for every row with tagged fields: seconds at most.
 COPIED_BYTES = 2048 * MIB
