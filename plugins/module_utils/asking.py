@@ -17,8 +17,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import transport
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import ROUND_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds, transport
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept, size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError, ClusterError
 
@@ -50,8 +50,9 @@ class Asking:
         self._timeout_ms = int(connection.request_timeout * 1000)
         self._net = NetworkSelector()
         self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
-        self._kept: dict[Any, int] = {}  # bytes that the answers of a node take, by node; since its last round of questions began
-        transport.bound(self._manager, self._keep)
+        self._decoded: dict[Any, int] = {}  # bytes that answers of each node take that are decoded and not read yet
+        self._kept = Kept()  # of the last round
+        transport.bound(self._manager, self._admit)
         self._homes: dict[str, Any] = {}
         self._heard: set[Any] = set()  # who has answered anything, the last time that it was asked
         self.unreachable: dict[Any, str] = {}
@@ -99,6 +100,7 @@ class Asking:
             turns.append(turn := Future())
 
             def succeeded(answer: Any) -> None:
+                self._decoded.pop(node, None)
                 if not first.is_done:
                     self._homes[purpose] = node
                     self._heard.add(node)
@@ -155,30 +157,37 @@ class Asking:
         if seconds > 0:
             await self._net.sleep(seconds)
 
-    def _keep(self, node: Any, size: int) -> None:
-        self._kept[node] = self._kept.get(node, 0) + size
+    def _admit(self, node: Any, size: int) -> None:
+        """Count an answer before it is decoded. ValueError if it does not fit beside what is kept."""
+        held = self._kept.bytes + sum(self._decoded.values())
+        if held + size > bounds.CLIENT_BYTES:
+            raise ValueError(f"{size >> 20} MiB do not fit beside the answers that are kept, {held >> 20} MiB")
+        self._decoded[node] = self._decoded.get(node, 0) + size
 
-    def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None = None) -> Answers:
+    def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None = None, kept: Kept | None = None) -> Answers:
         """Send every node its own requests, nodes side by side, two requests of one node in flight.
 
         Returns the answers per node, in order, or what `read` makes of each as soon as it comes. A node that fails once, or that gives an answer that
-        `read` refuses (AnswerError), is not asked further; `unreachable` says why.
+        `read` refuses (AnswerError), is not asked further; `unreachable` says why. `kept`: the budget of rounds whose results are held together.
+        ClusterError if it is exceeded.
         """
-        return self._net.run(self._lanes, work, read)
+        self._kept = Kept() if kept is None else kept
+        self._decoded.clear()
+        return self._net.run(self._lanes, work, read, self._kept)
 
-    async def _lanes(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None) -> Answers:
-        lanes = {node: self._net.call_soon_with_future(self._lane, node, iter(requests), read) for node, requests in work.items()}
+    async def _lanes(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: Kept) -> Answers:
+        lanes = {node: self._net.call_soon_with_future(self._lane, node, iter(requests), read, kept) for node, requests in work.items()}
         return {node: await lane for node, lane in lanes.items()}
 
-    async def _lane(self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None) -> list[Any]:
+    async def _lane(self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None, kept: Kept) -> list[Any]:
         answers: list[Any] = []
-        self._kept[node] = 0
+        self._decoded[node] = 0
 
         async def taken() -> None:
             answer = await flying.popleft()
             answers.append(read(answer) if read else answer)
-            if not read and self._kept[node] > ROUND_BYTES:
-                raise errors.KafkaProtocolError(f"its answers take more than {ROUND_BYTES >> 20} MiB")
+            kept.add(node, size_of(answers[-1]) if read else self._decoded.get(node, 0))
+            self._decoded[node] = 0
 
         flying: deque[Any] = deque()
         try:

@@ -10,6 +10,7 @@ an exception and never a hang. All methods may be called from several threads.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -30,12 +31,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking im
     ClusterError,
     words,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import PARTITIONS, SLOW_PAGES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import PARTITIONS, REPLICA_IDS, SLOW_PAGES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
     chunks,
+    keys_of,
+    only,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import Quorum
 
@@ -214,13 +218,21 @@ class Cluster(Asking):
         limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else protocol.PARTITIONS_PER_PAGE
         found: list[PartitionState] = []
         deadline = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
+        ids = 0
         while True:
             page = self._ask(partial(protocol.describe_topic_partitions, names, start, limit))
-            found += protocol.read_topic_partitions(page)
+            states = protocol.read_topic_partitions(page)
+            found += states
+            ids += sum(len(state.replicas) + len(state.isr) + len(state.offline_replicas) for state in states)
+            ids += sum(len(state.eligible_leader_replicas) + len(state.last_known_elr) for state in states)
+            if ids > REPLICA_IDS:
+                raise ClusterError(
+                    f"{len(found)} partitions have {ids} replicas in their lists; name some with partitions or partitions_file"
+                )
             if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
                 break
             following = page.next_cursor.topic_name, page.next_cursor.partition_index
-            self._check_page(start, following, len(found), deadline)
+            self._check_page(start, following, found, deadline)
             start = following
             names = [name for name in names if name >= start[0]]
         if keys and min(keys)[0] not in {state.topic for state in found}:
@@ -228,8 +240,11 @@ class Cluster(Asking):
             found += protocol.read_topic_partitions(self._ask(lambda: protocol.describe_topic_partitions([min(keys)[0]], None, 1)))
         return found
 
-    def _check_page(self, start: TopicPartition | None, following: TopicPartition, count: int, deadline: float) -> None:
+    def _check_page(
+        self, start: TopicPartition | None, following: TopicPartition, found: Sequence[PartitionState], deadline: float
+    ) -> None:
         """Pages must come to an end."""
+        count = len(found)
         if start is not None and following <= start:
             raise ClusterError(
                 f"a broker answers the page of partitions after {start[0]}-{start[1]} with a cursor at {following[0]}-{following[1]}, "
@@ -276,8 +291,9 @@ class Cluster(Asking):
 
     def _offsets(self, work: Mapping[int, Collection[TopicPartition]], replica_id: int) -> dict[int, dict[TopicPartition, protocol.LogEnd]]:
         asked = {node: [protocol.list_offsets(chunk, replica_id) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
-        found = {node: _merged(answers) for node, answers in self._ask_each(asked, protocol.read_log_ends).items()}
-        # A broken broker may tell of other partitions.
+        wanted = keys_of(work.values())
+        answers = self._ask_each(asked, lambda answer: only(wanted, protocol.read_log_ends(answer)))
+        found = {node: _merged(rows) for node, rows in answers.items()}
         return {node: {key: ends[key] for key in work[node] if key in ends} for node, ends in found.items()}
 
     def batches(
@@ -290,9 +306,10 @@ class Cluster(Asking):
         """
         found: dict[int, dict[TopicPartition, protocol.FetchedBatch]] = {node: {} for node in work}
         left = {node: dict(offsets) for node, offsets in work.items()}
+        wanted = keys_of(work.values())
         for size, per_request in FETCH_ROUNDS if retry_empty else FETCH_ROUNDS[:1]:
             asked = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
-            for node, answers in self._ask_each(asked, protocol.read_batches).items():
+            for node, answers in self._ask_each(asked, lambda answer: only(wanted, protocol.read_batches(answer))).items():
                 found[node] |= {key: row for key, row in _merged(answers).items() if key in left[node]}
             left = {
                 node: {key: offset for key, offset in offsets.items() if _came_empty(found[node].get(key))}
@@ -307,11 +324,13 @@ class Cluster(Asking):
         `missed` gets a sentence for each broker that was not asked about all of its groups: they are too many, or take longer than `seconds`.
         """
         nodes = self._unfenced() - self.unreachable.keys()
-        listed = self._ask_each({node: [group_offsets.list_groups()] for node in nodes})
-        groups = {node: group_offsets.read_groups(answers[0]) for node, answers in listed.items() if answers}
+        kept = Kept()
+        listed = self._ask_each({node: [group_offsets.list_groups()] for node in nodes}, group_offsets.read_groups, kept)
+        groups = {node: answers[0] for node, answers in listed.items() if answers}
         asked = {node: group_offsets.fetch_all(node, ids, seconds, missed) for node, ids in groups.items()}
-        answers = self._ask_each(asked, lambda answer: list(group_offsets.read_offsets(answer, keys)))
-        return sorted(row for parts in answers.values() for part in parts for row in part)
+        read = group_offsets.Reader(keys, itertools.chain.from_iterable(groups.values()))
+        answers = self._ask_each(asked, read, kept)
+        return sorted({row for parts in answers.values() for part in parts for row in part})
 
     # --- telling -------------------------------------------------------------------------------------------------
 

@@ -12,10 +12,17 @@ from typing import Any, NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounded_requests import BoundedRequests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import SLOW_PAGES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import FETCH_ROUNDS, REQUEST_LIMIT, Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import UNENDED, EpochEnd, Group, Log, Producer, Transaction
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, chunks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    PartitionState,
+    TopicPartition,
+    chunks,
+    keys_of,
+    only,
+)
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
@@ -103,23 +110,25 @@ class Downstream(Cluster):
             partial(consumer_protocol.list_offsets, timestamp=consumer_protocol.LATEST, isolation_level=consumer_protocol.READ_COMMITTED),
         )
         asked = {node: [ask(chunk) for chunk in chunks(keys, REQUEST_LIMIT) for ask in questions] for node, keys in work.items()}
+        wanted = keys_of(work.values())
         found: list[Ends] = [{} for _question in questions]
-        for node, answers in self._ask_each(asked).items():
+        for node, answers in self._ask_each(asked, lambda answer: only(wanted, protocol.read_log_ends(answer))).items():
             own = set(work[node])
-            for place, answer in enumerate(answers):
-                found[place % len(questions)] |= {key: end for key, end in protocol.read_log_ends(answer).items() if key in own}
+            for place, ends in enumerate(answers):
+                found[place % len(questions)] |= {key: end for key, end in ends.items() if key in own}
         return found
 
     def _fetched_back(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, protocol.FetchedBatch]:
         """What consumers get at these offsets. An empty answer is asked for again with more room, as in `Cluster.batches`."""
         found: dict[TopicPartition, protocol.FetchedBatch] = {}
         left = dict(offsets)
+        wanted = keys_of([offsets])
         for size, per_request in FETCH_ROUNDS:
             asked = {
                 node: [consumer_protocol.fetch_back({key: left[key] for key in chunk}, size) for chunk in chunks(keys, per_request)]
                 for node, keys in _by_leader({key: leaders[key] for key in left}).items()
             }
-            for node, batches in self._ask_each(asked, protocol.read_batches).items():
+            for node, batches in self._ask_each(asked, lambda answer: only(wanted, protocol.read_batches(answer))).items():
                 for batch in batches:
                     found |= {key: row for key, row in batch.items() if key in left and leaders[key] == node}
             left = {key: offset for key, offset in left.items() if key in found and found[key].error is None and found[key].batch is None}
@@ -129,15 +138,16 @@ class Downstream(Cluster):
         """Ends by partition and epoch. An answer does not repeat which epoch it is about, so a request has one for each partition."""
         found: dict[TopicPartition, dict[int, EpochEnd]] = {}
         left = {key: sorted(epochs[key], reverse=True) for key in leaders if epochs.get(key)}
+        wanted = keys_of([left])
         while left:
             layer = {key: rest.pop() for key, rest in left.items()}
             asked = {
                 node: [consumer_protocol.epoch_ends({key: layer[key] for key in chunk}) for chunk in chunks(keys, REQUEST_LIMIT)]
                 for node, keys in _by_leader({key: leaders[key] for key in layer}).items()
             }
-            for node, answers in self._ask_each(asked).items():
-                for answer in answers:
-                    for key, end in consumer_protocol.read_epoch_ends(answer):
+            for node, answers in self._ask_each(asked, lambda answer: only(wanted, consumer_protocol.read_epoch_ends(answer))).items():
+                for ends in answers:
+                    for key, end in ends.items():
                         if key in layer and leaders[key] == node:
                             found.setdefault(key, {})[layer[key]] = end
             left = {key: rest for key, rest in left.items() if rest}
@@ -157,8 +167,9 @@ class Downstream(Cluster):
         found: dict[str, Group] = {}
         asked: dict[int, BoundedRequests] = {}
         missed: list[str] = []
-        for node, answers in self._ask_all(group_offsets.list_groups, blind).items():
-            error, groups = consumer_protocol.read_listed_groups(answers[0])
+        kept = Kept()
+        for node, answers in self._ask_all(group_offsets.list_groups, blind, consumer_protocol.read_listed_groups, kept).items():
+            error, groups = answers[0]
             found |= groups
             if groups:
                 asked[node] = group_offsets.fetch_all(node, sorted(groups), self._patience, missed)
@@ -167,10 +178,13 @@ class Downstream(Cluster):
         rows: list[group_offsets.Committed] = []
         refused: dict[str, str] = {}
 
-        def read(answer: Any) -> tuple[list[group_offsets.Committed], dict[str, str]]:
-            return list(group_offsets.read_offsets(answer, keys)), consumer_protocol.read_refused_groups(answer)
+        read_offsets = group_offsets.Reader(keys, found)
 
-        for node, answers in self._ask_each(asked, read).items():
+        def read(answer: Any) -> tuple[list[group_offsets.Committed], dict[str, str]]:
+            unread = consumer_protocol.read_refused_groups(answer)
+            return read_offsets(answer), {group: error for group, error in unread.items() if group in found}
+
+        for node, answers in self._ask_each(asked, read, kept).items():
             if len(answers) < asked[node].sent:
                 blind.append(f"broker {node} does not answer")
             for committed, unread in answers:
@@ -179,17 +193,17 @@ class Downstream(Cluster):
         if refused:
             group = min(refused)
             blind.append(f"offsets of {len(refused)} groups cannot be read (first {group}: {refused[group]})")
-        return Committing(sorted(rows), found, list(dict.fromkeys(blind + missed)))
+        return Committing(sorted(set(rows)), found, list(dict.fromkeys(blind + missed)))
 
     @property
     def _patience(self) -> float:
         """Seconds for all that one broker is asked about what it lists."""
         return SLOW_PAGES * self._connection.request_timeout
 
-    def _ask_all(self, make: Callable[[], Any], blind: list[str]) -> dict[int, list[Any]]:
+    def _ask_all(self, make: Callable[[], Any], blind: list[str], read: Callable[[Any], Any], kept: Kept) -> dict[int, list[Any]]:
         """Ask every live broker one question; add to `blind` who does not answer."""
         nodes = self._unfenced()
-        answers = {node: rows for node, rows in self._ask_each({node: [make()] for node in nodes}).items() if rows}
+        answers = {node: rows for node, rows in self._ask_each({node: [make()] for node in nodes}, read, kept).items() if rows}
         blind += [f"broker {node} does not answer" for node in sorted(nodes - answers.keys())]
         return answers
 
@@ -230,8 +244,14 @@ class Downstream(Cluster):
         asked = {node: map(transactions.describe_producers, chunks(keys, REQUEST_LIMIT)) for node, keys in _by_leader(leaders).items()}
         found: dict[TopicPartition, list[Producer]] = {}
         refused = dict.fromkeys(leaders, NO_ANSWER)
-        for node, answers in self._ask_each(asked).items():
-            for key, error, producers in (row for answer in answers for row in transactions.read_producers(answer)):
+        wanted = keys_of([leaders])
+
+        def read(answer: Any) -> list[tuple[TopicPartition, str | None, list[Producer]]]:
+            rows = ((key, (error, producers)) for key, error, producers in transactions.read_producers(answer))
+            return [(key, *row) for key, row in only(wanted, rows).items()]
+
+        for node, answers in self._ask_each(asked, read).items():
+            for key, error, producers in (row for rows in answers for row in rows):
                 if leaders.get(key) != node:
                     continue
                 refused.pop(key, None)
@@ -244,9 +264,12 @@ class Downstream(Cluster):
     def _transactions(self, producer_ids: Sequence[int], blind: list[str]) -> list[Transaction]:
         """Transactions, described by the coordinators that list them."""
         listed: dict[int, list[str]] = {}
-        for node, answers in self._ask_all(partial(transactions.list_transactions, producer_ids), blind).items():
-            error, names = transactions.read_listed(answers[0])
-            listed[node] = sorted(names)
+        kept = Kept()
+        for node, answers in self._ask_all(
+            partial(transactions.list_transactions, producer_ids), blind, transactions.read_listed, kept
+        ).items():
+            error, names = answers[0]
+            listed[node] = sorted(set(names))
             if error:
                 blind.append(f"broker {node} does not list its transactions: {error}")
         missed: list[str] = []
@@ -257,14 +280,21 @@ class Downstream(Cluster):
             if names
         }
         found: list[Transaction] = []
-        for node, answers in self._ask_each(asked).items():
+        names_of = {name for names in listed.values() for name in names}
+
+        def read(answer: Any) -> tuple[list[Transaction], dict[str, str]]:
+            described, refused = transactions.read_described(answer)
+            by_name = {one.transactional_id: one for one in described if one.transactional_id in names_of}
+            return list(by_name.values()), {name: error for name, error in refused.items() if name in names_of}
+
+        for node, answers in self._ask_each(asked, read, kept).items():
             if len(answers) < asked[node].sent:
                 blind.append(f"broker {node} does not answer")
-            for described, refused in map(transactions.read_described, answers):
+            for described, refused in answers:
                 found += described
                 blind += [f"transaction {name} cannot be described: {error}" for name, error in sorted(refused.items())[:1]]
         blind += missed
-        return sorted(found)
+        return sorted(set(found))
 
     # --- canaries ------------------------------------------------------------------------------------------------------
 

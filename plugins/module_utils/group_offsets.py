@@ -8,7 +8,7 @@ Nothing here does I/O; `cluster.py` decides whom to ask.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +17,7 @@ with suppress(ImportError):  # libraries.py says why
     from kafka.protocol.consumer import OffsetFetchRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounded_requests import BoundedRequests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, keys_of
 
 # (group, partition, offset, leader epoch of the last record read, -1 where the consumer did not say).
 Committed = tuple[str, TopicPartition, int, int]
@@ -34,7 +34,7 @@ def list_groups() -> ListGroupsRequest:
 
 def read_groups(answer: Any) -> list[str]:
     """Ids of the groups that one may describe, sorted. A coordinator that is still loading its groups tells of none."""
-    return sorted(row.group_id for row in answer.groups)
+    return sorted({row.group_id for row in answer.groups})
 
 
 def fetch_offsets(groups: Iterable[str]) -> OffsetFetchRequest:
@@ -48,11 +48,24 @@ def fetch_all(node: int, groups: Sequence[str], seconds: float, missed: list[str
     return BoundedRequests(node, "groups", groups, GROUPS_PER_REQUEST, fetch_offsets, seconds, missed)
 
 
-def read_offsets(answer: Any, keys: Collection[TopicPartition]) -> Iterator[Committed]:
-    """What was committed on these partitions. Groups whose coordinator refuses or has moved are left out."""
-    topics = {topic for topic, _partition in keys}
-    for group in answer.groups:
-        for topic in group.topics if not group.error_code else ():
-            for row in topic.partitions if topic.name in topics else ():
-                if not row.error_code and row.committed_offset >= 0 and (topic.name, row.partition_index) in keys:
-                    yield group.group_id, (topic.name, row.partition_index), row.committed_offset, row.committed_leader_epoch
+class Reader:
+    """Reads what `groups` have committed on `keys`. Rows about other groups or partitions are dropped; of two about the same the last one counts."""
+
+    def __init__(self, keys: Iterable[TopicPartition], groups: Iterable[str]) -> None:
+        self._keys = keys_of([keys])
+        self._topics = {topic for topic, _partition in self._keys}
+        self._groups = {group: group for group in groups}
+
+    def __call__(self, answer: Any) -> list[Committed]:
+        """Read an answer. Groups whose coordinator refuses or has moved are left out."""
+        found: dict[tuple[str, TopicPartition], Committed] = {}
+        for group in answer.groups:
+            name = self._groups.get(group.group_id)
+            if name is None or group.error_code:
+                continue
+            for topic in group.topics:
+                for row in topic.partitions if topic.name in self._topics else ():
+                    key = self._keys.get((topic.name, row.partition_index))
+                    if key is not None and not row.error_code and row.committed_offset >= 0:
+                        found[name, key] = (name, key, row.committed_offset, row.committed_leader_epoch)
+        return list(found.values())

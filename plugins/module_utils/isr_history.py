@@ -15,7 +15,8 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_records as records
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import PARTITIONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_log import Controllers, Entry, MetadataLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
@@ -25,6 +26,9 @@ MIN_ISR, METADATA_VERSION = "min.insync.replicas", "metadata.version"
 CHANGES_KEPT = 500
 # Whether there is a doubt behind a change is known by the last one.
 DOUBTS_KEPT = 100
+# min.insync.replicas is a 32-bit number. What is longer stays longer than any number of replicas, or no number at all.
+VALUE_LENGTH = 11
+CHANGE_BYTES, ID_BYTES = 600, 8  # of a change, and of each broker id in its lists
 
 Row = dict[str, Any]
 
@@ -42,7 +46,7 @@ class _Configs:
         if change.value is None:
             table.pop(change.resource, None)
         else:
-            table[change.resource] = change.value
+            table[change.resource] = change.value[:VALUE_LENGTH]
 
     def in_force(self, topic: str, replicas: int) -> int | None:
         """What the leader asks for, at most as many as there are replicas. None where the log does not say: a static default of the brokers.
@@ -69,11 +73,17 @@ class _Partition:
     changes: list[Row] = field(default_factory=list)
     least_min_isr: int | None = None
     least_version: int | None = None
+    bytes: int = 0
 
-    def add(self, entry: Entry, version: int | None, unclean: bool, reassigned: bool) -> None:
-        """Note the state as it is from now on. With a leader and all of `alive` in the ISR nothing older is of use."""
+    def add(self, entry: Entry, version: int | None, unclean: bool, reassigned: bool) -> int:
+        """Note the state as it is from now on. With a leader and all of `alive` in the ISR nothing older is of use.
+
+        Returns how many bytes more are kept.
+        """
+        before = self.bytes
         if not self.changes or (self.alive is not None and self.leader >= 0 and self.alive <= set(self.isr)):
             self.changes.clear()
+            self.bytes = 0
             self.least_version = version
         self.changes.append(
             {
@@ -87,7 +97,14 @@ class _Partition:
                 "reassigned": reassigned,
             }
         )
-        del self.changes[:-CHANGES_KEPT]
+        self.bytes += _bytes_of(self.changes[-1])
+        if len(self.changes) > CHANGES_KEPT:
+            self.bytes -= _bytes_of(self.changes.pop(0))
+        return self.bytes - before
+
+
+def _bytes_of(change: Row) -> int:
+    return CHANGE_BYTES + ID_BYTES * (len(change["isr"]) + len(change["eligible_leader_replicas"]))
 
 
 def _least(one: int | None, other: int | None) -> int | None:
@@ -109,23 +126,29 @@ class _Replay:
         self._version: int | None = None
         self._names: dict[str, str] = {}
         self._pending: list[tuple[Entry, records.Record]] | None = None
+        self._pending_bytes = self._changes_bytes = 0
         self.doubts: deque[tuple[int, str]] = deque(maxlen=DOUBTS_KEPT)
 
     def apply(self, entry: Entry) -> None:
         """Go one entry further; records of a transaction happen at its end, or never."""
-        if max(len(self._names), len(self._configs.topics), len(self._pending or ())) > PARTITIONS:
-            raise ClusterError(f"it has more than {PARTITIONS} topics, or changes in one transaction, at offset {entry.offset}")
+        if max(len(self._names), len(self._configs.topics), len(self._pending or ())) > bounds.PARTITIONS:
+            raise ClusterError(f"it has more than {bounds.PARTITIONS} topics, or changes in one transaction, at offset {entry.offset}")
         try:
             record = records.decode(entry.value)
         except records.UnknownRecordError as error:
             self.doubts.append((entry.offset, f"the metadata log holds at offset {entry.offset} what is not understood ({error})"))
             return
         if isinstance(record, records.Transaction):
+            self._pending_bytes = 0
             done, self._pending = self._pending or [], [] if record.step == "begin" else None
             for past in done if record.step == "end" else []:
                 self._happened(*past)
         elif record is not None and self._pending is not None:
-            self._pending.append((entry, record))
+            kept = (entry._replace(value=b""), record)  # the record says all that its bytes do
+            self._pending_bytes += size_of(kept)
+            if self._pending_bytes > bounds.PENDING_BYTES:
+                raise ClusterError(f"a transaction has changes of more than {bounds.PENDING_BYTES >> 20} MiB at offset {entry.offset}")
+            self._pending.append(kept)
         elif record is not None:
             self._happened(entry, record)
 
@@ -159,7 +182,7 @@ class _Replay:
         partition.isr, partition.eligible = record.isr, record.eligible_leader_replicas
         partition.leader, partition.leader_epoch = record.leader, record.leader_epoch
         partition.least_min_isr = self._min_isr(partition)
-        partition.add(entry, self._version, record.recovering, record.reassigning)
+        self._add(entry, partition, record.recovering, record.reassigning)
 
     def _changed(self, entry: Entry, partition: _Partition, change: records.PartitionChange) -> None:
         unclean, reassigned = bool(change.recovering), change.reassigning is not None
@@ -173,7 +196,12 @@ class _Replay:
             partition.least_min_isr = _least(partition.least_min_isr, self._min_isr(partition))
         partition.isr = partition.isr if change.isr is None else change.isr
         partition.eligible = partition.eligible if change.eligible_leader_replicas is None else change.eligible_leader_replicas
-        partition.add(entry, self._version, unclean, reassigned)
+        self._add(entry, partition, unclean, reassigned)
+
+    def _add(self, entry: Entry, partition: _Partition, unclean: bool, reassigned: bool) -> None:
+        self._changes_bytes += partition.add(entry, self._version, unclean, reassigned)
+        if self._changes_bytes > bounds.CHANGES_BYTES:
+            raise ClusterError(f"changes of partitions take more than {bounds.CHANGES_BYTES >> 20} MiB at offset {entry.offset}")
 
     def _min_isr(self, partition: _Partition) -> int | None:
         return self._configs.in_force(partition.topic, len(partition.replicas))

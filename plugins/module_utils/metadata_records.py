@@ -10,16 +10,19 @@ production) to 4.3. What is not known is never guessed at: UnknownRecordError.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import BROKERS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import BROKERS, STRING_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TOPIC_NAME
 
 NO_LEADER = -1
 # Keys whose records say nothing about leaders, ISRs or min.insync.replicas: registration and fencing of brokers (what that does to partitions is
 # written as changes of these), access, quotas, producer ids, delegation tokens, SCRAM, idle ticks, migration, controllers.
 IRRELEVANT = frozenset((0, 1, 7, 8, 10, 11, 14, 15, 16, 17, 18, 19, 20, 21, 22, 26, 27))
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+BROKER_ID = re.compile("[0-9]{0,10}")  # an empty one: all brokers
 
 Value = TypeVar("Value")
 
@@ -141,6 +144,8 @@ class _Reader:
 
     def text_or_none(self) -> str | None:
         length = self.unsigned() - 1
+        if length > STRING_BYTES:
+            raise UnknownRecordError(f"it has a text of {length} bytes")
         return None if length < 0 else self.take(length).decode()
 
     def text(self) -> str:
@@ -202,6 +207,8 @@ def decode(value: bytes) -> Record | None:
 
 def _topic(reader: _Reader, version: int) -> Record:
     record = TopicCreated(reader.text(), reader.uuid())
+    if not TOPIC_NAME.fullmatch(record.name):
+        raise UnknownRecordError("it has a topic name that Kafka does not allow")
     reader.untagged_end()
     return record
 
@@ -254,6 +261,10 @@ def _change(reader: _Reader, version: int) -> Record:
 
 def _config(reader: _Reader, version: int) -> Record:
     record = ConfigChange(reader.int8(), reader.text(), reader.text(), reader.text_or_none())
+    if record.resource_type == TOPIC_RESOURCE and not TOPIC_NAME.fullmatch(record.resource):
+        raise UnknownRecordError("it has a topic name that Kafka does not allow")
+    if record.resource_type == BROKER_RESOURCE and not BROKER_ID.fullmatch(record.resource):
+        raise UnknownRecordError("it has a broker id that Kafka does not allow")
     reader.untagged_end()
     return record
 

@@ -19,7 +19,7 @@ with suppress(ImportError):  # libraries.py says why
         ListPartitionReassignmentsRequest,
     )
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, only
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import by_topic, error_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Ongoing
 
@@ -93,20 +93,21 @@ def describe_log_dirs(keys: Collection[TopicPartition] | None) -> DescribeLogDir
     return DescribeLogDirsRequest(topics=topics)
 
 
-def read_log_dirs(answer: Any) -> LogDirs:
-    """One broker's log directories."""
+def read_log_dirs(answer: Any, wanted: Mapping[TopicPartition, TopicPartition] | None = None) -> LogDirs:
+    """One broker's log directories, with the sizes of the partitions that are `wanted` (see `partitions.keys_of`; None: of all)."""
     refused = error_name(answer.error_code) if answer.API_VERSION >= 3 else None
     if refused is None and not answer.results:
         # Before v3 whoever may not ask is told nothing; every broker has a directory.
         refused = "CLUSTER_AUTHORIZATION_FAILED"
     good = [row for row in answer.results if not row.error_code]
-    sizes = {
-        (topic.name, row.partition_index): row.partition_size
+    rows = (
+        ((topic.name, row.partition_index), row.partition_size)
         for directory in good
         for topic in directory.topics
         for row in topic.partitions
         if not row.is_future_key
-    }
+    )
+    sizes = dict(rows) if wanted is None else only(wanted, rows)
     # What a version does not have is -1, or false.
     usable = [0 if getattr(row, "is_cordoned", False) else getattr(row, "usable_bytes", -1) for row in good]
     total = [getattr(row, "total_bytes", -1) for row in good]

@@ -21,6 +21,7 @@ if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages, protocol
 
 
+ROUND_LIMIT = 100 * REQUEST_LIMIT  # replicas whose answers are held together
 LIMIT_REACHED = "REQUEST_LIMIT_REACHED"
 
 
@@ -64,10 +65,13 @@ class NativeCluster(Cluster):
         found: dict[int, dict[TopicPartition, protocol.LogEnd]] = {node: {} for node in work}
         left = {node: list(keys) for node, keys in work.items()}
         while left := {node: keys for node, keys in left.items() if keys}:
-            asked = {node: list(chunks(keys, REQUEST_LIMIT)) for node, keys in left.items()}
+            per_round = max(REQUEST_LIMIT, ROUND_LIMIT // len(left))
+            rest = {node: keys[per_round:] for node, keys in left.items()}
+            asked = {node: list(chunks(keys[:per_round], REQUEST_LIMIT)) for node, keys in left.items()}
             answers = self._ask_each({node: [self._request(chunk) for chunk in parts] for node, parts in asked.items()})
             self._fail_where_garbled(answers)
             left = {node: self._read(node, asked[node], pages, found[node]) for node, pages in answers.items()}
+            left = {node: keys + ([] if node in self.unreachable else rest[node]) for node, keys in left.items()}
         return found
 
     def _request(self, keys: Iterable[TopicPartition]) -> Any:

@@ -96,6 +96,19 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield chunk
 
 
+def keys_of(groups: Iterable[Iterable[TopicPartition]]) -> dict[TopicPartition, TopicPartition]:
+    """Every partition of these groups, each by itself: the one object that stands for it in what `only` returns."""
+    return {key: key for group in groups for key in group}
+
+
+def only(
+    wanted: Mapping[TopicPartition, TopicPartition], rows: Iterable[tuple[TopicPartition, T]] | Mapping[TopicPartition, T]
+) -> dict[TopicPartition, T]:
+    """Return the rows about partitions of `wanted` (see `keys_of`), the last one of each. A broken broker can name others, and one twice."""
+    pairs = rows.items() if isinstance(rows, Mapping) else rows
+    return {wanted[key]: row for key, row in pairs if key in wanted}
+
+
 def in_recovery_order(key: TopicPartition) -> tuple[int, str, int]:
     """Sort key: `__transaction_state`, `__consumer_offsets`, then the rest by name."""
     return {"__transaction_state": 0, "__consumer_offsets": 1}.get(key[0], 2), *key

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.configured import Configured
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, keys_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Ongoing
 
 if CLIENT_IMPORT_ERROR is None:
@@ -50,5 +50,7 @@ class Replication(Configured):
 
         Brokers that do not answer are absent, and in `unreachable`.
         """
-        answers = self._ask_each({broker: [move_protocol.describe_log_dirs(keys)] for broker in brokers})
-        return {broker: move_protocol.read_log_dirs(found[0]) for broker, found in answers.items() if found}
+        wanted = None if keys is None else keys_of([keys])
+        requests = {broker: [move_protocol.describe_log_dirs(keys)] for broker in brokers}
+        answers = self._ask_each(requests, lambda answer: move_protocol.read_log_dirs(answer, wanted))
+        return {broker: found[0] for broker, found in answers.items() if found}

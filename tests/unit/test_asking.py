@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,9 @@ import pytest
 from kafka import errors
 from kafka.future import Future
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import Asking, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept, size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 
 NEVER = 3600.0  # seconds: whoever waits for it fails by not ending
@@ -110,3 +113,83 @@ def test_a_negative_pause_is_none(opened: list[Asking]) -> None:
     opened.append(nodes := Throttling(-(2**31)))
     nodes._net.start()
     assert (len(nodes.ask_each(9)), nodes.slept, nodes.unreachable) == (9, [], {})
+
+
+class Listing(Asking):
+    """Every node gives the same answer to every request, and it takes this many bytes when it is decoded."""
+
+    def __init__(self, answer: Any, decoded_bytes: int = 0) -> None:
+        super().__init__(Connection(("127.0.0.1:1",), request_timeout=5.0), ["127.0.0.1:1"])
+        self._answer, self._decoded_bytes = answer, decoded_bytes
+
+    def _send(self, node: Any, request: Any) -> Any:
+        self._decoded[node] = self._decoded.get(node, 0) + self._decoded_bytes
+        return Future().success(self._answer)
+
+
+def listing(opened: list[Asking], answer: Any, decoded_bytes: int = 0) -> Listing:
+    opened.append(nodes := Listing(answer, decoded_bytes))
+    nodes._net.start()
+    return nodes
+
+
+def rows(answer: range) -> list[tuple[str, int]]:
+    return [(f"group{number}", number) for number in answer]
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "KEPT_BYTES", 1 << 20, raising=False)
+
+
+@pytest.mark.usefixtures("little")
+def test_rows_that_are_read_count_and_rows_that_are_dropped_do_not(opened: list[Asking]) -> None:
+    nodes = listing(opened, range(1000), decoded_bytes=1 << 19)
+    with pytest.raises(ClusterError, match=r"more than 1 MiB, most of it those of node a"):
+        nodes._ask_each({"a": [object()] * 60}, rows)
+    assert nodes._ask_each({"a": [object()] * 60}, lambda answer: rows(answer)[:5]) == {"a": [rows(range(5))] * 60}
+
+
+@pytest.mark.usefixtures("little")
+def test_a_node_with_many_ids_has_one_budget(opened: list[Asking]) -> None:
+    nodes = listing(opened, range(1000))
+    assert list(nodes._ask_each({"a": [object()] * 4}, rows)) == ["a"]
+    with pytest.raises(ClusterError, match=r"answers of [0-9]+ nodes take more than 1 MiB"):
+        nodes._ask_each({f"a{number}": [object()] * 4 for number in range(13)}, rows)
+
+
+@pytest.mark.usefixtures("little")
+def test_answers_that_are_kept_as_they_are_have_the_same_budget(opened: list[Asking]) -> None:
+    nodes = listing(opened, range(1000), decoded_bytes=1 << 18)
+    assert nodes._ask_each({"a": [object()] * 3}) == {"a": [range(1000)] * 3}
+    with pytest.raises(ClusterError, match=r"answers of [0-9]+ nodes take more than 1 MiB"):
+        nodes._ask_each({name: [object()] * 2 for name in "abc"})
+
+
+@pytest.mark.usefixtures("little")
+def test_rounds_that_belong_together_have_one_budget(opened: list[Asking]) -> None:
+    nodes, kept = listing(opened, range(1000)), Kept()
+    nodes._ask_each({"a": [object()] * 4}, rows, kept)
+    with pytest.raises(ClusterError, match="more than 1 MiB"):
+        nodes._ask_each({"b": [object()] * 4}, rows, kept)
+
+
+def test_an_answer_that_does_not_fit_beside_those_that_are_kept_is_not_decoded(opened: list[Asking]) -> None:
+    nodes = listing(opened, None)
+    nodes._kept.add("a", bounds.KEPT_BYTES)
+    nodes._admit("b", bounds.CLIENT_BYTES - bounds.KEPT_BYTES - 10)
+    nodes._admit("c", 10)
+    with pytest.raises(ValueError, match="do not fit beside the answers that are kept, 160 MiB"):
+        nodes._admit("b", 1)
+
+
+def test_the_size_of_rows_is_about_what_python_takes() -> None:
+    tracemalloc.start()
+    try:
+        value = {"t": [(f"group{number}", (number + 1000, float(number))) for number in range(20_000)]}
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 0.7 * taken < size_of(value) < 1.3 * taken
+    shared = "x" * 10_000
+    assert size_of([shared] * 1000) < 20_000

@@ -55,6 +55,12 @@ def test_there_are_no_more_partitions_than_a_cluster_can_have(monkeypatch: pytes
         Paging(lambda page: ("a", page)).partitions()
 
 
+def test_lists_of_replicas_are_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "REPLICA_IDS", 9, raising=False)
+    with pytest.raises(ClusterError, match="5 partitions have 10 replicas in their lists"):
+        Paging(lambda page: ("a", page)).partitions()
+
+
 def test_a_cluster_that_no_longer_names_a_living_broker_is_an_error_and_not_a_traceback() -> None:
     """A broker can name living brokers in its first answer and none in its second."""
     with pytest.raises(ClusterError, match="knows no broker that is alive any more"):

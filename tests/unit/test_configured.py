@@ -79,7 +79,7 @@ class Told(Configured):
         self.asked.append((to, [row.resource_name for row in request.resources]))
         return answered(request, self.errors)
 
-    def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Any = None) -> dict[Any, list[Any]]:
+    def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Any = None, kept: Any = None) -> dict[Any, list[Any]]:
         return {node: [self._answer(node, request) for request in requests] if node < 3 else [] for node, requests in work.items()}
 
     def _ask(self, make: Callable[[], Any], hedge_after: float = 0.0, at_most: int | None = None) -> Any:

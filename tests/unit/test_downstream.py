@@ -60,7 +60,7 @@ class Brokers(Downstream):
         found = [("__transaction_state", 0), ("__consumer_offsets", 0), ONE]
         return {key: PartitionState(*key, "id", -1 if key in self.leaderless else 1, 3, (1,), (1,), (), (), ()) for key in found}
 
-    def _ask_each(self, work: Any, read: Any = None) -> dict[Any, list[Any]]:
+    def _ask_each(self, work: Any, read: Any = None, kept: Any = None) -> dict[Any, list[Any]]:
         answers = {}
         for node, requests in work.items():
             made = list(requests)
@@ -306,7 +306,7 @@ class Claimed(Brokers):
         super().__init__()
         self.name = name
 
-    def _ask_each(self, work: Any, read: Any = None) -> dict[Any, list[Any]]:
+    def _ask_each(self, work: Any, read: Any = None, kept: Any = None) -> dict[Any, list[Any]]:
         answers = super()._ask_each(work)
         for node, requests in {node: [name for asker, name in self.asked if asker == node] for node in work}.items():
             for answer in answers[node] if node == 2 and requests[-1] == self.name else ():

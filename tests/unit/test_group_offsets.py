@@ -44,4 +44,15 @@ def test_what_was_not_committed_or_is_refused_is_left_out() -> None:
     refused = group(group_id="refused", topics=[], error_code=GROUP_AUTHORIZATION_FAILED)
     answer = OffsetFetchResponse(throttle_time_ms=0, groups=[read, refused])
     again = OffsetFetchResponse.decode(bytes(answer.encode(version=9)), version=9)
-    assert list(group_offsets.read_offsets(again, {("t", 0), ("t", 1), ("t", 2)})) == [("read", ("t", 0), 20, 4)]
+    read_offsets = group_offsets.Reader({("t", 0), ("t", 1), ("t", 2)}, ["read", "refused"])
+    assert read_offsets(again) == [("read", ("t", 0), 20, 4)]
+
+
+def test_groups_that_were_not_asked_about_and_doubled_rows_are_dropped() -> None:
+    group, topic = OffsetFetchResponse.OffsetFetchResponseGroup, OffsetFetchResponse.OffsetFetchResponseGroup.OffsetFetchResponseTopics
+    row = topic.OffsetFetchResponsePartitions(partition_index=0, committed_offset=5, committed_leader_epoch=4, metadata="", error_code=0)
+    groups = [
+        group(group_id=name, topics=[topic(name="t", partitions=[row] * 100)] * 2, error_code=0) for name in ("asked", "asked", "other")
+    ]
+    answer = OffsetFetchResponse(throttle_time_ms=0, groups=groups)
+    assert group_offsets.Reader({("t", 0)}, ["asked"])(answer) == [("asked", ("t", 0), 5, 4)]

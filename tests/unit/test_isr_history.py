@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import tracemalloc
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +15,8 @@ import pytest
 from metalog import ORDERS, Active, Nobody, batch, change, feature, min_isr, partition, removed, topic, value
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import isr_history
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_log import Entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 
@@ -179,3 +183,40 @@ def test_gathering_tells_what_it_cost_and_why_it_ended() -> None:
     rows, cost = isr_history.gather(Nobody(), [STATE], [2, 3], 60)
     assert rows[0]["changes"] == []
     assert "none of them is the active controller" in rows[0]["doubt"]
+
+
+def test_names_that_kafka_does_not_allow_are_not_kept() -> None:
+    def log(*first: bytes) -> Iterator[Entry]:
+        yield from (Entry(place, 1000, one) for place, one in enumerate(first))
+        yield from (Entry(10 + number, 1000, topic("x" * (1 << 20), name_of(number))) for number in range(30))
+        yield from (Entry(40 + number, 1000, min_isr(2, 2, f"{number}" + "x" * 30_000)) for number in range(200))
+        yield from (Entry(240 + number, 1000, min_isr(2, 4, f"{number}" + "x" * 30_000)) for number in range(200))
+
+    for first in ([], [BEGIN]):
+        tracemalloc.start()
+        try:
+            isr_history.rows(log(*first), [STATE], None)
+            assert tracemalloc.get_traced_memory()[1] < 8 << 20
+        finally:
+            tracemalloc.stop()
+
+
+def test_pending_changes_of_a_transaction_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "PENDING_BYTES", 1 << 20, raising=False)
+    changes = [topic(f"{number}" + "x" * 200, name_of(number)) for number in range(5000)]
+    assert replay([*START, *STORY, *changes])["doubt"] is None
+    assert replay([*START, *STORY, BEGIN, *changes[:1000], END, BEGIN, *changes[1000:2000], END])["doubt"] is None
+    with pytest.raises(ClusterError, match="a transaction has changes of more than 1 MiB at offset"):
+        replay([BEGIN, *changes])
+
+
+def test_changes_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "CHANGES_BYTES", 1 << 18, raising=False)
+    settling = [change(isr=[1, 2]), change(isr=[1, 2, 3])] * 500
+    assert replay([*START, *STORY[:2], *settling, *STORY[2:]])["doubt"] is None
+    with pytest.raises(ClusterError, match="changes of partitions take more than 0 MiB at offset"):
+        replay([*START, *STORY[:2], *[change(isr=[1, 2]), change(isr=[1])] * 500])
+
+
+def name_of(number: int) -> str:
+    return base64.urlsafe_b64encode(number.to_bytes(16, "big")).decode().rstrip("=")

@@ -12,18 +12,25 @@ MIB = 1 << 20
 FRAME_BYTES = 64 * MIB
 # The objects that one answer becomes: Metadata of 150,000 partitions. An answer grows by up to forty times when it is decoded.
 ANSWER_BYTES = 96 * MIB
-# The same of all answers to one round of questions to one node, which are kept together.
-ROUND_BYTES = 128 * MIB
+# What is kept of the answers of all nodes to one round of questions, or to two that belong together: 500,000 replicas or committed offsets.
+KEPT_BYTES = 96 * MIB
+# The same with answers that are decoded and not read yet.
+CLIENT_BYTES = 160 * MIB
 # kafka-python copies what is left of an answer for every row with tagged fields: seconds at most.
 COPIED_BYTES = 2048 * MIB
 # Kafka's own limit of a string, also where the encoding allows more.
 STRING_BYTES = 32_767
 # What is read from a socket before it is looked at: a node that sends faster than Python reads would never be looked at.
 RECEIVED_BYTES = MIB
-# Controllers write batches of at most 8 MiB.
+# Controllers write batches of at most 8 MiB, and transactions of some batches: the records of one CreateTopics or CreatePartitions request.
+PENDING_BYTES = 64 * MIB
+# Changes of partitions that are kept of the metadata log: one takes 600 bytes, and every partition has one at least.
+CHANGES_BYTES = 128 * MIB
 METADATA_BATCH_BYTES = 16 * MIB
 # Kafka 4 has been run with 2,000,000 partitions; what is read about one takes about 1 kB here, so a whole cluster of more has to be read in parts.
 PARTITIONS = 200_000
+# Broker ids in all lists of these partitions: replicas, ISR, ELR and so on. Three replicas make six to nine.
+REPLICA_IDS = 20 * PARTITIONS
 # The largest clusters that are talked about have some hundreds of brokers. Each unfenced one is given a connection, each fenced one a thread.
 BROKERS = 2_000
 # A page is answered in a tenth of a second. In a cluster that pages as slowly as `request_timeout` allows, so many pages are waited for.

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Counts the memory that a client keeps of the answers of all its nodes. Pure: no I/O."""
+
+from __future__ import annotations
+
+from sys import getsizeof
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
+
+# Rows of one answer share their names: so many texts are remembered at a time.
+TEXTS = 4096
+SMALL_NUMBERS = range(-5, 257)  # Python has each of them once
+
+
+class Kept:
+    """What the answers of all nodes to related rounds of requests take. One budget: a node can give itself any number of ids."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[Any, int] = {}
+        self.bytes = 0
+
+    def add(self, node: Any, size: int) -> None:
+        """Count what is kept of a node's answer. ClusterError if all nodes together exceed bounds.KEPT_BYTES; it names the node that takes the most."""
+        self._nodes[node] = self._nodes.get(node, 0) + size
+        self.bytes += size
+        if self.bytes > bounds.KEPT_BYTES:
+            largest = max(self._nodes, key=lambda one: self._nodes[one])
+            raise ClusterError(
+                f"answers of {len(self._nodes)} nodes take more than {bounds.KEPT_BYTES >> 20} MiB, most of it those of node {largest} "
+                f"({self._nodes[largest] >> 20} MiB); look at its logs, or name fewer partitions"
+            )
+
+
+def size_of(value: Any) -> int:
+    """Return roughly the bytes of a value of containers, texts and numbers.
+
+    A text that many rows share counts once. Partitions that are keys of a dict do not count: they are those of the question (`partitions.only`).
+    """
+    total = 0
+    texts: set[int] = set()
+    waiting = [iter((value,))]
+    while waiting:
+        for one in waiting[-1]:
+            if isinstance(one, str):
+                if id(one) in texts:
+                    continue
+                if len(texts) >= TEXTS:
+                    texts.clear()
+                texts.add(id(one))
+            elif one is None or (isinstance(one, int) and one in SMALL_NUMBERS):
+                continue
+            total += getsizeof(one)
+            if isinstance(one, dict):
+                waiting.append(iter(one.values()))
+                waiting.append(key for key in one if not isinstance(key, tuple))
+                break
+            if isinstance(one, (list, tuple, set, frozenset)):
+                waiting.append(iter(one))
+                break
+        else:
+            waiting.pop()
+    return total
