@@ -38,7 +38,7 @@ class ReplicationThrottle:
         self._measured = measured
         self._changed = Changed()
         self._terms_changed = False
-        self._run_lives = journal.run_lives()
+        self._run_lives = False
         self._left: list[str] = []
         self.warnings: list[str] = []
 
@@ -53,13 +53,13 @@ class ReplicationThrottle:
 
         While a run lives only its rate is changed. `expires_after`: seconds from now, None: it stays until it is removed.
         """
-        if replicas is not None or expires_after is not None:
-            option = "expires_after" if replicas is None else "throttled_replicas"
-            self._journal.refuse_run(f"wait until it has ended, or change its rate alone, without {option}")
         states = self._states(keys if replicas is None else None)
         check_brokers(Brokers.of(self._cluster.registered()), states, rates, replicas or ())
         with self._journal as journal:
-            if self._run_lives:
+            if replicas is not None or expires_after is not None:
+                option = "expires_after" if replicas is None else "throttled_replicas"
+                journal.refuse_run(f"wait until it has ended, or change its rate alone, without {option}")
+            if self._look_for_run(journal):
                 self._set(journal, throttle_plans.to_change(self._cluster, journal, RUN, rates))
                 self._terms_changed = journal.asked != rates
                 journal.ask(rates)
@@ -85,15 +85,20 @@ class ReplicationThrottle:
 
     def absent(self) -> None:
         """Take out all that is ours. ThrottleJournalError while a run lives, which takes its own throttle out when it ends."""
-        self._journal.refuse_run("wait until it has ended: it removes its throttle itself")
         with self._journal as journal:
+            journal.refuse_run("wait until it has ended: it removes its throttle itself")
             self._take_out(journal, LAYERS)
 
     def clean(self) -> None:
         """Take out what a killed run left, and a standing throttle that has expired; nothing while a run lives, which does it when it ends."""
-        if not self._run_lives:
-            with self._journal as journal:
+        with self._journal as journal:
+            if not self._look_for_run(journal):
                 self._take_out(journal, journal.left_over())
+
+    def _look_for_run(self, journal: ThrottleJournal) -> bool:
+        """Whether a run lives. A run that begins later sets nothing before the journal is closed."""
+        self._run_lives = journal.run_lives()
+        return self._run_lives
 
     def _states(self, keys: Sequence[TopicPartition] | None) -> list[PartitionState]:
         found = self._cluster.partitions(keys)
