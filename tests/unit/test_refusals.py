@@ -51,8 +51,9 @@ def test_a_quorum_that_is_not_calm_takes_two_lines(verdict: str, pre_vote: bool)
     assert second.startswith("Next: ") and "run again" in second
 
 
+@pytest.mark.parametrize("stages", [["gather"], ["gather", "reassign"]])
 @pytest.mark.parametrize("name", ["orders", "*"])
-def test_a_permission_that_is_missing_takes_two_lines_after_the_first(name: str) -> None:
+def test_a_permission_that_is_missing_takes_two_lines_after_the_first(name: str, stages: list[str]) -> None:
     row = {
         "operation": "READ",
         "resource_type": "TOPIC",
@@ -63,9 +64,12 @@ def test_a_permission_that_is_missing_takes_two_lines_after_the_first(name: str)
         "remedy": "acl",
     }
     permissions = {"missing": [row, row]}
-    head, *rows = said("preflight", "{{ kafka_recovery_not_granted_said }}", kafka_recovery_permissions=permissions)
+    variables = {"kafka_recovery_permissions": permissions, "kafka_recovery_stages": stages}
+    head, *rows = said("preflight", "{{ kafka_recovery_not_granted_said }}", **variables)
     assert "Let an administrator of the cluster run" in head and "east" in head
-    assert ("name the partitions to recover (kafka_recovery_partitions)" in head) is (name == "*")
+    assert ("name the partitions to recover (kafka_recovery_partitions)" in head) is (name == "*" and stages == ["gather"]), (
+        "redundancy is for all topics"
+    )
     assert [line.strip() for line in rows] == ["acl", f"(READ on topic {name}: reads logs)"] * 2
 
 
