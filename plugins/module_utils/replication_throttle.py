@@ -8,7 +8,7 @@ In check mode the same is done on a `ConfigPreview` and a journal that is only r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -178,12 +178,17 @@ def throttle_rows(journal: ThrottleJournal) -> list[dict[str, Any]]:
     return found
 
 
-def left_over_warning(workdir: Path, cluster: str, cluster_id: str) -> str | None:
-    """Which throttles should be gone and are still set. None if there are none, or if their journal cannot be read now. Asks no broker."""
+def readable_rows(workdir: Path, cluster: str, cluster_id: str) -> list[dict[str, Any]] | None:
+    """The `throttle_rows` of a cluster. None if their journal cannot be read now. Asks no broker."""
     with suppress(SpokenError):
-        rows = throttle_rows(ThrottleJournal(workdir, cluster, cluster_id, GLANCE, read_only=True))
-        if states := {row["state"] for row in rows} & {LEFT_OVER, EXPIRED}:
-            origin = {LEFT_OVER: "of a run that was killed", EXPIRED: "that has expired"}
-            which = " and one ".join(origin[state] for state in sorted(states))
-            return f"a replication throttle {which} is still set on {cluster}: remove it with kafka_replication_throttle and state: cleaned"
+        return throttle_rows(ThrottleJournal(workdir, cluster, cluster_id, GLANCE, read_only=True))
+    return None
+
+
+def left_over_warning(rows: Iterable[Mapping[str, Any]], cluster: str) -> str | None:
+    """Which of these `throttle_rows` should be gone and are still set. None if there are none."""
+    if states := {row["state"] for row in rows} & {LEFT_OVER, EXPIRED}:
+        origin = {LEFT_OVER: "of a run that was killed", EXPIRED: "that has expired"}
+        which = " and one ".join(origin[state] for state in sorted(states))
+        return f"a replication throttle {which} is still set on {cluster}: remove it with kafka_replication_throttle and state: cleaned"
     return None
