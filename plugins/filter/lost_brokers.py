@@ -42,8 +42,10 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - C(brokers), the sorted ids. Empty if a mapping does not name the cluster.
-    - C(objection) says why the input cannot be read. It is empty if it can. With an objection there is no C(brokers).
+    - C(brokers), the sorted ids. Empty if none are named.
+    - C(named), whether brokers are named for the cluster. An empty list names them, and says that none is lost. An empty text does not, and neither does a
+      mapping without the cluster.
+    - C(objection) says why the input cannot be read. It is empty if it can. With an objection there is no C(brokers) and no C(named).
   type: dict
 """
 
@@ -56,9 +58,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 def lost_brokers(value: Any, cluster: str, clusters: Collection[str]) -> dict[str, Any]:
     """Return what RETURN documents."""
     try:
-        return {"brokers": of_cluster(value, str(cluster), [str(name) for name in clusters]), "objection": ""}
+        brokers = of_cluster(value, str(cluster), [str(name) for name in clusters])
     except LostBrokersError as error:
         return {"objection": str(error)}
+    return {"brokers": brokers or [], "named": brokers is not None, "objection": ""}
 
 
 class FilterModule:

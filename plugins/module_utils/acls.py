@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 
 CLUSTER, TOPIC, GROUP = "CLUSTER", "TOPIC", "GROUP"
 GATHER, ISR_HISTORY, ELECT, NATIVE, REASSIGN, THROTTLE = "gather", "isr_history", "elect", "native", "reassign", "throttle"
+OF_MOVES = frozenset({REASSIGN, THROTTLE})  # they are for all topics, whichever partitions were named
 ALL = "*"
 # Whoever may do one of these may DESCRIBE too, also where no ACL says so (Kafka's Authorizer interface).
 IMPLY_DESCRIBE = ("READ", "WRITE", "DELETE", "ALTER")
@@ -63,6 +64,7 @@ class Held:
     any_topic  whether a topic may be described whatever its name; None where it does not matter
     any_group  the same for consumer groups
     moving     topics with a replica that is offline, or that were named: their replicas are to be moved
+    named      topics of the partitions that were named, the only ones of which evidence is collected; None: all of `topics`
     """
 
     cluster: frozenset[str] | None
@@ -71,6 +73,7 @@ class Held:
     any_topic: bool | None = None
     any_group: bool | None = None
     moving: Collection[str] = ()
+    named: Collection[str] | None = None
 
 
 class Missing(NamedTuple):
@@ -96,17 +99,20 @@ def missing(held: Held, stages: Collection[str], cluster_name: str = "kafka-clus
 
 
 def _missing(need: Need, held: Held, cluster_name: str) -> Iterator[Missing]:
+    named = None if need.stage in OF_MOVES else held.named
     if need.resource_type == CLUSTER:
         if held.cluster is not None and need.operation not in held.cluster:
             yield Missing(need, cluster_name)
     elif need.resource_type == GROUP:
         if held.any_group is False:
             yield Missing(need, ALL)
-    elif held.any_topic is False and (need.operation == "DESCRIBE" or not held.topics):
+    elif named is None and held.any_topic is False and (need.operation == "DESCRIBE" or not held.topics):
         # Which topics there are is not to be seen: one that is hidden may have lost its leader.
         yield Missing(need, ALL)
     else:
         for topic, operations in held.topics.items():
+            if named is not None and topic not in named:
+                continue
             if not can_be_partition(topic, 0):
                 continue  # brokers that name such a topic lie, and an ACL for "*" would be one for all topics
             # A hidden topic may be one whose logs have to be read, or whose replicas are moved.

@@ -258,9 +258,9 @@ class Cluster(Asking):
                 "raise request_timeout, or name partitions with partitions or partitions_file"
             )
 
-    def permissions(self, topics: Collection[str] | None) -> acls.Held:
+    def permissions(self, topics: Collection[str] | None, moves: bool = False) -> acls.Held:
         """What this client may do here; see `permissions.probe`."""
-        return permissions.probe(self._ask, topics)
+        return permissions.probe(self._ask, topics, moves)
 
     def reassigning(self) -> set[TopicPartition]:
         """The partitions that have a reassignment under way."""

@@ -28,23 +28,33 @@ UNKNOWN_TOPIC = 3  # whoever works with it will say so
 TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED = 29, 30
 
 
-def probe(ask: Ask, topics: Collection[str] | None) -> Held:
+def probe(ask: Ask, topics: Collection[str] | None, moves: bool = False) -> Held:
     """Return what this client may do. `topics`: those of the partitions that were named, None where all of the cluster's matter.
 
-    `ask` puts a request to any broker. Answers of brokers from Kafka 2.8 on are understood.
+    `moves`: replicas are to be moved, of all topics, whichever were named. `ask` puts a request to any broker. Answers of brokers from Kafka 2.8 on are
+    understood.
     """
     described = ask(lambda: DescribeClusterRequest(include_cluster_authorized_operations=True, endpoint_type=1))
-    rows = [row for row in ask(lambda: _metadata(topics)).topics if row.error_code != UNKNOWN_TOPIC]
+    sees_all = topics is None or moves
+    named = [] if topics is None else _rows(ask, topics)
+    names = {row.name for row in named}
+    others = [row for row in _rows(ask, None) if row.name not in names] if sees_all else []
+    rows = [*named, *others]
     return Held(
         cluster=operations(described.authorized_operations),
         topics={
             row.name: frozenset() if row.error_code == TOPIC_AUTHORIZATION_FAILED else operations(row.authorized_operations) for row in rows
         },
         reading={row.name for row in rows if any(partition.leader_id < 0 for partition in row.partitions)},
-        moving={row.name for row in rows if topics is not None or any(partition.offline_replicas for partition in row.partitions)},
-        any_topic=_any_topic(ask) if topics is None else None,
+        any_topic=_any_topic(ask) if sees_all else None,
         any_group=_any_group(ask),
+        moving=names | {row.name for row in others if any(partition.offline_replicas for partition in row.partitions)},
+        named=None if topics is None else names,
     )
+
+
+def _rows(ask: Ask, topics: Collection[str] | None) -> list[Any]:
+    return [row for row in ask(lambda: _metadata(topics)).topics if row.error_code != UNKNOWN_TOPIC]
 
 
 @cache

@@ -51,6 +51,7 @@ def permissions(
 ) -> dict[str, Any]:
     """The ACLs that a recovery of `wanted` (None: whatever is offline) would miss. `params`: options of `kafka_permission_info`.
 
+    Redundancy is planned for all topics, so to move and to throttle takes permissions on others than those of `wanted`, too.
     `commands`: keeps the scripts of remedies whose names cannot be shown.
     """
     stages = list(params["stages"])
@@ -63,7 +64,8 @@ def permissions(
             stages.append(acls.NATIVE)
         elif params["elect"]:
             stages.append(acls.ELECT)
-    held = cluster.permissions(None if wanted is None else {topic for topic, _partition in wanted})
+    moves = not acls.OF_MOVES.isdisjoint(stages)
+    held = cluster.permissions(None if wanted is None else {topic for topic, _partition in wanted}, moves)
     return {
         "missing": [_row(row, params, commands) for row in sorted(acls.missing(held, stages), key=lambda row: not row.need.required)],
         "unknown": [need._asdict() for need in acls.unknown(held, stages)],

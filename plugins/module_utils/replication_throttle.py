@@ -8,7 +8,7 @@ In check mode the same is done on a `ConfigPreview` and a journal that is only r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ class ReplicationThrottle:
         self._measured = measured
         self._changed = Changed()
         self._terms_changed = False
-        self._run_lives = journal.run_lives()
+        self._run_lives = False
         self._left: list[str] = []
         self.warnings: list[str] = []
 
@@ -53,13 +53,13 @@ class ReplicationThrottle:
 
         While a run lives only its rate is changed. `expires_after`: seconds from now, None: it stays until it is removed.
         """
-        if replicas is not None or expires_after is not None:
-            option = "expires_after" if replicas is None else "throttled_replicas"
-            self._journal.refuse_run(f"wait until it has ended, or change its rate alone, without {option}")
         states = self._states(keys if replicas is None else None)
         check_brokers(Brokers.of(self._cluster.registered()), states, rates, replicas or ())
         with self._journal as journal:
-            if self._run_lives:
+            if replicas is not None or expires_after is not None:
+                option = "expires_after" if replicas is None else "throttled_replicas"
+                journal.refuse_run(f"wait until it has ended, or change its rate alone, without {option}")
+            if self._look_for_run(journal):
                 self._set(journal, throttle_plans.to_change(self._cluster, journal, RUN, rates))
                 self._terms_changed = journal.asked != rates
                 journal.ask(rates)
@@ -85,15 +85,20 @@ class ReplicationThrottle:
 
     def absent(self) -> None:
         """Take out all that is ours. ThrottleJournalError while a run lives, which takes its own throttle out when it ends."""
-        self._journal.refuse_run("wait until it has ended: it removes its throttle itself")
         with self._journal as journal:
+            journal.refuse_run("wait until it has ended: it removes its throttle itself")
             self._take_out(journal, LAYERS)
 
     def clean(self) -> None:
         """Take out what a killed run left, and a standing throttle that has expired; nothing while a run lives, which does it when it ends."""
-        if not self._run_lives:
-            with self._journal as journal:
+        with self._journal as journal:
+            if not self._look_for_run(journal):
                 self._take_out(journal, journal.left_over())
+
+    def _look_for_run(self, journal: ThrottleJournal) -> bool:
+        """Whether a run lives. A run that begins later sets nothing before the journal is closed."""
+        self._run_lives = journal.run_lives()
+        return self._run_lives
 
     def _states(self, keys: Sequence[TopicPartition] | None) -> list[PartitionState]:
         found = self._cluster.partitions(keys)
@@ -173,12 +178,17 @@ def throttle_rows(journal: ThrottleJournal) -> list[dict[str, Any]]:
     return found
 
 
-def left_over_warning(workdir: Path, cluster: str, cluster_id: str) -> str | None:
-    """Which throttles should be gone and are still set. None if there are none, or if their journal cannot be read now. Asks no broker."""
+def readable_rows(workdir: Path, cluster: str, cluster_id: str) -> list[dict[str, Any]] | None:
+    """The `throttle_rows` of a cluster. None if their journal cannot be read now. Asks no broker."""
     with suppress(SpokenError):
-        rows = throttle_rows(ThrottleJournal(workdir, cluster, cluster_id, GLANCE, read_only=True))
-        if states := {row["state"] for row in rows} & {LEFT_OVER, EXPIRED}:
-            origin = {LEFT_OVER: "of a run that was killed", EXPIRED: "that has expired"}
-            which = " and one ".join(origin[state] for state in sorted(states))
-            return f"a replication throttle {which} is still set on {cluster}: remove it with kafka_replication_throttle and state: cleaned"
+        return throttle_rows(ThrottleJournal(workdir, cluster, cluster_id, GLANCE, read_only=True))
+    return None
+
+
+def left_over_warning(rows: Iterable[Mapping[str, Any]], cluster: str) -> str | None:
+    """Which of these `throttle_rows` should be gone and are still set. None if there are none."""
+    if states := {row["state"] for row in rows} & {LEFT_OVER, EXPIRED}:
+        origin = {LEFT_OVER: "of a run that was killed", EXPIRED: "that has expired"}
+        which = " and one ".join(origin[state] for state in sorted(states))
+        return f"a replication throttle {which} is still set on {cluster}: remove it with kafka_replication_throttle and state: cleaned"
     return None

@@ -219,6 +219,9 @@ class Throttle:
             return self
         try:
             with interruption.unbroken(), self._journal as journal:
+                # A run that began after the first look. One that begins later sets nothing before the journal is closed.
+                if self._rates is None and journal.run_lives():
+                    return self
                 self.taken_out, problems = take_out(self._cluster, journal, journal.left_over())
                 self._warn(problems)
                 journal.ask(self._rates)
@@ -234,6 +237,7 @@ class Throttle:
             try:
                 with self._journal as journal:
                     self._warn(take_out(self._cluster, journal, journal.left_over())[1])
+                    self._ended()  # before the journal is closed: who opens it next must not see a run that has no throttle
             except SpokenError as problem:
                 self._warn([f"the throttle may still be set: {problem}; the next run removes it, or state cleaned"])
             finally:

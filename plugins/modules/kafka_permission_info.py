@@ -24,7 +24,8 @@ options:
   stages:
     description:
       - What is to be done, apart from O(elect). V(gather) is to collect evidence, V(reassign) to move replicas, V(throttle) to throttle them meanwhile.
-      - For V(throttle) the topics that matter are those named, else those with a replica that is offline.
+      - For V(reassign) and V(throttle) all topics have to be visible, also if partitions are named, because redundancy is planned for all of them. For
+        V(throttle) the topics that matter are those named, and those with a replica that is offline.
     type: list
     elements: str
     choices: [gather, reassign, throttle]

@@ -27,7 +27,7 @@ options:
     description:
       - Name of the cluster. With O(workdir), how the metadata quorum was is kept in C(<workdir>/quorum/<cluster>.json), for the report's metrics.
       - Check mode keeps nothing.
-      - A warning names a replication throttle of this workdir that has expired, or that a killed run has left. It is not removed.
+      - A warning names a replication throttle of this workdir that has expired, or that a killed run has left. It is not removed by this module.
     type: str
   elect:
     description: Whether the recovery is to elect leaders, which takes more permissions than looking.
@@ -36,7 +36,8 @@ options:
   stages:
     description:
       - What is to be done, apart from O(elect). V(gather) is to collect evidence, V(reassign) to move replicas, V(throttle) to throttle them meanwhile.
-      - For V(throttle) the topics that matter are those named, else those with a replica that is offline.
+      - For V(reassign) and V(throttle) all topics have to be visible, also if partitions are named, because redundancy is planned for all of them. For
+        V(throttle) the topics that matter are those named, and those with a replica that is offline.
     type: list
     elements: str
     choices: [gather, reassign, throttle]
@@ -92,6 +93,16 @@ partitions:
   returned: success
   type: dict
   sample: {count: 118, cluster_id: 5L6g3nShT-eMCtK--X86sw}
+throttles:
+  description:
+    - Throttles that this collection has set from this O(workdir) and not removed, as M(streamops.kafka_recovery.kafka_partition_reassignment_info) returns
+      them.
+    - V(null) without O(cluster) and O(workdir), and if the journal of throttles cannot be read.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {state: expired, brokers: 3, topics: 12, replicas: 240, expires_at: "2026-11-21T18:05:00Z"}
 unreachable_brokers:
   description: Brokers that were asked and did not answer, with the reason.
   returned: success
@@ -122,10 +133,11 @@ def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any
     """Return what RETURN documents."""
     params = module.params
     wanted = requested(params["partitions"], params["partitions_file"])
+    throttles = None
     if params["workdir"] and params["cluster"]:
-        throttled = replication_throttle.left_over_warning(module.workdir, params["cluster"], cluster.cluster_id)
-        if throttled:
-            module.ansible.warn(throttled)
+        throttles = replication_throttle.readable_rows(module.workdir, params["cluster"], cluster.cluster_id)
+        if warning := replication_throttle.left_over_warning(throttles or (), params["cluster"]):
+            module.ansible.warn(warning)
     commands = Commands(module.workdir) if params["workdir"] and not module.check_mode else None
     permissions = readiness.permissions(cluster, params, wanted, commands)
     if commands:
@@ -146,6 +158,7 @@ def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any
         "permissions": permissions,
         "quorum": watched,
         "partitions": partitions.rows if partitions else None,
+        "throttles": throttles,
         "unreachable_brokers": cluster.unreachable_rows(),
     }
 

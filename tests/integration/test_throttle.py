@@ -37,6 +37,7 @@ from integration.throttle_leaks import (
 )
 
 from rig import KafkaCluster, NewTopic
+from rig.fleet import host_vars, inventory, write_inventory
 
 MODULE, MOVES = "kafka_replication_throttle", "kafka_partition_reassignment"
 NAME = "throttled"
@@ -204,6 +205,29 @@ def test_named_replicas_with_rates_of_their_own_stand_until_they_expire(operator
     again = operator.ask(MOVES, **operator.files("2"), partitions=targets)
     assert again["changed"] is True and again["left_over_throttle"] == {"brokers": 3, "topics": 2, "replicas": 3}
     wait_for_throttles(cluster)
+
+
+def test_a_recovery_removes_a_throttle_that_has_expired_and_a_plan_does_not(operator: Operator) -> None:
+    throttle(operator, rate=RATE, partitions=EVERYWHERE, expires_after=0.1)
+    time.sleep(1.2)
+    stands = throttles(operator.cluster)
+    assert stands
+    for playbook, options in (("plan", []), ("recover", ["--check"])):
+        looked = operator.play(playbook, f"look-{playbook}", *options, allow_data_loss=playbook == "recover")
+        assert looked.returncode == 0 and "that has expired is still set" in looked.said, looked
+        assert throttles(operator.cluster) == stands
+    # Without the controllers' addresses nobody changes the rates of a broker that is dead.
+    variables = {name: value for name, value in host_vars(operator.cluster).items() if name != "kafka_controller_bootstrap_servers"}
+    write_inventory(brokers_alone := operator.workdir / "brokers.yml", inventory({operator.name: variables}))
+    operator.cluster.terminate(3)
+    operator.cluster.wait_fenced([3])
+    warned = operator.play("recover", "1", inventory_file=brokers_alone, allow_data_loss=True)
+    assert warned.returncode == 0 and f"could not be removed from {operator.name}: broker 3 does not answer" in warned.said, warned
+    operator.cluster.start_node(3)
+    operator.cluster.wait_unfenced([3])
+    done = operator.play("recover", "2", allow_data_loss=True)
+    assert done.returncode == 0 and "could not be removed" not in done.said, done
+    wait_for_throttles(operator.cluster)
 
 
 def test_a_topic_deleted_meanwhile_is_no_obstacle(operator: Operator) -> None:

@@ -19,18 +19,18 @@ CLUSTERS = ["east", "west", "north"]
     ("value", "east", "west"),
     [
         ([], [], []),
-        ("", [], []),
-        (None, [], []),
+        ("", None, None),
+        (None, None, None),
         ([2, "1", 2], [1, 2], [1, 2]),
         ("1,2", [1, 2], [1, 2]),
         (3, [3], [3]),
-        ({}, [], []),
-        ({"east": [1]}, [1], []),
+        ({}, None, None),
+        ({"east": [1]}, [1], None),
         ({"east": [2, 1], "west": "4"}, [1, 2], [4]),
         ({"east": [], "west": [4]}, [], [4]),
     ],
 )
-def test_each_cluster_has_its_own(value: Any, east: list[int], west: list[int]) -> None:
+def test_each_cluster_has_its_own(value: Any, east: list[int] | None, west: list[int] | None) -> None:
     assert (of_cluster(value, "east", CLUSTERS), of_cluster(value, "west", CLUSTERS)) == (east, west)
 
 
@@ -58,7 +58,10 @@ def test_what_is_refused_is_named_in_one_line(value: Any, words: tuple[str, ...]
 
 
 def test_the_filter_gives_the_brokers_of_one_cluster() -> None:
-    assert lost_brokers({"west": [4]}, "west", CLUSTERS) == {"brokers": [4], "objection": ""}
+    given = {"west": [4], "north": []}
+    assert lost_brokers(given, "west", CLUSTERS) == {"brokers": [4], "named": True, "objection": ""}
+    assert lost_brokers(given, "north", CLUSTERS) == {"brokers": [], "named": True, "objection": ""}, "it says that none is lost"
+    assert lost_brokers(given, "east", CLUSTERS) == {"brokers": [], "named": False, "objection": ""}
 
 
 def test_without_an_inventory_a_mapping_may_name_any_cluster() -> None:

@@ -28,16 +28,17 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return []
 
 
-def look(workdir: Path, warnings: list[str], cluster_id: str = "abc", **params: Any) -> None:
-    """Do what the module does."""
+def look(workdir: Path, warnings: list[str], cluster_id: str = "abc", **params: Any) -> list[str] | None:
+    """Do what the module does, and return the states of throttles that it finds."""
     options = {"workdir": str(workdir), "cluster": "east", "partitions": None, "partitions_file": None, **params}
     module: Any = SimpleNamespace(params=options, workdir=workdir, check_mode=True, ansible=SimpleNamespace(warn=warnings.append))
     cluster: Any = SimpleNamespace(cluster_id=cluster_id, unreachable_rows=list)
-    kafka_readiness_info.readiness_info(module, cluster)
+    rows = kafka_readiness_info.readiness_info(module, cluster)["throttles"]
+    return None if rows is None else [row["state"] for row in rows]
 
 
 def test_a_run_that_moves_nothing_names_the_throttles_that_should_be_gone(tmp_path: Path, warnings: list[str]) -> None:
-    look(tmp_path, warnings)
+    assert look(tmp_path, warnings) == []
     assert warnings == [] and not list(tmp_path.iterdir())
     journal = ThrottleJournal(tmp_path, "east", "abc")
     with journal:
@@ -46,8 +47,8 @@ def test_a_run_that_moves_nothing_names_the_throttles_that_should_be_gone(tmp_pa
     assert warnings == [], "it may stand"
     with journal:
         journal.expire(Expiry(60.0, "2020-01-01T00:00:00Z"))
-    look(tmp_path, warnings)
-    look(tmp_path, warnings, cluster=None)
+    assert look(tmp_path, warnings) == ["expired"]
+    assert look(tmp_path, warnings, cluster=None) is None
     assert warnings == [
         "a replication throttle that has expired is still set on east: remove it with kafka_replication_throttle and state: cleaned"
     ]

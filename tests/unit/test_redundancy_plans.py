@@ -140,17 +140,20 @@ def test_each_cluster_is_judged_by_its_own_lost_brokers(spark: SparkSession, tmp
         land(tmp_path, name, [*(broker(one, "fenced" if one == lost else "unfenced") for one in (1, 2, 3)), *rows])
     land(tmp_path, "south", [broker(1, "fenced"), broker(2, "coming_back"), broker(3), broker(4), *rows])
     land(tmp_path, "alive", [broker(1), broker(2), broker(3), *rows])
-    lost_brokers = {"east": [1], "west": [2, 8], "south": [2], "alive": [3]}
+    land(tmp_path, "none", [broker(1, "fenced"), broker(2), broker(3), *rows])
+    lost_brokers = {"east": [1], "west": [2, 8], "south": [2], "alive": [3], "none": []}
     result = written(spark, tmp_path, lost_brokers=lost_brokers)
     documents = {plan["cluster"]: json.loads(Path(plan["path"]).read_text()) for plan in result["plans"]}
     assert {name: [row["removing_replicas"] for row in document["partitions"]] for name, document in documents.items()} == {
         "east": [[1]],
+        "none": [],
         "north": [[1]],
         "south": [[2]],
         "west": [[2]],
     }
     assert {name: document["options"]["lost_brokers"] for name, document in documents.items()} == {
         "east": [1],
+        "none": [],
         "north": None,
         "south": [2],
         "west": [2, 8],

@@ -13,6 +13,8 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
+from ansible_collections.streamops.kafka_recovery.plugins.filter.lost_brokers import lost_brokers
+
 ROLES = Path(__file__).parents[2] / "roles"
 REASONS = ["broker 1 was the leader", "broker 2 was the leader", "the epoch rose by 7"]
 FILES = [{"path": f"landing/1/{number}.json", "reason": "it is not sealed"} for number in range(40)]
@@ -51,8 +53,9 @@ def test_a_quorum_that_is_not_calm_takes_two_lines(verdict: str, pre_vote: bool)
     assert second.startswith("Next: ") and "run again" in second
 
 
+@pytest.mark.parametrize("stages", [["gather"], ["gather", "reassign"]])
 @pytest.mark.parametrize("name", ["orders", "*"])
-def test_a_permission_that_is_missing_takes_two_lines_after_the_first(name: str) -> None:
+def test_a_permission_that_is_missing_takes_two_lines_after_the_first(name: str, stages: list[str]) -> None:
     row = {
         "operation": "READ",
         "resource_type": "TOPIC",
@@ -63,9 +66,12 @@ def test_a_permission_that_is_missing_takes_two_lines_after_the_first(name: str)
         "remedy": "acl",
     }
     permissions = {"missing": [row, row]}
-    head, *rows = said("preflight", "{{ kafka_recovery_not_granted_said }}", kafka_recovery_permissions=permissions)
+    variables = {"kafka_recovery_permissions": permissions, "kafka_recovery_stages": stages}
+    head, *rows = said("preflight", "{{ kafka_recovery_not_granted_said }}", **variables)
     assert "Let an administrator of the cluster run" in head and "east" in head
-    assert ("name the partitions to recover (kafka_recovery_partitions)" in head) is (name == "*")
+    assert ("name the partitions to recover (kafka_recovery_partitions)" in head) is (name == "*" and stages == ["gather"]), (
+        "redundancy is for all topics"
+    )
     assert [line.strip() for line in rows] == ["acl", f"(READ on topic {name}: reads logs)"] * 2
 
 
@@ -78,6 +84,34 @@ def test_lost_brokers_that_are_not_lost_take_a_line_each_after_the_remedy() -> N
     )
     assert "kafka_recovery_lost_brokers of east" in head and "Name every broker that is lost for good" in head
     assert rows == ["broker 1", "broker 2"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"east": [1], "west": []}, {"east": [1], "west": []}),
+        ({"west": []}, {"west": []}),
+        ([], {"east": [], "west": []}),
+        ([2], {"east": [2], "west": [2]}),
+        ({}, None),
+        ("", None),
+    ],
+)
+def test_an_empty_list_of_lost_brokers_is_not_left_out_of_the_plan(given: Any, expected: dict[str, list[int]] | None) -> None:
+    tasks = {task["name"]: task for task in yaml.safe_load((ROLES / "restore_redundancy" / "tasks" / "plan.yml").read_text())}
+    noted = tasks["Note what kind of plan each cluster wants"]["ansible.builtin.set_fact"]["kafka_recovery_given_up"]
+    choose = tasks["Choose brokers for the whole fleet"]
+    clusters = ["east", "west"]
+
+    def value(text: str, **variables: Any) -> Any:
+        return Templar(DataLoader(), variables={**trusted(choose.get("vars", {})), **variables}).template(trust_as_template(text))
+
+    here = {name: lost_brokers(given, name, clusters) for name in clusters}
+    hostvars = {
+        name: {"kafka_recovery_given_up": value(noted, inventory_hostname=name, kafka_recovery_lost_here=here[name])} for name in clusters
+    }
+    passed = choose["streamops.kafka_recovery.kafka_redundancy_plan"]["lost_brokers"].replace("omit", "none")
+    assert value(passed, ansible_play_batch=clusters, hostvars=hostvars) == expected
 
 
 def test_clusters_that_want_different_plans_take_two_lines() -> None:

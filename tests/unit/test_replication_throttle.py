@@ -177,6 +177,43 @@ def test_while_a_run_lives_its_rate_alone_is_changed_and_nothing_is_taken_out(ta
     assert cluster.configs() == standing
 
 
+@pytest.mark.parametrize("state", ["present", "expiring", "absent", "cleaned"])
+def test_the_throttle_of_a_run_that_begins_after_the_first_request_is_left_to_it(task: Task, journal: ThrottleJournal, state: str) -> None:
+    cluster = recovering()
+    run, began = Throttle(cluster, ThrottleJournal(task.workdir, "east", "abc"), 9000), False
+
+    def begin() -> None:
+        nonlocal began
+        if not began:
+            began = True
+            run.__enter__()
+            run.cover({("t", 0): Move((1, 2, 3), (1, 2, 4))})
+
+    class Late(ThrottleJournal):
+        """A journal that others open once more before this task does."""
+
+        def __enter__(self) -> Late:
+            begin()
+            return super().__enter__()
+
+    throttle = ReplicationThrottle(cluster, Late(task.workdir, "east", "abc"), 0.0)
+    if state == "present":
+        throttle.present(Rates.same(5000), None)
+        assert throttle.report(10, False)["run_in_progress"] is True
+        assert cluster.brokers[1] == cluster.brokers[4] == {LEADER_RATE: "5000", FOLLOWER_RATE: "5000"}
+        assert cluster.brokers[2] == {} and cluster.topics["t"] == {LEADER_REPLICAS: "0:1,0:3", FOLLOWER_REPLICAS: "0:3,0:4"}
+    elif state == "cleaned":
+        throttle.clean()
+        assert throttle.report(10, False)["changed"] is False
+    else:
+        with pytest.raises(ThrottleJournalError, match="another run throttles this cluster"):
+            throttle.present(Rates.same(5000), None, expires_after=60.0) if state == "expiring" else throttle.absent()
+    assert began and cluster.topics["t"][FOLLOWER_REPLICAS], "the entries of the run"
+    assert cluster.brokers[4][FOLLOWER_RATE] == ("5000" if state == "present" else "9000")
+    run.__exit__(None, None, None)
+    assert cluster.configs() == Configurable().configs()
+
+
 def test_a_run_leaves_what_stands(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     task.present(cluster, 5000)

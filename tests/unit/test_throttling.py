@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from configurable import Configurable, Killed, Move
@@ -109,6 +110,43 @@ def test_without_a_rate_nothing_is_throttled(journal: ThrottleJournal) -> None:
         throttle.cover(MOVES)
         throttle.release(MOVES)
     assert cluster.told == []
+
+
+def test_without_a_rate_the_throttle_of_a_run_that_begins_meanwhile_is_left_to_it(
+    journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, other = Configurable(), ThrottleJournal(journal.path.parents[1], "east", "abc")
+    looks = [False]
+
+    def run_lives() -> bool:
+        """Nobody throttles when this is asked first, and a run begins right after it."""
+        if not looks:
+            return ThrottleJournal.run_lives(other)
+        throttled.__enter__()
+        throttled.cover(MOVES)
+        return looks.pop()
+
+    throttled = Throttle(cluster, journal, 6000)
+    monkeypatch.setattr(other, "run_lives", run_lives)
+    with Throttle(cluster, other, None) as unthrottled:
+        assert not looks and not unthrottled.taken_out
+        assert cluster.brokers[4] == {LEADER_RATE: "6000", FOLLOWER_RATE: "6000"}
+    throttled.__exit__(None, None, None)
+    assert cluster.configs() == Configurable().configs()
+
+
+def test_a_run_that_has_taken_out_its_throttle_is_not_seen_as_a_run(journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    closed = ThrottleJournal.__exit__
+
+    def close(opened: ThrottleJournal, *error: Any) -> None:
+        closed(opened, *error)
+        seen.append((bool(opened.rates()), opened.run_lives()))
+
+    with Throttle(Configurable(), journal, 6000) as throttle:
+        throttle.cover(MOVES)
+        monkeypatch.setattr(ThrottleJournal, "__exit__", close)
+    assert seen == [(False, False)], "whoever opens the journal next"
 
 
 @pytest.mark.parametrize("error", [ThrottleError("x"), KeyboardInterrupt(), ClusterError("y")])

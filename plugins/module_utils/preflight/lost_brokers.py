@@ -37,10 +37,12 @@ def parse(value: Any, clusters: Collection[str] | None, option: str) -> LostBrok
     return named
 
 
-def of_cluster(value: Any, cluster: str, clusters: Collection[str]) -> list[int]:
-    """Return the lost brokers of one of the inventory's `clusters`. A cluster that a mapping does not name has none."""
+def of_cluster(value: Any, cluster: str, clusters: Collection[str]) -> list[int] | None:
+    """Return the lost brokers of one of the inventory's `clusters`: an empty list if it says that none is lost, None if it says nothing of that."""
+    if value in ("", None):
+        return None
     found = parse(value, clusters, VARIABLE)
-    return found.get(cluster, []) if isinstance(found, dict) else found
+    return found.get(cluster) if isinstance(found, dict) else found
 
 
 def _ids(value: Any, option: str) -> list[int]:
