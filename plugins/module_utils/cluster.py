@@ -88,13 +88,18 @@ class Cluster(Asking):
         answer = self._ask(protocol.describe_cluster)
         self._lists_fenced = answer.API_VERSION >= 2
         if self._lists_fenced:
-            self._nodes = protocol.read_nodes(answer)
+            self._nodes = self._read_brokers(answer)
 
     def _take_brokers(self, metadata: Any) -> list[brokers.Node]:
         """The brokers that are alive, known to the client from here on. ConnectionOptionError if the login must not be sent to one."""
-        nodes = protocol.read_nodes(metadata)
-        self._connection.check_plaintext(f"{node.host}:{node.port}" for node in nodes)
+        nodes = self._read_brokers(metadata)
         self._manager.cluster.update_metadata(metadata)
+        return nodes
+
+    def _read_brokers(self, answer: Any) -> list[brokers.Node]:
+        """The brokers that an answer names. ConnectionOptionError if the login must not be sent to one."""
+        nodes = protocol.read_nodes(answer)
+        self._connection.check_plaintext(f"{node.host}:{node.port}" for node in nodes)
         return nodes
 
     def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER, at_most: int | None = None) -> Any:

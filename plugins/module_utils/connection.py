@@ -124,9 +124,14 @@ class Connection:
 
     def check_plaintext(self, servers: Iterable[str]) -> None:
         """Raise ConnectionOptionError if a secret would go unencrypted to one of `servers` (each host:port) without leave."""
-        refusal = plaintext.broker_refusal(self.security_protocol, self.sasl_mechanism, servers)
-        if refusal and not self.allow_plaintext_secrets:
+        if refusal := self.plaintext_refusal(servers):
             raise ConnectionOptionError(refusal)
+
+    def plaintext_refusal(self, servers: Iterable[str]) -> str | None:
+        """Why no login may be sent to `servers` (each host:port), None if it may."""
+        if self.allow_plaintext_secrets:
+            return None
+        return plaintext.broker_refusal(self.security_protocol, self.sasl_mechanism, servers)
 
     @property
     def encrypted(self) -> bool:

@@ -34,6 +34,8 @@ class Refused(Exception):
 
 def try_out(connection: Connection, host: str, port: int, seconds: float) -> None:
     """Connect as the options say. Each step may take `seconds`. Raises Refused, or OSError where nobody answers."""
+    if refusal := connection.plaintext_refusal([f"{host}:{port}"]):
+        raise Refused(refusal)
     with socket.create_connection((host, port), timeout=seconds) as raw:
         if not connection.encrypted:
             _speak(raw, connection, host, seconds)

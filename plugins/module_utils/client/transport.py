@@ -26,12 +26,26 @@ UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
 READ_BYTES = 1 << 16
 
 
-def bound(manager: Any, account: Callable[[Any, int], None]) -> None:
-    """Bound every connection that this KafkaConnectionManager makes. `account` is given each node whose answer came, and the bytes that it takes."""
-    manager.get_connection = partial(_get_connection, manager.get_connection, account)
+def bound(manager: Any, account: Callable[[Any, int], None], refusal: Callable[[list[str]], str | None]) -> None:
+    """Bound every connection that this KafkaConnectionManager makes.
+
+    `account` is given each node whose answer came, and the bytes that it takes. `refusal` is given the host:port of each node before a connection
+    is made, and returns why none may be made, or None.
+    """
+    manager.get_connection = partial(_get_connection, manager, manager.get_connection, account, refusal)
 
 
-def _get_connection(get_connection: Any, account: Callable[[Any, int], None], node_id: Any, **options: Any) -> Any:
+def _get_connection(
+    manager: Any,
+    get_connection: Any,
+    account: Callable[[Any, int], None],
+    refusal: Callable[[list[str]], str | None],
+    node_id: Any,
+    **options: Any,
+) -> Any:
+    node = manager.cluster.broker_metadata(node_id)
+    if node is not None and (refused := refusal([f"{node.host}:{node.port}"])):
+        raise errors.KafkaConnectionError(refused)
     # When a connection breaks, kafka-python would ask one of the named nodes for Metadata in the background and hang up on it afterwards: also
     # while it owes us an answer. One dead node would make living ones unreachable.
     connection = get_connection(node_id, **{**options, "refresh_metadata_on_err": False})
