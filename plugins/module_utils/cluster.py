@@ -51,6 +51,10 @@ HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same quest
 FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
 
+class UnsupportedRequestError(ClusterError):
+    """No broker that answers takes a request of this kind."""
+
+
 class Cluster(Asking):
     """One Kafka cluster, opened as a context manager.
 
@@ -131,8 +135,10 @@ class Cluster(Asking):
             raise ClusterError(f"{servers} answered, but knows no broker that is alive any more; try again shortly")
         try:
             return self._ask_any(make, nodes, hedge_after, purpose)
-        except errors.IncompatibleBrokerVersion:
-            raise
+        except errors.IncompatibleBrokerVersion as error:
+            raise UnsupportedRequestError(
+                f"no broker takes this request: {words(error)} Is bootstrap_servers a cluster of a supported Kafka release, and is no proxy in between?"
+            ) from error
         except errors.KafkaError as error:
             limit = self._connection.request_timeout
             raise ClusterError(f"no broker answered {make().name} within {limit:g} s: {self._why(error)}") from error
@@ -206,7 +212,7 @@ class Cluster(Asking):
             return {}
         try:
             found = self._pages(keys)
-        except errors.IncompatibleBrokerVersion:
+        except UnsupportedRequestError:
             found = protocol.read_metadata(
                 self._ask(lambda: protocol.metadata(None if keys is None else {topic for topic, _partition in keys}))
             )

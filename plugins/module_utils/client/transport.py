@@ -50,6 +50,8 @@ def _get_connection(
     # while it owes us an answer. One dead node would make living ones unreachable.
     connection = get_connection(node_id, **{**options, "refresh_metadata_on_err": False})
     if "connection_made" not in vars(connection):
+        # kafka-python would hold every node to the versions of the bootstrap server that answered last, and leave out fields that the node has.
+        connection.broker_version_data = None
         connection.connection_made = partial(_connection_made, connection, partial(account, node_id))
     return connection
 
