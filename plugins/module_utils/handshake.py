@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import Frames
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 
@@ -39,7 +40,7 @@ def try_out(connection: Connection, host: str, port: int, seconds: float) -> Non
     deadline = time.monotonic() + seconds
     if refusal := connection.plaintext_refusal([f"{host}:{port}"]):
         raise Refused(refusal)
-    with socket.create_connection((host, port), timeout=seconds) as raw:
+    with addresses.connect(host, port, seconds) as raw:
         if not connection.encrypted:
             _speak(raw, connection, host, deadline)
             return

@@ -8,8 +8,10 @@ Whatever a node sends, either a whole message comes out, or the connection ends 
 
 from __future__ import annotations
 
+import socket
 import ssl
 import struct
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -17,13 +19,19 @@ from typing import Any
 
 with suppress(ImportError):  # libraries.py says why
     from kafka import errors
+    from kafka.future import Future
+    from kafka.net.inet import KafkaNetSocket
+    from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import scram, wire  # noqa: F401  kafka-python uses scram from here on
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.addresses import Address, Resolver, taken
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import FRAME_BYTES, RECEIVED_BYTES
 
 API_VERSIONS = 18
 UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
 READ_BYTES = 1 << 16
+# The part of the time for a connection in which its name is to be resolved. The error is known before that of the time limit.
+NAME_TIME = 0.8
 
 
 def bound(manager: Any, account: Callable[[Any, int], None], refusal: Callable[[list[str]], str | None]) -> None:
@@ -33,6 +41,7 @@ def bound(manager: Any, account: Callable[[Any, int], None], refusal: Callable[[
     is made, and returns why none may be made, or None.
     """
     manager.get_connection = partial(_get_connection, manager, manager.get_connection, account, refusal)
+    manager._build_transport = partial(_build_transport, manager, Resolver())
 
 
 def _get_connection(
@@ -54,6 +63,56 @@ def _get_connection(
         connection.broker_version_data = None
         connection.connection_made = partial(_connection_made, connection, partial(account, node_id))
     return connection
+
+
+async def _build_transport(manager: Any, resolver: Resolver, node: Any, timeout_at: float) -> Any:
+    """As kafka-python's own method, but nothing else waits meanwhile for the resolver of names."""
+    addresses = await _resolved(manager, resolver, node)
+    stream = await _connected(manager, addresses, timeout_at)
+    if manager.ssl_enabled:
+        options = {name: value for name, value in manager.config.items() if name.startswith("ssl_")}
+        transport = KafkaSSLTransport(manager._net, stream, host=node.host, **options)
+    else:
+        transport = KafkaTCPTransport(manager._net, stream, host=node.host)
+    try:
+        await transport.handshake()
+    except Exception as error:
+        raise errors.KafkaConnectionError(f"Handshake failed: {error}") from error
+    return transport
+
+
+async def _resolved(manager: Any, resolver: Resolver, node: Any) -> list[Address]:
+    lookup = resolver.lookup(node.host, node.port)
+    arrived = Future()
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            manager._net.call_soon_threadsafe(lambda: arrived.success(None))
+
+    lookup.add_done_callback(lambda _lookup: wake())
+    with suppress(errors.KafkaTimeoutError):
+        await manager.wait_for(arrived, NAME_TIME * manager.config["request_timeout_ms"])
+    try:
+        return taken(node.host, lookup)
+    except socket.gaierror as error:
+        raise errors.KafkaConnectionError(f"the name {node.host} cannot be resolved ({error.strerror})") from error
+
+
+async def _connected(manager: Any, addresses: list[Address], timeout_at: float) -> socket.socket:
+    """A connection to the first of these addresses that answers."""
+    failed = errors.KafkaConnectionError("Connection timed out")
+    for address in addresses:
+        if time.monotonic() > timeout_at:
+            break
+        try:
+            return await KafkaNetSocket().connect(manager._net, address, manager.config["socket_options"], timeout_at=timeout_at)
+        except errors.KafkaTimeoutError as error:
+            raise errors.KafkaConnectionError("Connection timed out") from error
+        except errors.KafkaConnectionError as error:
+            failed = error
+        except OSError as error:
+            failed = errors.KafkaConnectionError(f"unable to connect: {error}")
+    raise failed
 
 
 def _connection_made(connection: Any, account: Callable[[int], None], transport: Any) -> None:
