@@ -51,7 +51,7 @@ class Asking:
         self._net = NetworkSelector()
         self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
         self._kept: dict[Any, int] = {}  # bytes that the answers of a node take, by node; since its last round of questions began
-        transport.bound(self._manager, self._keep, connection.plaintext_refusal)
+        transport.bound(self._manager, self._keep, connection.plaintext_refusal, connection.guarded_secret)
         self._homes: dict[str, Any] = {}
         self._heard: set[Any] = set()  # who has answered anything, the last time that it was asked
         self.unreachable: dict[Any, str] = {}

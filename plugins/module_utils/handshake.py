@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses, peers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import Frames
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 
@@ -41,6 +41,11 @@ def try_out(connection: Connection, host: str, port: int, seconds: float) -> Non
     if refusal := connection.plaintext_refusal([f"{host}:{port}"]):
         raise Refused(refusal)
     with addresses.connect(host, port, seconds) as raw:
+        if connection.guarded_secret:
+            try:
+                peers.check(raw, f"{host}:{port}", connection.guarded_secret)
+            except peers.PeerError as error:
+                raise Refused(str(error)) from error
         if not connection.encrypted:
             _speak(raw, connection, host, deadline)
             return

@@ -23,7 +23,7 @@ with suppress(ImportError):  # libraries.py says why
     from kafka.net.inet import KafkaNetSocket
     from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import scram, wire  # noqa: F401  kafka-python uses scram from here on
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import peers, scram, wire  # noqa: F401  kafka-python uses scram from here on
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.addresses import Address, Resolver, taken
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import FRAME_BYTES, RECEIVED_BYTES
 
@@ -34,14 +34,16 @@ READ_BYTES = 1 << 16
 NAME_TIME = 0.8
 
 
-def bound(manager: Any, account: Callable[[Any, int], None], refusal: Callable[[list[str]], str | None]) -> None:
+def bound(
+    manager: Any, account: Callable[[Any, int], None], refusal: Callable[[list[str]], str | None], guarded: peers.Secret | None = None
+) -> None:
     """Bound every connection that this KafkaConnectionManager makes.
 
     `account` is given each node whose answer came, and the bytes that it takes. `refusal` is given the host:port of each node before a connection
-    is made, and returns why none may be made, or None.
+    is made, and returns why none may be made, or None. `guarded` is sent only to processes of root and of this user.
     """
     manager.get_connection = partial(_get_connection, manager, manager.get_connection, account, refusal)
-    manager._build_transport = partial(_build_transport, manager, Resolver())
+    manager._build_transport = partial(_build_transport, manager, Resolver(), guarded)
 
 
 def _get_connection(
@@ -65,10 +67,12 @@ def _get_connection(
     return connection
 
 
-async def _build_transport(manager: Any, resolver: Resolver, node: Any, timeout_at: float) -> Any:
+async def _build_transport(manager: Any, resolver: Resolver, guarded: peers.Secret | None, node: Any, timeout_at: float) -> Any:
     """As kafka-python's own method, but nothing else waits meanwhile for the resolver of names."""
     addresses = await _resolved(manager, resolver, node)
     stream = await _connected(manager, addresses, timeout_at)
+    if guarded:
+        await _check_peer(manager, stream, f"{node.host}:{node.port}", guarded)
     if manager.ssl_enabled:
         options = {name: value for name, value in manager.config.items() if name.startswith("ssl_")}
         transport = KafkaSSLTransport(manager._net, stream, host=node.host, **options)
@@ -113,6 +117,19 @@ async def _connected(manager: Any, addresses: list[Address], timeout_at: float) 
         except OSError as error:
             failed = errors.KafkaConnectionError(f"unable to connect: {error}")
     raise failed
+
+
+async def _check_peer(manager: Any, stream: socket.socket, server: str, guarded: peers.Secret) -> None:
+    """As `peers.check`, while others go on."""
+    deadline = time.monotonic() + peers.ACCEPT_SECONDS
+    try:
+        while not peers.trusted(stream, server, guarded):
+            if time.monotonic() > deadline:
+                raise peers.unknown(server, guarded)
+            await manager._net.sleep(peers.POLL_SECONDS)
+    except (peers.PeerError, OSError) as error:
+        stream.close()
+        raise errors.KafkaConnectionError(str(error)) from error
 
 
 def _connection_made(connection: Any, account: Callable[[int], None], transport: Any) -> None:
