@@ -43,7 +43,7 @@ def try_out(connection: Connection, host: str, port: int, seconds: float) -> Non
     with addresses.connect(host, port, seconds) as raw:
         if connection.guarded_secret:
             try:
-                peers.check(raw, f"{host}:{port}", connection.guarded_secret)
+                peers.check(raw, f"{host}:{port}", connection.guarded_secret, _left(deadline))
             except peers.PeerError as error:
                 raise Refused(str(error)) from error
         if not connection.encrypted:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import base64
-import http.client
 import json
 import ssl
 import threading
@@ -79,6 +78,8 @@ class TokenSource:
 
     def _ask(self) -> dict[str, Any]:
         # It brings cryptography along, which would cost the start of every task that needs no token.
+        from http.client import HTTPException
+
         from ansible.module_utils.urls import ConnectionError as UnreachableError
 
         form = {"grant_type": "client_credentials", **({"scope": self._scope} if self._scope else {})}
@@ -92,7 +93,7 @@ class TokenSource:
             raise TokenError(f"sasl_oauth_token_endpoint: {error}") from error
         except urllib.error.HTTPError as error:
             raise TokenError(f"{self._named()} {_refusal(error)}") from error
-        except (UnreachableError, OSError, http.client.HTTPException) as error:
+        except (UnreachableError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             if isinstance(reason, ssl.SSLCertVerificationError):
                 raise TokenError(f"{self._named()}: {certificates.refused(reason, 'its', self._ca_cert)}") from error
@@ -123,11 +124,13 @@ class TokenSource:
 
     def _post_on_loopback(self, form: str, user: str, password: str) -> Any:
         """Send it over a connection that is known to end at a process of root or of this user."""
+        from http.client import HTTP_PORT, HTTPConnection
+
         parts = urllib.parse.urlsplit(self._endpoint)
-        host, port = parts.hostname or "", parts.port or http.client.HTTP_PORT
-        connection = http.client.HTTPConnection(host, port, timeout=self._timeout)
+        host, port = parts.hostname or "", parts.port or HTTP_PORT
+        connection = HTTPConnection(host, port, timeout=self._timeout)
         connection.sock = addresses.connect(host, port, self._timeout)
-        peers.check(connection.sock, f"{host}:{port}", peers.Secret("sasl_oauth_client_secret", "https://"))
+        peers.check(connection.sock, f"{host}:{port}", peers.Secret("sasl_oauth_client_secret", "https://"), self._timeout)
         connection.sock.settimeout(self._timeout)
         login = base64.b64encode(f"{user}:{password}".encode()).decode()
         path = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))

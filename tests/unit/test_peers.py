@@ -112,12 +112,11 @@ def test_what_listens_is_not_known_where_the_kernel_does_not_show_it(monkeypatch
         assert broker.requests == []
 
 
-def test_a_process_that_accepts_no_connection_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "ACCEPT_SECONDS", 0.1)
+def test_a_process_that_accepts_no_connection_is_not_known() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as stream:
         assert not peers.trusted(stream, "here", SECRET)
         with pytest.raises(peers.PeerError, match="is not found"):
-            peers.check(stream, "here", SECRET)
+            peers.check(stream, "here", SECRET, 0.1)
         with server.accept()[0]:
             assert peers.trusted(stream, "here", SECRET)
 

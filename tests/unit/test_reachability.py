@@ -18,3 +18,8 @@ CONNECTION = Connection(("127.0.0.1:9092",), request_timeout=1.0)
 def test_an_impossible_address_does_not_answer(host: str, port: int) -> None:
     assert reachability.fenced_that_answer([Node(1, host, port, None, True)]) == set()
     assert "not a valid address" in reachability.reasons(CONNECTION, [f"{host}:{port}"], OSError("refused"))
+
+
+def test_an_address_of_an_interface_that_is_not_there_does_not_answer() -> None:
+    assert reachability.fenced_that_answer([Node(1, "fe80::1%nowhere", 9092, None, True)]) == set()
+    assert "cannot be resolved" in reachability.reasons(CONNECTION, ["fe80::1%nowhere:9092"], OSError("refused"))

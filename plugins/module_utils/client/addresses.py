@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.socket_users import ADDRESS
+
 # At once. A resolver that hangs keeps a thread for as long as it takes, and names that are asked for later wait for one.
 THREADS = 100
-# Of `localhost`, the address that is tried first: a server and another user's process can have the same port, one on each address.
-LOCALHOST, PREFERRED = "localhost", "127.0.0.1"
 Address = tuple[Any, ...]  # as socket.getaddrinfo returns it
 
 
@@ -33,7 +33,7 @@ class Resolver:
         """Return the addresses to come. Whoever does not wait for them any longer cancels."""
         found: Future[list[Address]] = Future()
         if _is_number(host):
-            found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST))
+            _look_up(host, port, found)
             return found
         with self._guard:
             self._names.append((host, port, found))
@@ -54,10 +54,7 @@ class Resolver:
                     return
                 host, port, found = self._names.popleft()
             if found.set_running_or_notify_cancel():
-                try:
-                    found.set_result(_preferred(host, socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
-                except Exception as error:  # of a name that is none it is ValueError or OverflowError
-                    found.set_exception(error)
+                _look_up(host, port, found)
 
 
 def taken(host: str, lookup: Future[list[Address]], seconds: float = 0.0) -> list[Address]:
@@ -95,6 +92,13 @@ def connect_to(addresses: Sequence[Address], seconds: float) -> socket.socket:
     raise failed
 
 
+def _look_up(host: str, port: int, found: Future[list[Address]]) -> None:
+    try:
+        found.set_result(_preferred(host, socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+    except Exception as error:  # of a name that is none it is ValueError or OverflowError
+        found.set_exception(error)
+
+
 def _is_number(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
@@ -104,6 +108,5 @@ def _is_number(host: str) -> bool:
 
 
 def _preferred(host: str, addresses: list[Address]) -> list[Address]:
-    if host.lower() != LOCALHOST:
-        return addresses
-    return sorted(addresses, key=lambda address: address[4][0] != PREFERRED)
+    # A server and another user's process can have the same port, one on 127.0.0.1 and one on ::1.
+    return sorted(addresses, key=lambda address: address[4][0] != ADDRESS) if host.lower() == "localhost" else addresses

@@ -50,9 +50,9 @@ def unknown(server: str, secret: Secret) -> PeerError:
     return _refused(f"the user whose process listens on {server} is not found (no process of this machine accepts the connection)", secret)
 
 
-def check(stream: socket.socket, server: str, secret: Secret) -> None:
-    """Wait until it is known who is at the other end. PeerError if the secret must not be sent there."""
-    deadline = time.monotonic() + ACCEPT_SECONDS
+def check(stream: socket.socket, server: str, secret: Secret, seconds: float) -> None:
+    """Wait, at most `seconds`, until it is known who is at the other end. PeerError if the secret must not be sent there."""
+    deadline = time.monotonic() + min(seconds, ACCEPT_SECONDS)
     while not trusted(stream, server, secret):
         if time.monotonic() > deadline:
             raise unknown(server, secret)

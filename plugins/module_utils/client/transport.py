@@ -72,7 +72,7 @@ async def _build_transport(manager: Any, resolver: Resolver, guarded: peers.Secr
     addresses = await _resolved(manager, resolver, node)
     stream = await _connected(manager, addresses, timeout_at)
     if guarded:
-        await _check_peer(manager, stream, f"{node.host}:{node.port}", guarded)
+        await _check_peer(manager, stream, f"{node.host}:{node.port}", guarded, timeout_at)
     if manager.ssl_enabled:
         options = {name: value for name, value in manager.config.items() if name.startswith("ssl_")}
         transport = KafkaSSLTransport(manager._net, stream, host=node.host, **options)
@@ -119,9 +119,9 @@ async def _connected(manager: Any, addresses: list[Address], timeout_at: float) 
     raise failed
 
 
-async def _check_peer(manager: Any, stream: socket.socket, server: str, guarded: peers.Secret) -> None:
+async def _check_peer(manager: Any, stream: socket.socket, server: str, guarded: peers.Secret, timeout_at: float) -> None:
     """As `peers.check`, while others go on."""
-    deadline = time.monotonic() + peers.ACCEPT_SECONDS
+    deadline = min(timeout_at, time.monotonic() + peers.ACCEPT_SECONDS)
     try:
         while not peers.trusted(stream, server, guarded):
             if time.monotonic() > deadline:

@@ -14,8 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.loopback import ADDRESS
-
+ADDRESS = "127.0.0.1"
 ROOT, UNKNOWN = 0, -1
 ESTABLISHED, LISTEN = "01", "0A"
 TABLES = (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6"))
