@@ -76,7 +76,8 @@ options:
     description:
       - Whether secrets may be sent unencrypted beyond this machine, where everybody on the network path can read and use them.
       - Without it O(sasl_mechanism=PLAIN) and O(sasl_mechanism=OAUTHBEARER) are refused with O(security_protocol=SASL_PLAINTEXT), and so is
-        an C(http://) address in O(sasl_oauth_token_endpoint). SCRAM does not send the password, and loopback addresses need no opt-in.
+        an C(http://) address in O(sasl_oauth_token_endpoint). SCRAM does not send the password.
+      - Loopback addresses need no opt-in if the process that listens there belongs to this user or to root.
     type: bool
     default: false
   request_timeout:

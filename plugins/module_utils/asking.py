@@ -52,7 +52,7 @@ class Asking:
         self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
         self._decoded: dict[Any, int] = {}  # bytes that answers of each node take that are decoded and not read yet
         self._kept = Kept()  # of the last round
-        transport.bound(self._manager, self._admit)
+        transport.bound(self._manager, self._admit, connection.plaintext_refusal, connection.guarded_secret)
         self._homes: dict[str, Any] = {}
         self._heard: set[Any] = set()  # who has answered anything, the last time that it was asked
         self.unreachable: dict[Any, str] = {}

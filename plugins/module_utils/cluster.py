@@ -55,6 +55,10 @@ HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same quest
 FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
 
+class UnsupportedRequestError(ClusterError):
+    """No broker that answers takes a request of this kind."""
+
+
 class Cluster(Asking):
     """One Kafka cluster, opened as a context manager.
 
@@ -92,13 +96,18 @@ class Cluster(Asking):
         answer = self._ask(protocol.describe_cluster)
         self._lists_fenced = answer.API_VERSION >= 2
         if self._lists_fenced:
-            self._nodes = protocol.read_nodes(answer)
+            self._nodes = self._read_brokers(answer)
 
     def _take_brokers(self, metadata: Any) -> list[brokers.Node]:
         """The brokers that are alive, known to the client from here on. ConnectionOptionError if the login must not be sent to one."""
-        nodes = protocol.read_nodes(metadata)
-        self._connection.check_plaintext(f"{node.host}:{node.port}" for node in nodes)
+        nodes = self._read_brokers(metadata)
         self._manager.cluster.update_metadata(metadata)
+        return nodes
+
+    def _read_brokers(self, answer: Any) -> list[brokers.Node]:
+        """The brokers that an answer names. ConnectionOptionError if the login must not be sent to one."""
+        nodes = protocol.read_nodes(answer)
+        self._connection.check_plaintext(f"{node.host}:{node.port}" for node in nodes)
         return nodes
 
     def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER, at_most: int | None = None) -> Any:
@@ -130,8 +139,10 @@ class Cluster(Asking):
             raise ClusterError(f"{servers} answered, but knows no broker that is alive any more; try again shortly")
         try:
             return self._ask_any(make, nodes, hedge_after, purpose)
-        except errors.IncompatibleBrokerVersion:
-            raise
+        except errors.IncompatibleBrokerVersion as error:
+            raise UnsupportedRequestError(
+                f"no broker takes this request: {words(error)} Is bootstrap_servers a cluster of a supported Kafka release, and is no proxy in between?"
+            ) from error
         except errors.KafkaError as error:
             limit = self._connection.request_timeout
             raise ClusterError(f"no broker answered {make().name} within {limit:g} s: {self._why(error)}") from error
@@ -205,7 +216,7 @@ class Cluster(Asking):
             return {}
         try:
             found = self._pages(keys)
-        except errors.IncompatibleBrokerVersion:
+        except UnsupportedRequestError:
             found = protocol.read_metadata(
                 self._ask(lambda: protocol.metadata(None if keys is None else {topic for topic, _partition in keys}))
             )

@@ -15,7 +15,7 @@ from typing import Any
 from ansible.module_utils.basic import env_fallback
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import plaintext
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import peers, plaintext
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
@@ -125,9 +125,22 @@ class Connection:
 
     def check_plaintext(self, servers: Iterable[str]) -> None:
         """Raise ConnectionOptionError if a secret would go unencrypted to one of `servers` (each host:port) without leave."""
-        refusal = plaintext.broker_refusal(self.security_protocol, self.sasl_mechanism, servers)
-        if refusal and not self.allow_plaintext_secrets:
+        if refusal := self.plaintext_refusal(servers):
             raise ConnectionOptionError(refusal)
+
+    @property
+    def guarded_secret(self) -> peers.Secret | None:
+        """What a login sends unencrypted, without leave to send it to processes of other users. None if there is no such thing."""
+        name = plaintext.SENT_SECRETS.get(self.sasl_mechanism or "")
+        if name is None or self.security_protocol != "SASL_PLAINTEXT" or self.allow_plaintext_secrets:
+            return None
+        return peers.Secret(name, "SASL_SSL")
+
+    def plaintext_refusal(self, servers: Iterable[str]) -> str | None:
+        """Why no login may be sent to `servers` (each host:port), None if it may."""
+        if self.allow_plaintext_secrets:
+            return None
+        return plaintext.broker_refusal(self.security_protocol, self.sasl_mechanism, servers)
 
     @property
     def encrypted(self) -> bool:
@@ -156,6 +169,7 @@ class Connection:
             self.ca_cert,
             self.validate_certs,
             self.request_timeout,
+            self.allow_plaintext_secrets,
         )
         source.token()  # here its error can still be told; inside the client it would be a connection that fails
         return source

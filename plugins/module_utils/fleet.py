@@ -209,8 +209,12 @@ class Looker:
 
     def _open(self) -> Cluster:
         named = self._connection.bootstrap_servers
-        servers = named + tuple(address for address in self._learned if address not in named)
-        return Cluster(replace(self._connection, bootstrap_servers=servers)).__enter__()
+        learned, self._learned = self._learned, ()
+        servers = named + tuple(address for address in learned if address not in named)
+        self._connection.check_plaintext(servers)
+        cluster = Cluster(replace(self._connection, bootstrap_servers=servers)).__enter__()
+        self._learned = learned
+        return cluster
 
     def _looked(self, cluster: Cluster) -> Look:
         nodes = cluster.registered()

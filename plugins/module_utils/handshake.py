@@ -17,11 +17,14 @@ from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses, peers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import Frames
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 
 CHUNK = 1 << 16
 UNSUPPORTED_MECHANISM, ILLEGAL_SASL_STATE = 33, 34
+# SCRAM takes two, OAUTHBEARER with an error two, the others one.
+SASL_ROUNDS = 4
 
 
 class Refused(Exception):
@@ -33,14 +36,23 @@ class Refused(Exception):
 
 
 def try_out(connection: Connection, host: str, port: int, seconds: float) -> None:
-    """Connect as the options say. Each step may take `seconds`. Raises Refused, or OSError where nobody answers."""
-    with socket.create_connection((host, port), timeout=seconds) as raw:
+    """Connect as the options say, within `seconds`. Raises Refused, or OSError if nobody answers."""
+    deadline = time.monotonic() + seconds
+    if refusal := connection.plaintext_refusal([f"{host}:{port}"]):
+        raise Refused(refusal)
+    with addresses.connect(host, port, seconds) as raw:
+        if connection.guarded_secret:
+            try:
+                peers.check(raw, f"{host}:{port}", connection.guarded_secret, _left(deadline))
+            except peers.PeerError as error:
+                raise Refused(str(error)) from error
         if not connection.encrypted:
-            _speak(raw, connection, host, seconds)
+            _speak(raw, connection, host, deadline)
             return
+        raw.settimeout(_left(deadline))
         try:
             with connection.ssl_context().wrap_socket(raw, server_hostname=host) as stream:
-                _speak(stream, connection, host, seconds)
+                _speak(stream, connection, host, deadline)
         except ssl.SSLCertVerificationError as error:
             raise Refused(certificates.refused(error, "the broker's", connection.ca_cert)) from error
         except ssl.SSLError as error:
@@ -50,13 +62,13 @@ def try_out(connection: Connection, host: str, port: int, seconds: float) -> Non
             raise Refused(f"the TLS handshake failed ({error.reason or error}); do both sides share a TLS version?") from error
 
 
-def _speak(stream: socket.socket, connection: Connection, host: str, seconds: float) -> None:
+def _speak(stream: socket.socket, connection: Connection, host: str, deadline: float) -> None:
     from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
     from kafka.protocol.parser import KafkaProtocol
 
     protocol = KafkaProtocol(client_id="streamops-kafka-recovery")
     protocol.receive_bytes = Frames(protocol).receive_bytes
-    ask = partial(_ask, stream, protocol, seconds)
+    ask = partial(_ask, stream, protocol, deadline)
     ask(ApiVersionsRequest[0]())
     if connection.sasl:
         _log_in(ask, connection, host)
@@ -75,7 +87,7 @@ def _log_in(ask: Callable[[Any], Any], connection: Connection, host: str) -> Non
             f"this listener takes no {connection.sasl_mechanism}; set sasl_mechanism to one of {', '.join(answer.mechanisms)}", True
         )
     mechanism = get_sasl_mechanism(connection.sasl_mechanism)(host=host, **connection.for_kafka_python())
-    while not mechanism.is_done():
+    for _round in range(SASL_ROUNDS):
         answer = ask(SaslAuthenticateRequest[1](auth_bytes=mechanism.auth_bytes()))
         if answer.error_code:
             raise Refused(f"the login was refused; check {_login_options(connection)} (the broker said: {answer.error_message})", True)
@@ -83,6 +95,9 @@ def _log_in(ask: Callable[[Any], Any], connection: Connection, host: str) -> Non
             mechanism.receive(answer.auth_bytes)
         except (ValueError, KeyError, TypeError) as error:  # SCRAM proves that the broker knows the password, too
             raise Refused(f"the broker cannot prove that it knows the password of sasl_username: {error}", True) from error
+        if mechanism.is_done():
+            return
+    raise Refused(f"the login does not come to an end within {SASL_ROUNDS} rounds; is this port a Kafka broker's?", True)
 
 
 def _login_options(connection: Connection) -> str:
@@ -91,14 +106,22 @@ def _login_options(connection: Connection) -> str:
     return "sasl_username, sasl_password and sasl_mechanism"
 
 
-def _ask(stream: socket.socket, protocol: Any, seconds: float, request: Any) -> Any:
+def _left(deadline: float) -> float:
+    """Seconds until then. TimeoutError if there are none."""
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds
+
+
+def _ask(stream: socket.socket, protocol: Any, deadline: float, request: Any) -> Any:
     from kafka.errors import KafkaError
 
-    deadline = time.monotonic() + seconds  # a broker may send its answer byte by byte
     protocol.send_request(request)
+    stream.settimeout(_left(deadline))
     stream.sendall(protocol.send_bytes())
     while True:
-        stream.settimeout(max(0.001, deadline - time.monotonic()))
+        stream.settimeout(_left(deadline))  # a broker may send its answer byte by byte
         received = stream.recv(CHUNK)
         if not received:
             raise Refused("the broker hangs up; check security_protocol, and whether its listener wants a login (SASL)")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import ssl
 import threading
@@ -14,12 +15,13 @@ import urllib.parse
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import plaintext
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses, peers, plaintext
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 FRESH = 0.8  # the part of a token's lifetime for which it is shown again; KIP-255's clients renew at the same point
 DEFAULT_LIFETIME = 300.0  # seconds, where the endpoint does not say
 MOST_BYTES = 1 << 20
+HEADERS = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
 
 class TokenError(SpokenError):
@@ -38,6 +40,7 @@ class TokenSource:
         ca_cert: str | None,
         validate_certs: bool,
         timeout: float,
+        allow_plaintext: bool = False,
     ) -> None:
         self._endpoint = endpoint
         self._client = (client_id, client_secret)
@@ -45,6 +48,7 @@ class TokenSource:
         self._ca_cert = ca_cert
         self._validate_certs = validate_certs
         self._timeout = timeout
+        self._allow_plaintext = allow_plaintext
         self._guard = threading.Lock()
         self._token = ""
         self._fresh_until = 0.0  # seconds since 1970, on this machine's clock
@@ -74,33 +78,22 @@ class TokenSource:
 
     def _ask(self) -> dict[str, Any]:
         # It brings cryptography along, which would cost the start of every task that needs no token.
+        from http.client import HTTPException
+
         from ansible.module_utils.urls import ConnectionError as UnreachableError
-        from ansible.module_utils.urls import open_url
 
         form = {"grant_type": "client_credentials", **({"scope": self._scope} if self._scope else {})}
         # RFC 6749, section 2.3.1: encoded as in a form first, so that a secret may hold any character.
         user, password = (urllib.parse.quote_plus(part) for part in self._client)
         try:
-            response = open_url(
-                self._endpoint,
-                method="POST",
-                data=urllib.parse.urlencode(form),
-                headers={"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"},
-                url_username=user,
-                url_password=password,
-                force_basic_auth=True,
-                timeout=self._timeout,
-                follow_redirects="none",  # a redirect would carry the secret to somewhere else
-                use_netrc=False,
-                # What is sent to loopback stays on this machine (see plaintext.py): a proxy would carry it away.
-                use_proxy=not plaintext.on_loopback(urllib.parse.urlsplit(self._endpoint).hostname or ""),
-                ca_path=self._ca_cert,
-                validate_certs=self._validate_certs,
-            )
+            guarded = self._endpoint.startswith("http://") and not self._allow_plaintext
+            response = (self._post_on_loopback if guarded else self._post)(urllib.parse.urlencode(form), user, password)
             answer = json.loads(response.read(MOST_BYTES))
+        except peers.PeerError as error:
+            raise TokenError(f"sasl_oauth_token_endpoint: {error}") from error
         except urllib.error.HTTPError as error:
             raise TokenError(f"{self._named()} {_refusal(error)}") from error
-        except (UnreachableError, OSError) as error:
+        except (UnreachableError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             if isinstance(reason, ssl.SSLCertVerificationError):
                 raise TokenError(f"{self._named()}: {certificates.refused(reason, 'its', self._ca_cert)}") from error
@@ -108,6 +101,44 @@ class TokenSource:
         except ValueError as error:
             raise TokenError(f"{self._named()} gave no JSON; is it the token endpoint of an OAuth 2 server?") from error
         return answer if isinstance(answer, dict) else {}
+
+    def _post(self, form: str, user: str, password: str) -> Any:
+        from ansible.module_utils.urls import open_url
+
+        return open_url(
+            self._endpoint,
+            method="POST",
+            data=form,
+            headers=HEADERS,
+            url_username=user,
+            url_password=password,
+            force_basic_auth=True,
+            timeout=self._timeout,
+            follow_redirects="none",  # a redirect would carry the secret to somewhere else
+            use_netrc=False,
+            # What is sent to loopback stays on this machine (see plaintext.py): a proxy would carry it away.
+            use_proxy=not plaintext.on_loopback(urllib.parse.urlsplit(self._endpoint).hostname or ""),
+            ca_path=self._ca_cert,
+            validate_certs=self._validate_certs,
+        )
+
+    def _post_on_loopback(self, form: str, user: str, password: str) -> Any:
+        """Send it over a connection that is known to end at a process of root or of this user."""
+        from http.client import HTTP_PORT, HTTPConnection
+
+        parts = urllib.parse.urlsplit(self._endpoint)
+        host, port = parts.hostname or "", parts.port or HTTP_PORT
+        connection = HTTPConnection(host, port, timeout=self._timeout)
+        connection.sock = addresses.connect(host, port, self._timeout)
+        peers.check(connection.sock, f"{host}:{port}", peers.Secret("sasl_oauth_client_secret", "https://"), self._timeout)
+        connection.sock.settimeout(self._timeout)
+        login = base64.b64encode(f"{user}:{password}".encode()).decode()
+        path = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
+        connection.request("POST", path, form, {**HEADERS, "Authorization": f"Basic {login}"})
+        response = connection.getresponse()
+        if response.status >= 300:
+            raise urllib.error.HTTPError(self._endpoint, response.status, response.reason, response.headers, response)
+        return response
 
     def _named(self) -> str:
         return f"sasl_oauth_token_endpoint {self._endpoint}"

@@ -8,36 +8,42 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
+from concurrent import futures
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import is_address
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.handshake import Refused, try_out
 
 KNOCK_SECONDS = 1.0
+# For the resolver of names, before a door is knocked at.
+NAME_SECONDS = 5.0
 KNOCKS = 100  # at once: also the largest cluster with most of its brokers down is done in some seconds
 HANDSHAKE_SECONDS = 5.0
 
 
-def port_answers(host: str, port: int) -> bool:
-    """Whether something accepts connections there. Enough for a doubt: a broker that is silent may be coming back."""
-    if not is_address(host, port):
-        return False
+def fenced_that_answer(nodes: Iterable[Node]) -> set[int]:
+    """Ids of the fenced brokers among `nodes` whose port accepts connections. Enough for a doubt: a broker that is silent may be coming back.
+
+    It takes at most NAME_SECONDS, and KNOCK_SECONDS for each KNOCKS of them.
+    """
+    resolver = addresses.Resolver()
+    down = [node for node in nodes if node.fenced and is_address(node.host, node.port)]
+    lookups = [resolver.lookup(node.host, node.port) for node in down]
+    futures.wait(lookups, NAME_SECONDS)
+    with futures.ThreadPoolExecutor(max_workers=KNOCKS) as pool:
+        answers = pool.map(_port_answers, down, lookups)
+    return {node.broker_id for node, answered in zip(down, answers, strict=True) if answered}
+
+
+def _port_answers(node: Node, lookup: futures.Future[list[addresses.Address]]) -> bool:
     try:
-        with socket.create_connection((host, port), timeout=KNOCK_SECONDS):
+        with addresses.connect_to(addresses.taken(node.host, lookup), KNOCK_SECONDS):
             return True
     except OSError:
         return False
-
-
-def fenced_that_answer(nodes: Iterable[Node]) -> set[int]:
-    """Ids of the fenced brokers among `nodes` whose port answers."""
-    down = [node for node in nodes if node.fenced]
-    with ThreadPoolExecutor(max_workers=KNOCKS) as pool:
-        answers = pool.map(lambda node: port_answers(node.host, node.port), down)
-    return {node.broker_id for node, answered in zip(down, answers, strict=True) if answered}
 
 
 def explain(connection: Connection, error: Exception) -> str:
@@ -71,8 +77,10 @@ def _why(server: str, connection: Connection, error: Exception) -> str:
     host = host.strip("[]")
     if not is_address(host, int(port)):
         return "this is not a valid address; correct the broker's advertised.listeners"
+    seconds = min(connection.request_timeout, HANDSHAKE_SECONDS)
     try:
-        with socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS):
+        found = addresses.Resolver().resolve(host, int(port), seconds)
+        with addresses.connect_to(found, KNOCK_SECONDS):
             pass
     except socket.gaierror as problem:
         return f"the name {host} cannot be resolved ({problem.strerror}); correct bootstrap_servers, or the brokers' advertised.listeners"
@@ -80,11 +88,10 @@ def _why(server: str, connection: Connection, error: Exception) -> str:
         return "no connection within the time limit; is the address right, and is a firewall in between?"
     except OSError as problem:
         return f"{problem.strerror or problem}; is a broker running there, and is it this port?"
-    seconds = min(connection.request_timeout, HANDSHAKE_SECONDS)
     said = str(error) or type(error).__name__
     silent = f"the port accepts connections but gives no Kafka answer ({said}); check security_protocol, and whether the broker hangs"
     try:
-        tls = _speaks_tls(host, int(port), seconds)
+        tls = _speaks_tls(host, found, seconds)
     except TimeoutError:
         return silent
     if tls and not connection.encrypted:
@@ -98,13 +105,13 @@ def _why(server: str, connection: Connection, error: Exception) -> str:
     return f"connecting works, but the answer did not come ({said}); is the broker overloaded?"
 
 
-def _speaks_tls(host: str, port: int, seconds: float) -> bool:
+def _speaks_tls(host: str, found: Sequence[addresses.Address], seconds: float) -> bool:
     """Whether a port answers a client's TLS greeting as TLS. TimeoutError where it says nothing at all."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        with socket.create_connection((host, port), timeout=seconds) as raw, context.wrap_socket(raw, server_hostname=host):
+        with addresses.connect_to(found, seconds) as raw, context.wrap_socket(raw, server_hostname=host):
             return True
     except ssl.SSLError as error:
         # An alert (a client certificate is wanted, say) is TLS too; anything else that is not TLS is called so.

@@ -8,8 +8,10 @@ Whatever a node sends, either a whole message comes out, or the connection ends 
 
 from __future__ import annotations
 
+import socket
 import ssl
 import struct
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -17,27 +19,117 @@ from typing import Any
 
 with suppress(ImportError):  # libraries.py says why
     from kafka import errors
+    from kafka.future import Future
+    from kafka.net.inet import KafkaNetSocket
+    from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import scram, wire  # noqa: F401  kafka-python uses scram from here on
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import peers, scram, wire  # noqa: F401  kafka-python uses scram from here on
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.addresses import Address, Resolver, taken
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import FRAME_BYTES, RECEIVED_BYTES
 
 API_VERSIONS = 18
 UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
 READ_BYTES = 1 << 16
+# The part of the time for a connection in which its name is to be resolved. The error is known before that of the time limit.
+NAME_TIME = 0.8
 
 
-def bound(manager: Any, account: Callable[[Any, int], None]) -> None:
-    """Bound every connection that this KafkaConnectionManager makes. `account` is given each node whose answer came, and the bytes that it takes."""
-    manager.get_connection = partial(_get_connection, manager.get_connection, account)
+def bound(
+    manager: Any, account: Callable[[Any, int], None], refusal: Callable[[list[str]], str | None], guarded: peers.Secret | None = None
+) -> None:
+    """Bound every connection that this KafkaConnectionManager makes.
+
+    `account` is given each node whose answer came, and the bytes that it takes. `refusal` is given the host:port of each node before a connection
+    is made, and returns why none may be made, or None. `guarded` is sent only to processes of root and of this user.
+    """
+    manager.get_connection = partial(_get_connection, manager, manager.get_connection, account, refusal)
+    manager._build_transport = partial(_build_transport, manager, Resolver(), guarded)
 
 
-def _get_connection(get_connection: Any, account: Callable[[Any, int], None], node_id: Any, **options: Any) -> Any:
+def _get_connection(
+    manager: Any,
+    get_connection: Any,
+    account: Callable[[Any, int], None],
+    refusal: Callable[[list[str]], str | None],
+    node_id: Any,
+    **options: Any,
+) -> Any:
+    node = manager.cluster.broker_metadata(node_id)
+    if node is not None and (refused := refusal([f"{node.host}:{node.port}"])):
+        raise errors.KafkaConnectionError(refused)
     # When a connection breaks, kafka-python would ask one of the named nodes for Metadata in the background and hang up on it afterwards: also
     # while it owes us an answer. One dead node would make living ones unreachable.
     connection = get_connection(node_id, **{**options, "refresh_metadata_on_err": False})
     if "connection_made" not in vars(connection):
+        # kafka-python would hold every node to the versions of the bootstrap server that answered last, and leave out fields that the node has.
+        connection.broker_version_data = None
         connection.connection_made = partial(_connection_made, connection, partial(account, node_id))
     return connection
+
+
+async def _build_transport(manager: Any, resolver: Resolver, guarded: peers.Secret | None, node: Any, timeout_at: float) -> Any:
+    """As kafka-python's own method, but nothing else waits meanwhile for the resolver of names."""
+    addresses = await _resolved(manager, resolver, node)
+    stream = await _connected(manager, addresses, timeout_at)
+    if guarded:
+        await _check_peer(manager, stream, f"{node.host}:{node.port}", guarded, timeout_at)
+    if manager.ssl_enabled:
+        options = {name: value for name, value in manager.config.items() if name.startswith("ssl_")}
+        transport = KafkaSSLTransport(manager._net, stream, host=node.host, **options)
+    else:
+        transport = KafkaTCPTransport(manager._net, stream, host=node.host)
+    try:
+        await transport.handshake()
+    except Exception as error:
+        raise errors.KafkaConnectionError(f"Handshake failed: {error}") from error
+    return transport
+
+
+async def _resolved(manager: Any, resolver: Resolver, node: Any) -> list[Address]:
+    lookup = resolver.lookup(node.host, node.port)
+    arrived = Future()
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            manager._net.call_soon_threadsafe(lambda: arrived.success(None))
+
+    lookup.add_done_callback(lambda _lookup: wake())
+    with suppress(errors.KafkaTimeoutError):
+        await manager.wait_for(arrived, NAME_TIME * manager.config["request_timeout_ms"])
+    try:
+        return taken(node.host, lookup)
+    except socket.gaierror as error:
+        raise errors.KafkaConnectionError(f"the name {node.host} cannot be resolved ({error.strerror})") from error
+
+
+async def _connected(manager: Any, addresses: list[Address], timeout_at: float) -> socket.socket:
+    """A connection to the first of these addresses that answers."""
+    failed = errors.KafkaConnectionError("Connection timed out")
+    for address in addresses:
+        if time.monotonic() > timeout_at:
+            break
+        try:
+            return await KafkaNetSocket().connect(manager._net, address, manager.config["socket_options"], timeout_at=timeout_at)
+        except errors.KafkaTimeoutError as error:
+            raise errors.KafkaConnectionError("Connection timed out") from error
+        except errors.KafkaConnectionError as error:
+            failed = error
+        except OSError as error:
+            failed = errors.KafkaConnectionError(f"unable to connect: {error}")
+    raise failed
+
+
+async def _check_peer(manager: Any, stream: socket.socket, server: str, guarded: peers.Secret, timeout_at: float) -> None:
+    """As `peers.check`, while others go on."""
+    deadline = min(timeout_at, time.monotonic() + peers.ACCEPT_SECONDS)
+    try:
+        while not peers.trusted(stream, server, guarded):
+            if time.monotonic() > deadline:
+                raise peers.unknown(server, guarded)
+            await manager._net.sleep(peers.POLL_SECONDS)
+    except (peers.PeerError, OSError) as error:
+        stream.close()
+        raise errors.KafkaConnectionError(str(error)) from error
 
 
 def _connection_made(connection: Any, account: Callable[[int], None], transport: Any) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 with suppress(ImportError):  # libraries.py says why
     import psutil
 
-ADDRESS = "127.0.0.1"
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.socket_users import ADDRESS
+
 MAPPED = "::ffff:"  # how a socket for both IPv4 and IPv6, as Java makes it, shows an address of IPv4
 
 

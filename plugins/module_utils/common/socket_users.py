@@ -12,10 +12,9 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.loopback import ADDRESS
-
+ADDRESS = "127.0.0.1"
 ROOT, UNKNOWN = 0, -1
 ESTABLISHED, LISTEN = "01", "0A"
 TABLES = (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6"))
@@ -62,6 +61,12 @@ def connected_to_own(address: str, port: int) -> bool:
     return bool(others) and not strangers(others)
 
 
+def accepted_by(connection: socket.socket) -> int | None:
+    """The user whose process accepted this connection over loopback, None as long as none has. OSError on a system without /proc/net."""
+    ends = _plain(connection.getpeername()), _plain(connection.getsockname())
+    return next((row.user for row in _sockets() if row.state == ESTABLISHED and row.inode and (row.local, row.remote) == ends), None)
+
+
 def strangers(users: set[int]) -> set[int]:
     """Those of these users that are neither this one nor root."""
     return users - {ROOT, os.geteuid()}
@@ -81,6 +86,11 @@ def _sockets() -> Iterator[Socket]:
             for line in table.read_text().splitlines()[1:]:
                 _number, local, remote, state, _queues, _timer, _retransmits, user, _timeout, inode, *_ = line.split()
                 yield Socket(_end(local), _end(remote), state, int(user), int(inode))
+
+
+def _plain(name: tuple[Any, ...]) -> End:
+    address = ipaddress.ip_address(name[0].partition("%")[0])
+    return str(getattr(address, "ipv4_mapped", None) or address), name[1]
 
 
 def _end(text: str) -> End:

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Handshake: a login comes to an end, whatever the other side answers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from made_up_brokers import API_VERSIONS, SASL_AUTHENTICATE, VERSIONS, Broker, api_versions, authenticated, brokers, options, plain_login
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import handshake, oauth, protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+
+ROUNDS_TO_GIVE_UP = 100  # by a client that goes on for ever
+FOR_EVER = 30.0  # seconds
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with brokers(1) as (broker,):
+        yield broker
+
+
+@pytest.fixture
+def login(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Connection:
+    """OAUTHBEARER with a token that needs no endpoint."""
+    monkeypatch.setattr(oauth.TokenSource, "token", lambda _self: "token")
+    credentials = {"token_endpoint": "http://127.0.0.1:1/token", "client_id": "recovery", "client_secret": "hush"}
+    oauthbearer = {"sasl_mechanism": "OAUTHBEARER", **{f"sasl_oauth_{name}": value for name, value in credentials.items()}}
+    return Connection.from_params(options([broker.server], security_protocol="SASL_PLAINTEXT", request_timeout=1.0, **oauthbearer))
+
+
+def slowly(answer: Any, seconds: float) -> Any:
+    time.sleep(seconds)
+    return answer
+
+
+def endless(broker: Broker) -> None:
+    """One more round, always."""
+
+    def answer(_request: object) -> Any:
+        assert len(broker.logins) < ROUNDS_TO_GIVE_UP, "the client does not give up"
+        return authenticated(b"{}")
+
+    broker.answers[SASL_AUTHENTICATE] = answer
+
+
+def test_a_login_has_no_more_rounds_than_a_mechanism_needs(broker: Broker, login: Connection) -> None:
+    endless(broker)
+    with pytest.raises(handshake.Refused, match="does not come to an end within 4 rounds") as refused:
+        handshake.try_out(login, "127.0.0.1", broker.port, 5.0)
+    assert refused.value.credentials
+    assert len(broker.logins) == handshake.SASL_ROUNDS
+
+
+def test_all_steps_share_one_time_limit(broker: Broker) -> None:
+    """Each step comes within the limit, and all of them do not."""
+    broker.answers |= {
+        API_VERSIONS: lambda _request: slowly(api_versions(VERSIONS), 0.4),
+        SASL_AUTHENTICATE: lambda _request: slowly(authenticated(), 0.4),
+    }
+    with pytest.raises(TimeoutError):
+        handshake.try_out(plain_login([broker.server]), "127.0.0.1", broker.port, 0.6)
+
+
+def test_connections_give_up_a_login_without_end_within_the_time_limit(broker: Broker, login: Connection) -> None:
+    """kafka-python ends it by the clock."""
+    broker.answers[SASL_AUTHENTICATE] = lambda _request: slowly(authenticated(b"{}"), 0.05)
+    with Asking(login, [broker.server]) as asking:
+        (node,) = asking._named()
+        assert asking._ask_each({node: [protocol.metadata(())]}) == {node: []}
+    assert len(broker.logins) < ROUNDS_TO_GIVE_UP
+
+
+def test_a_cluster_whose_logins_have_no_end_is_an_error(broker: Broker, login: Connection) -> None:
+    broker.answers[SASL_AUTHENTICATE] = lambda _request: slowly(authenticated(b"{}"), 0.05)
+    ended: list[BaseException] = []
+
+    def opened() -> None:
+        try:
+            Cluster(login).__enter__()
+        except SpokenError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=opened, daemon=True)
+    thread.start()
+    thread.join(FOR_EVER)
+    assert ended and "does not come to an end" in str(ended[0])

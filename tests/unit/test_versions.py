@@ -1,0 +1,79 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Versions of the protocol: each broker is spoken to in its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from made_up_brokers import (
+    API_VERSIONS,
+    DESCRIBE_CLUSTER,
+    LIST_OFFSETS,
+    METADATA,
+    VERSIONS,
+    Broker,
+    api_versions,
+    brokers,
+    log_ends,
+    options,
+)
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+
+KEY = ("t", 0)
+OLD = {**VERSIONS, LIST_OFFSETS: (0, 1)}
+FEW = {key: VERSIONS[key] for key in (METADATA, API_VERSIONS)}
+
+
+def offers(broker: Broker, versions: Mapping[int, tuple[int, int]], seconds: float = 0.0) -> None:
+    """Have it offer these versions, after a while."""
+
+    def answer(_request: object) -> Any:
+        time.sleep(seconds)
+        return api_versions(versions)
+
+    broker.answers[API_VERSIONS] = answer
+
+
+@pytest.mark.parametrize("versions", [OLD, FEW], ids=["old", "few"])
+def test_a_bootstrap_server_does_not_choose_the_versions_of_others(versions: Mapping[int, tuple[int, int]]) -> None:
+    with brokers(2) as (good, bad):
+        nodes = [(1, "127.0.0.1", good.port), (2, "127.0.0.1", bad.port)]
+        good.names(nodes)
+        bad.names(nodes)
+        good.answers[LIST_OFFSETS] = lambda _request: log_ends("t", 5)
+        offers(bad, versions, 0.3)
+        with Cluster(Connection.from_params(options([good.server, bad.server], request_timeout=3.0))) as cluster:
+            (named,) = (node for node, server in cluster._named().items() if server == bad.server)
+            # The connection to it is made last. The one to broker 1 breaks, and is made again.
+            cluster._ask_each({named: [protocol.metadata(())]})
+            good.answers.pop(LIST_OFFSETS)
+            cluster.log_ends({1: [KEY]})
+            good.answers[LIST_OFFSETS] = lambda _request: log_ends("t", 5)
+            ends = again(cluster)
+        assert ends[KEY].partition_leader_epoch == 5
+        assert {request.version for request in good.requests if request.api_key == LIST_OFFSETS} == {7}
+
+
+def again(cluster: Cluster) -> dict[tuple[str, int], protocol.LogEnd]:
+    """The log ends of broker 1, as soon as the client connects to it again."""
+    for _time in range(50):
+        if found := cluster.log_ends({1: [KEY]})[1]:
+            return found
+    raise AssertionError(cluster.unreachable)
+
+
+def test_a_request_that_no_broker_offers_is_an_error_and_not_a_traceback() -> None:
+    with brokers(1) as (broker,):
+        broker.names([(1, "127.0.0.1", broker.port)])
+        offers(broker, {key: VERSIONS[key] for key in VERSIONS if key != DESCRIBE_CLUSTER})
+        with pytest.raises(ClusterError, match=r"no broker takes this request: .*DescribeCluster"):
+            Cluster(Connection.from_params(options([broker.server]))).__enter__()
