@@ -1,7 +1,10 @@
 """`python -m wire`, in tests/: record answers on a real cluster, try mutations (`--mutations`), or play one again that a test has named (`--seed`)."""
 
 import argparse
+import fcntl
 import json
+import socket
+import struct
 import sys
 import tempfile
 from typing import Any
@@ -14,6 +17,14 @@ from wire.course import STEPS
 from wire.fuzz import fuzzing
 from wire.run import peak_growth
 from wire.stage import stage
+
+SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 0x1, 0x40  # linux/sockios.h, linux/if.h
+
+
+def own_loopback() -> None:
+    """Bring up the loopback interface of a new network namespace (netdevice(7))."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP | IFF_RUNNING))
 
 
 def tried(count: int, base: str) -> dict[str, Any]:
@@ -32,8 +43,13 @@ def main() -> int:
     cli.add_argument("--seed", help="of a finding: play it again, and record nothing")
     cli.add_argument("--mutations", type=int, help="try so many mutations, and print what came of them as JSON")
     cli.add_argument("--base", default="", help="what the seeds of these mutations begin with")
+    cli.add_argument(
+        "--own-network", action="store_true", help="this process has a network of its own (unshare), whose loopback is still down"
+    )
     options = cli.parse_args()
     if options.mutations:
+        if options.own_network:
+            own_loopback()
         print(json.dumps(tried(options.mutations, options.base)))
         return 0
     if options.seed:
