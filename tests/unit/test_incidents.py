@@ -22,14 +22,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import in
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.incidents import IncidentError, Ledger, Limits
 
+pytestmark = pytest.mark.slow
 MODULE = Path(__file__).parents[2] / "plugins/modules/kafka_recovery_incident.py"
 RUN = "import runpy, sys; sys.argv = ['module', sys.argv[1]]; runpy.run_path({path!r}, run_name='__main__')"
 # A run that is killed right when the first of its claims is on disk.
 KILLED = """
 import os, signal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import incidents
-
-pytestmark = pytest.mark.slow
 sync = os.fsync
 def last(handle):
     sync(handle)
