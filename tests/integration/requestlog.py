@@ -28,6 +28,9 @@ class RequestLog:
 
     def __init__(self, cluster: KafkaCluster) -> None:
         self._cluster = cluster
+        # A client that was killed a moment ago may have left a request on its way.
+        for node in cluster.controllers:
+            self._wait_for_later_requests(node)
         self._begin = {node: _size(cluster.log_file(node)) for node in cluster.controllers}
 
     def written(self, client_id: str | None = None) -> Counter[str]:
