@@ -95,6 +95,7 @@ def checked(operator: Operator, name: str, options: Mapping[str, Any]) -> dict[s
     return answer.result
 
 
+@pytest.mark.long
 def test_a_report_with_retention_and_looks_write_nothing_in_check_mode(prepared_run: Operator, tmp_path: Path) -> None:
     operator = prepared_run
     own = {"workdir": str(operator.workdir), "spark_remote": operator.spark_remote}

@@ -151,6 +151,7 @@ def of_orders(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {row["group"]: row for row in answer["offsets"] if row["topic"] == "orders"}
 
 
+@pytest.mark.long
 def test_what_a_look_finds_reaches_the_results_the_tables_and_the_report(hit: Hit) -> None:
     operator = hit.operator
     before = operator.read("results", "1")

@@ -56,6 +56,7 @@ def marks(card: Card) -> dict[str, float]:
     return {line.name: line.points / line.of for line in card.lines}
 
 
+@pytest.mark.long
 def test_the_best_play_gets_full_marks_and_a_forced_election_afterwards_loses_them(night: Prompt) -> None:
     night.play(NIGHT.best)
     assert night.ended == "done"

@@ -60,6 +60,7 @@ def one_line(answer: Answer) -> str:
     return answer.msg
 
 
+@pytest.mark.long
 def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str) -> None:
     embedded = planned(workdir)
     assert embedded["summary"]["clusters"] == 2 and embedded["summary"]["elect"] > 100

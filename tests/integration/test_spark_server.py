@@ -130,6 +130,7 @@ def test_from_its_start_to_its_end(workdir: Path, other_user: Listener) -> None:
     assert {file.name for file in Folder(workdir).path.iterdir()} == {"lock", "starting", "server.log"}
 
 
+@pytest.mark.long
 def test_what_is_archived_is_mapped_by_every_java_of_the_workdir(workdir: Path, tmp_path: Path) -> None:
     archive = {"workdir": str(workdir), "state": "archived"}
     would = run_module("kafka_recovery_spark", archive, check=True).result

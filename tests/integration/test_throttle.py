@@ -207,6 +207,7 @@ def test_named_replicas_with_rates_of_their_own_stand_until_they_expire(operator
     wait_for_throttles(cluster)
 
 
+@pytest.mark.long
 def test_a_recovery_removes_a_throttle_that_has_expired_and_a_plan_does_not(operator: Operator) -> None:
     throttle(operator, rate=RATE, partitions=EVERYWHERE, expires_after=0.1)
     time.sleep(1.2)
