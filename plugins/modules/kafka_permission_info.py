@@ -16,22 +16,9 @@ description:
   - Reads the authorized operations that brokers report (KIP-430). Changes nothing, and creates nothing.
   - Names as few ACLs as possible. READ and ALTER, for example, include DESCRIBE on the same resource.
   - A cluster without an authorizer misses nothing.
-options:
-  elect:
-    description: Whether the recovery is to elect leaders, which needs more than looking.
-    type: bool
-    default: false
-  stages:
-    description:
-      - What is to be done, apart from O(elect). V(gather) is to collect evidence, V(reassign) to move replicas, V(throttle) to throttle them meanwhile.
-      - For V(reassign) and V(throttle) all topics have to be visible, also if partitions are named, because redundancy is planned for all of them. For
-        V(throttle) the topics that matter are those named, and those with a replica that is offline.
-    type: list
-    elements: str
-    choices: [gather, reassign, throttle]
-    default: [gather]
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.stages
   - streamops.kafka_recovery.partitions
   - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.attributes

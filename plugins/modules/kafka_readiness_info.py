@@ -29,19 +29,6 @@ options:
       - Check mode keeps nothing.
       - A warning names a replication throttle of this workdir that has expired, or that a killed run has left. It is not removed by this module.
     type: str
-  elect:
-    description: Whether the recovery is to elect leaders, which takes more permissions than looking.
-    type: bool
-    default: false
-  stages:
-    description:
-      - What is to be done, apart from O(elect). V(gather) is to collect evidence, V(reassign) to move replicas, V(throttle) to throttle them meanwhile.
-      - For V(reassign) and V(throttle) all topics have to be visible, also if partitions are named, because redundancy is planned for all of them. For
-        V(throttle) the topics that matter are those named, and those with a replica that is offline.
-    type: list
-    elements: str
-    choices: [gather, reassign, throttle]
-    default: [gather]
   window:
     description:
       - Seconds over which the metadata quorum is watched. Only an election within them is seen.
@@ -54,6 +41,7 @@ options:
     default: 0
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
+  - streamops.kafka_recovery.stages
   - streamops.kafka_recovery.partitions
   - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.attributes
