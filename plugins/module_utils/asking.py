@@ -78,7 +78,9 @@ class Asking:
         """Close every connection."""
         self._manager.call_soon(self._manager.close)
         self._net.stop(timeout_ms=self._timeout_ms)
-        self._net.close()
+        # The thread of a machine that is very busy has not ended by then. It is a daemon: nothing waits for it.
+        with suppress(RuntimeError):
+            self._net.close()
 
     def _named(self) -> dict[Any, str]:
         """The nodes that were named, not discovered: node id → host:port."""

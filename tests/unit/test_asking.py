@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -78,6 +79,22 @@ def test_the_last_failure_is_told_where_all_fail(opened: list[Asking]) -> None:
     with pytest.raises(errors.KafkaConnectionError, match="last"):
         nodes.ask(NEVER)
     assert nodes.asked == ["a", "b"]
+
+
+def test_a_client_is_closed_while_its_thread_still_works() -> None:
+    """As on a machine that is so busy that the thread does not end within the time limit."""
+    nodes = Asking(Connection(("127.0.0.1:1",), request_timeout=0.1), ["127.0.0.1:1"])
+    nodes._net.start()
+    working, released = threading.Event(), threading.Event()
+
+    def work() -> None:
+        working.set()
+        assert released.wait(NEVER)
+
+    nodes._net.call_soon_threadsafe(work)
+    assert working.wait(NEVER)
+    nodes.close()
+    released.set()
 
 
 class Throttling(Asking):
