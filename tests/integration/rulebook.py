@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -74,13 +75,22 @@ class Rulebook:
             time.sleep(0.1)
 
     def _end(self) -> None:
-        family = []
         if self._process.poll() is None:
-            me = psutil.Process(self._process.pid)
-            family = [me, *me.children(recursive=True)]
-            me.terminate()
-        _, left = psutil.wait_procs(family, timeout=STOP_SECONDS)
+            self._process.terminate()
+            psutil.wait_procs(self._family(), timeout=STOP_SECONDS)
+        # One that it forked for a playbook while it was being ended may never get to run it, and has no parent any more.
+        left = self._family()
         for process in left:
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         psutil.wait_procs(left, timeout=STOP_SECONDS)
         self._process.wait()
+
+    def _family(self) -> list[psutil.Process]:
+        """It and all processes that it has started: they have its TMPDIR."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get("TMPDIR") == str(self._folder):
+                    found.append(process)
+        return found
