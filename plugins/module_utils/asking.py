@@ -17,8 +17,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds, transport
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import transport
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept, size_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.memory import Memory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError, ClusterError
 
@@ -50,9 +51,8 @@ class Asking:
         self._timeout_ms = int(connection.request_timeout * 1000)
         self._net = NetworkSelector()
         self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
-        self._decoded: dict[Any, int] = {}  # bytes that answers of each node take that are decoded and not read yet
-        self._kept = Kept()  # of the last round
-        transport.bound(self._manager, self._admit, connection.plaintext_refusal, connection.guarded_secret)
+        self._memory = Memory()
+        transport.bound(self._manager, self._memory, connection.plaintext_refusal, connection.guarded_secret)
         self._homes: dict[str, Any] = {}
         self._heard: set[Any] = set()  # who has answered anything, the last time that it was asked
         self.unreachable: dict[Any, str] = {}
@@ -102,7 +102,7 @@ class Asking:
             turns.append(turn := Future())
 
             def succeeded(answer: Any) -> None:
-                self._decoded.pop(node, None)
+                self._memory.read(node)
                 if not first.is_done:
                     self._homes[purpose] = node
                     self._heard.add(node)
@@ -159,13 +159,6 @@ class Asking:
         if seconds > 0:
             await self._net.sleep(seconds)
 
-    def _admit(self, node: Any, size: int) -> None:
-        """Count an answer before it is decoded. ValueError if it does not fit beside what is kept."""
-        held = self._kept.bytes + sum(self._decoded.values())
-        if held + size > bounds.CLIENT_BYTES:
-            raise ValueError(f"{size >> 20} MiB do not fit beside the answers that are kept, {held >> 20} MiB")
-        self._decoded[node] = self._decoded.get(node, 0) + size
-
     def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None = None, kept: Kept | None = None) -> Answers:
         """Send every node its own requests, nodes side by side, two requests of one node in flight.
 
@@ -173,23 +166,21 @@ class Asking:
         `read` refuses (AnswerError), is not asked further; `unreachable` says why. `kept`: the budget of rounds whose results are held together.
         ClusterError if it is exceeded.
         """
-        self._kept = Kept() if kept is None else kept
-        self._decoded.clear()
-        return self._net.run(self._lanes, work, read, self._kept)
+        return self._net.run(self._lanes, work, read, kept)
 
-    async def _lanes(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: Kept) -> Answers:
+    async def _lanes(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: Kept | None) -> Answers:
+        kept = self._memory.begin_round(kept)
         lanes = {node: self._net.call_soon_with_future(self._lane, node, iter(requests), read, kept) for node, requests in work.items()}
         return {node: await lane for node, lane in lanes.items()}
 
     async def _lane(self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None, kept: Kept) -> list[Any]:
         answers: list[Any] = []
-        self._decoded[node] = 0
 
         async def taken() -> None:
             answer = await flying.popleft()
             answers.append(read(answer) if read else answer)
-            kept.add(node, size_of(answers[-1]) if read else self._decoded.get(node, 0))
-            self._decoded[node] = 0
+            kept.add(node, size_of(answers[-1]) if read else self._memory.decoded(node))
+            self._memory.read(node)
 
         flying: deque[Any] = deque()
         try:

@@ -31,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking im
     ClusterError,
     words,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import PARTITIONS, REPLICA_IDS, SLOW_PAGES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import BROKERS, PARTITIONS, REPLICA_IDS, SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -161,6 +161,8 @@ class Cluster(Asking):
 
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
         """State of every registered broker and of those `mentioned` as replicas; see `brokers.state_rows`."""
+        if len(mentioned) > BROKERS:
+            raise ClusterError(f"partitions have replicas on {len(mentioned)} brokers, more than {BROKERS}; look at the brokers' logs")
         self._refresh_nodes()
         answering = reachability.fenced_that_answer(self._nodes)
         return brokers.state_rows(self._nodes, mentioned, self.quorum().silence(), answering)
@@ -220,6 +222,7 @@ class Cluster(Asking):
             found = protocol.read_metadata(
                 self._ask(lambda: protocol.metadata(None if keys is None else {topic for topic, _partition in keys}))
             )
+        self._memory.hold_partitions(len(found))
         return {state.key: state for state in found}
 
     def _pages(self, keys: Collection[TopicPartition] | None) -> list[PartitionState]:

@@ -17,7 +17,9 @@ from typing import Any, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EVIDENCE_ROWS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    PartitionError,
     PartitionState,
     TopicPartition,
     has_live_leader,
@@ -170,6 +172,7 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
     broker is fenced. What never answered keeps the error NO_ANSWER. Committed offsets are read, and then looked for in forked logs, for as long
     each, at least LEAST_PROOF_SECONDS; `missed` says what was left.
     """
+    check_size(states)
     mentioned = {broker for state in states for broker in state.replicas}
     brokers = cluster.broker_states(mentioned)
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
@@ -192,6 +195,16 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
     forks.settle(evidence.pairs, replicas, prober)
     evidence.proofs = list(_proofs(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)))
     return evidence
+
+
+def check_size(states: Sequence[PartitionState]) -> None:
+    """PartitionError if the evidence of these partitions is too much to be gathered at once."""
+    count = sum(1 + len(state.replicas) * (len(state.replicas) + 1) // 2 for state in states)
+    if count > EVIDENCE_ROWS:
+        raise PartitionError(
+            f"the evidence of {len(states)} partitions would be {count} rows (partitions, replicas, pairs of replicas), at most {EVIDENCE_ROWS} are "
+            "gathered at once; name some of them with partitions_file (kafka_recovery_partitions_file), and the others in further runs"
+        )
 
 
 def read_logs(cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], duration: float) -> Replicas:

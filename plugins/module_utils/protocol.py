@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import BROKERS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import BROKERS, IDS, NAME_LETTERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TOPIC_NAME, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import NAMES, TopicConfigs, parsed
@@ -111,6 +111,12 @@ def read_nodes(answer: Any) -> list[Node]:
     ids = [row.broker_id if described else row.node_id for row in answer.brokers]
     if len(ids) > BROKERS or len(set(ids)) < len(ids) or min(ids, default=0) < 0:
         raise AnswerError(f"{answer.name} names {len(ids)} brokers, {len(set(ids))} different ones, the lowest {min(ids)}")
+    for broker_id, row in zip(ids, answer.brokers, strict=True):
+        if len(row.host) > NAME_LETTERS or len(row.rack or "") > NAME_LETTERS:
+            raise AnswerError(
+                f"{answer.name} gives broker {broker_id} a host of {len(row.host)} letters and a rack of {len(row.rack or '')}; "
+                f"at most {NAME_LETTERS} are taken"
+            )
     return [
         Node(row.broker_id if described else row.node_id, row.host, row.port, row.rack, bool(row.is_fenced) if knows_fenced else None)
         for row in answer.brokers
@@ -145,11 +151,17 @@ def read_topic_partitions(answer: Any) -> list[PartitionState]:
     ]
 
 
-def _state(topic: Any, row: Any, leader: int, elr: Iterable[int], last_known_elr: Iterable[int]) -> PartitionState:
+def _state(topic: Any, row: Any, leader: int, elr: Collection[int], last_known_elr: Collection[int]) -> PartitionState:
     if not TOPIC_NAME.fullmatch(topic.name or "") or row.partition_index < 0 or not row.replica_nodes or min(row.replica_nodes) < 0:
         raise AnswerError(
             f"a broker describes partition {topic.name!r:.300}-{row.partition_index} with replicas {row.replica_nodes!s:.300}"
         )
+    for ids in (row.replica_nodes, row.isr_nodes, row.offline_replicas, elr, last_known_elr):
+        if len(ids) > IDS or len(set(ids)) < len(ids):
+            raise AnswerError(
+                f"a broker describes partition {topic.name}-{row.partition_index} with a list of {len(ids)} brokers, {len(set(ids))} different "
+                f"ones; at most {IDS} are taken"
+            )
     return PartitionState(
         topic=topic.name,
         partition=row.partition_index,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, backends, quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import RETURNED_PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
@@ -98,7 +99,7 @@ def watched(cluster: Cluster, connection: Connection, window: float) -> dict[str
 
 
 def partitions(cluster: Cluster, wanted: Collection[TopicPartition] | None, state: str = "offline", limit: int = 0) -> Found:
-    """The partitions in a state, of all or of those `wanted`, and the brokers. `limit`: how many partitions are shown, 0 for all."""
+    """The partitions in a state, of all or of those `wanted`, and the brokers. `limit`: how many partitions are shown, 0 for as many as may be."""
     known = cluster.partitions(wanted)
     states = only_known(sorted(known, key=in_recovery_order) if wanted is None else list(wanted), known)
     brokers = cluster.broker_states({broker for found in states for broker in found.replicas})
@@ -106,7 +107,7 @@ def partitions(cluster: Cluster, wanted: Collection[TopicPartition] | None, stat
     decided_by_min_isr = state in NEEDS_MIN_ISR
     configs = cluster.topic_configs({found.topic for found in states}).demanded() if decided_by_min_isr else TopicConfigs()
     chosen = select(state, states, unfenced, configs)
-    shown = chosen[: limit or None]
+    shown = chosen[: min(limit or RETURNED_PARTITIONS, RETURNED_PARTITIONS)]
     if not decided_by_min_isr:
         # Thousands of topics take time: nobody waits for those that are not shown.
         configs = cluster.topic_configs({found.topic for found in shown})
@@ -117,4 +118,9 @@ def partitions(cluster: Cluster, wanted: Collection[TopicPartition] | None, stat
         "eligible_leader_replicas_version": cluster.feature_level(ELR_FEATURE),
         "cluster_id": cluster.cluster_id,
     }
-    return Found(rows, configs.problem())
+    warnings = [problem] if (problem := configs.problem()) else []
+    if len(chosen) > len(shown) and limit not in range(1, RETURNED_PARTITIONS + 1):
+        warnings.append(
+            f"{len(shown)} of {len(chosen)} partitions are returned; name some with partitions or partitions_file to see others (count is of all)"
+        )
+    return Found(rows, "; ".join(warnings) or None)

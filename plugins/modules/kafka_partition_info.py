@@ -29,7 +29,7 @@ options:
     choices: [offline, all, under_replicated, under_min_isr, not_writable, elr_recoverable]
     default: offline
   limit:
-    description: Return at most this many partitions; RV(count) counts all. V(0) returns all.
+    description: Return at most this many partitions; RV(count) counts all. V(0) returns all, but never more than 10,000.
     type: int
     default: 0
 extends_documentation_fragment:

@@ -140,7 +140,7 @@ class Listing(Asking):
         self._answer, self._decoded_bytes = answer, decoded_bytes
 
     def _send(self, node: Any, request: Any) -> Any:
-        self._decoded[node] = self._decoded.get(node, 0) + self._decoded_bytes
+        self._memory.decode(node, self._decoded_bytes)
         return Future().success(self._answer)
 
 
@@ -189,15 +189,6 @@ def test_rounds_that_belong_together_have_one_budget(opened: list[Asking]) -> No
     nodes._ask_each({"a": [object()] * 4}, rows, kept)
     with pytest.raises(ClusterError, match="more than 1 MiB"):
         nodes._ask_each({"b": [object()] * 4}, rows, kept)
-
-
-def test_an_answer_that_does_not_fit_beside_those_that_are_kept_is_not_decoded(opened: list[Asking]) -> None:
-    nodes = listing(opened, None)
-    nodes._kept.add("a", bounds.KEPT_BYTES)
-    nodes._admit("b", bounds.CLIENT_BYTES - bounds.KEPT_BYTES - 10)
-    nodes._admit("c", 10)
-    with pytest.raises(ValueError, match="do not fit beside the answers that are kept, 160 MiB"):
-        nodes._admit("b", 1)
 
 
 def test_the_size_of_rows_is_about_what_python_takes() -> None:

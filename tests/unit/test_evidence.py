@@ -13,7 +13,7 @@ from controller import ALIVE, Controller
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Committed, gather, read_logs, replica_row
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
 
 KEY = ("t", 0)
@@ -126,3 +126,10 @@ def test_where_logs_fork_survivors_are_asked_for_the_last_record_that_was_read()
     forked = Read(True, ("a", 5, 0), ("b", 7, -1), ("nothing", 0, 0))
     assert forked.proofs() == [("a", 5, 2, True), ("a", 5, 3, False), ("b", 7, 2, None), ("b", 7, 3, None)]
     assert {4, 6} <= forked.probed
+
+
+def test_evidence_that_is_too_much_at_once_is_refused() -> None:
+    states = [PartitionState("t", number, "id", -1, 1, (1, 2, 3), (), (), (), ()) for number in range(28_572)]
+    evidence.check_size(states[:-1])
+    with pytest.raises(PartitionError, match=r"evidence of 28572 partitions would be 200004 rows .* partitions_file"):
+        evidence.check_size(states)

@@ -146,7 +146,8 @@ def test_a_topic_id_of_zeros_is_an_id() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"name": None}, {"name": "a\x1b[2J"}, {"name": "x" * 250}, {"partition_index": -1}, {"replica_nodes": []}, {"replica_nodes": [1, -1]}],
+    [{"name": None}, {"name": "a\x1b[2J"}, {"name": "x" * 250}, {"partition_index": -1}, {"replica_nodes": []}, {"replica_nodes": [1, -1]}]
+    + [{name: ids} for name in ("replica_nodes", "isr_nodes", "offline_replicas", "last_known_elr") for ids in ([1, 1], list(range(33)))],
 )
 def test_a_partition_that_no_cluster_has_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(AnswerError, match="a broker describes partition"):
@@ -158,6 +159,13 @@ def test_brokers_that_no_cluster_has_are_refused(ids: list[int]) -> None:
     row = MetadataResponse.MetadataResponseBroker
     answer = MetadataResponse(brokers=[row(node_id=number, host="h", port=9092, rack=None) for number in ids])
     with pytest.raises(AnswerError, match=f"names {len(ids)} brokers"):
+        protocol.read_nodes(answer)
+
+
+@pytest.mark.parametrize(("host", "rack"), [("h" * 256, None), ("h", "r" * 256)])
+def test_brokers_with_names_beyond_any_are_refused(host: str, rack: str | None) -> None:
+    answer = MetadataResponse(brokers=[MetadataResponse.MetadataResponseBroker(node_id=7, host=host, port=9092, rack=rack)])
+    with pytest.raises(AnswerError, match=r"gives broker 7 a host of .* at most 255 are taken"):
         protocol.read_nodes(answer)
 
 

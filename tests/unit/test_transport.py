@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 Handler = Callable[[socket.socket], None]
 MOST_MEGABYTES = 300
+MEBIBYTE = bytes(1 << 20)
 BROKER = MetadataResponse.MetadataResponseBroker
 
 
@@ -155,3 +156,36 @@ def test_opening_a_cluster_names_the_address_and_what_it_sends(handle: Handler) 
         with pytest.raises(ClusterError, match=f"no bootstrap server answered .*{address}: "):
             Cluster(connection).__enter__()
         assert reachability.reasons(connection, [address], OSError("x")).startswith(address)
+
+
+def half_an_answer(connection: socket.socket) -> None:
+    """All but a mebibyte of an answer of 40 MiB."""
+    api_versions(connection)
+    number = correlation_id(connection)
+    connection.sendall(struct.pack(">ii", 40 << 20, number))
+    for _mebibyte in range(39):
+        connection.sendall(MEBIBYTE)
+    connection.recv(1)
+
+
+def small_answer(connection: socket.socket) -> None:
+    """It comes while others have sent theirs by half."""
+    api_versions(connection)
+    number = correlation_id(connection)
+    time.sleep(1)
+    body = MetadataResponse(brokers=[BROKER(1, "x" * 200, 9092, None)] * 300, controller_id=1, topics=[]).encode(version=1)
+    connection.sendall(struct.pack(">ii", 4 + len(body), number) + body)
+
+
+def test_half_received_answers_of_many_nodes_have_one_budget() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with ExitStack() as stack:
+        greedy = [stack.enter_context(node(half_an_answer)) for _number in range(12)]
+        modest = stack.enter_context(node(small_answer))
+        connection = Connection((*greedy, modest), request_timeout=4.0)
+        with Asking(connection, [*greedy, modest]) as asking:
+            names = {address: name for name, address in asking._named().items()}
+            answers = asking._ask_each({name: [protocol.metadata(())] for name in names.values()})
+            assert len(answers[names[modest]]) == 1, asking.unreachable
+            assert asking.unreachable.keys() == {names[address] for address in greedy}
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 220 << 10

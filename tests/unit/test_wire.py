@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import struct
+import tracemalloc
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -104,3 +105,19 @@ def test_tagged_fields_that_make_the_decoder_copy_a_message_again_and_again_are_
     group = b"\x01\x01" + b"\x01\x05\x01x"
     with pytest.raises(MalformedError, match="too many tagged fields"):
         check(GROUPS, 3, memoryview(bytes(6) + b"\x80\x01" + group * 127 + b"\0"))
+
+
+@pytest.mark.parametrize("text", ["g", "é", "😀" + 100 * "g"])
+def test_short_and_wide_texts_count_as_what_python_takes_for_them(text: str) -> None:
+    kind = admin.ListGroupsResponse
+    row = kind.ListedGroup
+    rows = [row(group_id=text, protocol_type=text, group_state=text, group_type=text) for _number in range(10_000)]
+    body = memoryview(bytes(kind(throttle_time_ms=0, error_code=0, groups=rows).encode(version=5)))
+    tracemalloc.start()
+    try:
+        answer = kind.decode(body, version=5)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert len(answer.groups) == 10_000
+    assert 0.9 * taken < check(kind, 5, body)

@@ -14,10 +14,16 @@ FRAME_BYTES = 64 * MIB
 ANSWER_BYTES = 96 * MIB
 # What is kept of the answers of all nodes to one round of questions, or to two that belong together: 500,000 replicas or committed offsets.
 KEPT_BYTES = 96 * MIB
-# The same with answers that are decoded and not read yet.
+# The same with answers that are half received, or decoded and not read yet, and with what the table of partitions takes beyond FREE_TABLE_BYTES.
 CLIENT_BYTES = 160 * MIB
+# What is read about a partition. Tables of 50,000 partitions leave all of CLIENT_BYTES to answers.
+PARTITION_BYTES, FREE_TABLE_BYTES = 1000, 48 * MIB
+# An answer of at most this size is received at once, one that is larger when there is room for it.
+SMALL_BYTES = 16 << 10
 # kafka-python copies what is left of an answer for every row with tagged fields: seconds at most.
 COPIED_BYTES = 2048 * MIB
+# Letters of a host name (RFC 1035), and of a rack, for which Kafka has no limit.
+NAME_LETTERS = 255
 # Kafka's own limit of a string, also where the encoding allows more.
 STRING_BYTES = 32_767
 # What is read from a socket before it is looked at: a node that sends faster than Python reads would never be looked at.
@@ -28,9 +34,16 @@ PENDING_BYTES = 64 * MIB
 CHANGES_BYTES = 128 * MIB
 METADATA_BATCH_BYTES = 16 * MIB
 # Kafka 4 has been run with 2,000,000 partitions; what is read about one takes about 1 kB here, so a whole cluster of more has to be read in parts.
-PARTITIONS = 200_000
+PARTITIONS = 150_000
+# Broker ids in one list of a partition: its replicas, or its ISR. Most partitions have three replicas, and a reassignment doubles them.
+IDS = 32
 # Broker ids in all lists of these partitions: replicas, ISR, ELR and so on. Three replicas make six to nine.
-REPLICA_IDS = 20 * PARTITIONS
+REPLICA_IDS = 12 * PARTITIONS
+# Partitions, their replicas, and pairs of replicas whose logs are compared, of which the evidence is gathered at once: 28,000 partitions of three
+# replicas each.
+EVIDENCE_ROWS = 200_000
+# Partitions that a module returns. One takes about 5 kB there, most of it as JSON.
+RETURNED_PARTITIONS = 10_000
 # The largest clusters that are talked about have some hundreds of brokers. Each unfenced one is given a connection, each fenced one a thread.
 BROKERS = 2_000
 # A page is answered in a tenth of a second. In a cluster that pages as slowly as `request_timeout` allows, so many pages are waited for.

@@ -25,7 +25,8 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import peers, scram, wire  # noqa: F401  kafka-python uses scram from here on
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.addresses import Address, Resolver, taken
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import FRAME_BYTES, RECEIVED_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import FRAME_BYTES, RECEIVED_BYTES, SMALL_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.memory import Memory
 
 API_VERSIONS = 18
 UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
@@ -34,22 +35,20 @@ READ_BYTES = 1 << 16
 NAME_TIME = 0.8
 
 
-def bound(
-    manager: Any, account: Callable[[Any, int], None], refusal: Callable[[list[str]], str | None], guarded: peers.Secret | None = None
-) -> None:
+def bound(manager: Any, memory: Memory, refusal: Callable[[list[str]], str | None], guarded: peers.Secret | None = None) -> None:
     """Bound every connection that this KafkaConnectionManager makes.
 
-    `account` is given each node whose answer came, and the bytes that it takes. `refusal` is given the host:port of each node before a connection
+    `memory` counts what the answers take. `refusal` is given the host:port of each node before a connection
     is made, and returns why none may be made, or None. `guarded` is sent only to processes of root and of this user.
     """
-    manager.get_connection = partial(_get_connection, manager, manager.get_connection, account, refusal)
+    manager.get_connection = partial(_get_connection, manager, manager.get_connection, memory, refusal)
     manager._build_transport = partial(_build_transport, manager, Resolver(), guarded)
 
 
 def _get_connection(
     manager: Any,
     get_connection: Any,
-    account: Callable[[Any, int], None],
+    memory: Memory,
     refusal: Callable[[list[str]], str | None],
     node_id: Any,
     **options: Any,
@@ -63,7 +62,7 @@ def _get_connection(
     if "connection_made" not in vars(connection):
         # kafka-python would hold every node to the versions of the bootstrap server that answered last, and leave out fields that the node has.
         connection.broker_version_data = None
-        connection.connection_made = partial(_connection_made, connection, partial(account, node_id))
+        connection.connection_made = partial(_connection_made, connection, memory, node_id)
     return connection
 
 
@@ -132,21 +131,31 @@ async def _check_peer(manager: Any, stream: socket.socket, server: str, guarded:
         raise errors.KafkaConnectionError(str(error)) from error
 
 
-def _connection_made(connection: Any, account: Callable[[int], None], transport: Any) -> None:
+def _connection_made(connection: Any, memory: Memory, node_id: Any, transport: Any) -> None:
     type(connection).connection_made(connection, transport)
-    connection.parser.receive_bytes = Frames(connection.parser, account).receive_bytes
-    transport._sock_recv = partial(_received, transport)
+    frames = Frames(connection.parser, memory, node_id, transport)
+    connection.parser.receive_bytes = frames.receive_bytes
+    connection.connection_lost = partial(_connection_lost, connection, frames)
+    transport._sock_recv = partial(_received, transport, frames)
 
 
-def _received(transport: Any) -> tuple[bytes, Exception | None]:
-    """What has come, at most RECEIVED_BYTES, and why no more can come."""
+def _connection_lost(connection: Any, frames: Frames, error: Any) -> None:
+    frames.end()
+    type(connection).connection_lost(connection, error)
+
+
+def _received(transport: Any, frames: Frames) -> tuple[bytes, Exception | None]:
+    """What has come, at most about as much as there is room for, and why no more can come."""
     data = bytearray()
     try:
-        while len(data) < RECEIVED_BYTES:
-            piece = transport._sock.recv(READ_BYTES)
+        while True:
+            # Not less than SMALL_BYTES at a time: what is left of a TLS record wakes nothing up.
+            piece = transport._sock.recv(READ_BYTES if frames.room else SMALL_BYTES)
             if not piece:
                 return bytes(data), errors.KafkaConnectionError("socket disconnected")
             data += piece
+            if len(data) >= min(frames.room, RECEIVED_BYTES):
+                break
     except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
         pass
     except OSError as error:
@@ -155,27 +164,64 @@ def _received(transport: Any) -> tuple[bytes, Exception | None]:
 
 
 class Frames:
-    """The answers that come to the requests of a KafkaProtocol: their size is checked before they are read, their layout before they are decoded."""
+    """The answers that come to the requests of a KafkaProtocol: their size is checked before they are read, their layout before they are decoded.
 
-    def __init__(self, parser: Any, account: Callable[[int], None] = lambda _bytes: None) -> None:
-        self._asked, self._account = parser.in_flight_requests, account
+    `memory`, `node` and `transport` (kafka-python's, of the connection): who counts them, as whose, and what pauses until there is room for them.
+    """
+
+    def __init__(self, parser: Any, memory: Memory | None = None, node: Any = None, transport: Any = None) -> None:
+        self._asked = parser.in_flight_requests
+        self._memory, self._node, self._transport = memory or Memory(), node, transport
         self._received = bytearray()
+        self._announced = False  # an answer that has begun to come is larger than SMALL_BYTES
+        self.room = 0  # the bytes of it that may still come
+
+    def go_on(self) -> None:
+        """Receive the answer that has begun to come."""
+        self.room = 4 + self._size() - len(self._received)
+        if self._transport and not self._transport.is_reading() and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def give_up(self, reason: str) -> None:
+        """End the connection, because there will be no room for what it sends."""
+        if self._transport:
+            self._transport.abort(errors.KafkaProtocolError(reason))
+
+    def end(self) -> None:
+        """Count nothing any more: the connection has ended, or the answer is complete."""
+        self._announced, self.room = False, 0
+        self._memory.end(self)
+
+    def _size(self) -> int:
+        return int.from_bytes(self._received[:4], "big", signed=True)
 
     def receive_bytes(self, data: bytes) -> list[tuple[int, Any]]:
         """Return the answers that are complete, with correlation ids. KafkaProtocolError if something else than the answer to a request comes."""
         self._received += data
         answers = []
         while len(self._received) >= 4:
-            size = int.from_bytes(self._received[:4], "big", signed=True)
+            size = self._size()
             if not 4 <= size <= FRAME_BYTES:
                 raise errors.InvalidReceiveError(f"it begins an answer of {size} bytes")
             if not self._asked:
                 raise errors.CorrelationIdError("it answers what was not asked")
             if len(self._received) < 4 + size:
+                self._wait(size)
                 break
+            self.end()
             frame, self._received = self._received, self._received[4 + size :]
-            answers.append(_read(self._asked.popleft(), memoryview(frame)[4 : 4 + size], self._account))
+            answers.append(_read(self._asked.popleft(), memoryview(frame)[4 : 4 + size], partial(self._memory.decode, self._node)))
         return answers
+
+    def _wait(self, size: int) -> None:
+        """Receive no more of an answer before there is room for it."""
+        if self.room:
+            self.room = 4 + size - len(self._received)
+        elif size > SMALL_BYTES and not self._announced:
+            self._announced = True
+            if self._transport:
+                self._transport.pause_reading()
+            self._memory.arrive(self, size)
 
 
 def _read(header: Any, frame: memoryview, account: Callable[[int], None]) -> tuple[int, Any]:

@@ -15,8 +15,9 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import ANSWER_BYTES, COPIED_BYTES, STRING_BYTES
 
 SIZES = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "float64": 8, "uuid": 16, "bitfield": 4}
-# What Python objects take, roughly: of a row of a list without and for each of its fields, of a value in a list, of a tag that is not known.
-ROW, FIELD, VALUE, TAG = 120, 40, 48, 250
+# What Python objects take, roughly: of a row of a list without and for each of its fields, of a value in a list, of a tag that is not known,
+# of a text beside its bytes, and of a text beyond ASCII beside four bytes for each of its letters.
+ROW, FIELD, VALUE, TAG, TEXT, WIDE_TEXT = 120, 40, 48, 250, 24, 60
 
 
 class MalformedError(ValueError):
@@ -149,7 +150,10 @@ def _simple(kind: str, compact: bool, nullable: bool) -> Any:
             return at
         if most is not None and length > most:
             raise MalformedError(f"a string of {length} bytes")
-        return walk.skip(at, length)
+        end = walk.skip(at, length)
+        if most is not None and length:
+            walk.take(TEXT if bytes(walk.data[at:end]).isascii() else WIDE_TEXT + 3 * length)
+        return end
 
     return walk_bytes
 

@@ -1,0 +1,38 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The partitions that are returned: few of them where there are many, with a count of all. Without a cluster: so many partitions take long to make."""
+
+from __future__ import annotations
+
+import pytest
+from controller import Controller
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
+
+
+class Large(Controller):
+    """10,005 partitions without a leader."""
+
+    cluster_id = "abc"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.states = {("t", number): PartitionState("t", number, "id", -1, 1, (1, 2), (), (), (), ()) for number in range(10_005)}
+
+    def topic_configs(self, topics: object) -> TopicConfigs:
+        return TopicConfigs()
+
+    def feature_level(self, feature: str) -> int:
+        return 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "returned", "warned"), [(0, 10_000, True), (3, 3, False), (10_000, 10_000, False), (10_001, 10_000, True)]
+)
+def test_more_partitions_than_are_returned_are_counted_and_a_warning_says_so(limit: int, returned: int, warned: bool) -> None:
+    found = readiness.partitions(Large(), None, limit=limit)  # type: ignore[arg-type]
+    assert (found.rows["count"], len(found.rows["partitions"])) == (10_005, returned)
+    assert ("10000 of 10005 partitions are returned" in (found.warning or "")) == warned
