@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left, foreign, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, has_live_leader, in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    PartitionState,
+    TopicPartition,
+    has_live_leader,
+    in_recovery_order,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import given_up, without_leader
 
@@ -150,18 +155,22 @@ class Recovery:
             except SpokenError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
 
-    def count_other_offline_partitions(self) -> None:
-        """Note how many partitions that are not among the results have no live leader: a cluster with any of them is not recovered.
+    def look_at_all_partitions(self) -> None:
+        """Correct what the plan held or found online by what is so now, and count the partitions without a live leader that are not among the results.
 
-        The number stays None, with a warning, if the cluster does not answer.
+        A cluster with any of them is not recovered. The number stays None, with a warning, if the cluster does not answer.
         """
         own = {(result.topic, result.partition) for result in self._results}
         try:
             alive = self._cluster.unfenced()
             states = self._cluster.partitions()
         except SpokenError as error:
-            self.warnings.append(f"whether other partitions of {self._header['cluster']} have no leader is not known: {error}")
+            self.warnings.append(f"which partitions of {self._header['cluster']} have no leader now is not known: {error}")
             return
+        self._results = [
+            _as_it_is_now(result, state, alive) if (state := states.get((result.topic, result.partition))) else result
+            for result in self._results
+        ]
         others = [state for key, state in states.items() if key not in own and not has_live_leader(state, alive)]
         self._header["other_offline_partitions"] = len(others)
 
@@ -266,6 +275,16 @@ class Recovery:
                 before.append(f"{name}, no leader\n")
                 after.append(f"{name}, leader {result.leader}{cuts}\n")
         return {"before": "".join(before), "after": "".join(after)}
+
+
+def _as_it_is_now(result: Result, state: PartitionState, alive: set[int]) -> Result:
+    """A result of the plan with the leader that its partition has now. Others were made from what the cluster said a moment ago."""
+    leads = has_live_leader(state, alive)
+    if result.outcome == HELD and leads:
+        return replace(result, outcome=ALREADY_ONLINE, leader=state.leader, reason=f"broker {state.leader} leads it")
+    if result.outcome == ALREADY_ONLINE and not leads:
+        return replace(result, outcome=STALE, leader=None, reason="it had a leader and has none any more; make a new plan")
+    return result
 
 
 def _some(keys: Sequence[TopicPartition]) -> str:

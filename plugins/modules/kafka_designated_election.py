@@ -337,7 +337,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         recovery.elect()
     if module.connection.controller_bootstrap_servers:
         recovery.settle(lambda results: own_choices.settled(results, cluster, module.connection, params["duration"]))
-    recovery.count_other_offline_partitions()
+    recovery.look_at_all_partitions()
     path = "" if module.check_mode else recovery.write_results()
     for warning in recovery.warnings:
         module.ansible.warn(warning)

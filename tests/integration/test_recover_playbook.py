@@ -97,6 +97,11 @@ def test_what_is_held_back_fails_the_run_until_the_operator_decides_and_a_last_r
     others = results["other_offline_partitions"]
     assert others > 0 and f"{others} other partitions of east have no live leader" in aggressive.stdout
 
+    # A plan of before says of what it held how that is now.
+    late = east.play("apply", "late", plan_dir=str(east.path("plans", "balanced").parent), allow_data_loss=True)
+    assert late.returncode == 0, late
+    assert outcomes(east.read("results", "late")["partitions"]) == {topic: {"already_online"} for topic in topics}
+
     log = RequestLog(east.cluster)
     last = east.play("recover", "last", **options)
     assert last.returncode == 0, last

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from controller import Controller
+
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery, each_kind_first
 
 
 def test_one_of_each_outcome_and_reason_stands_ahead_of_the_rest() -> None:
@@ -20,3 +24,40 @@ def test_one_of_each_outcome_and_reason_stands_ahead_of_the_rest() -> None:
     assert [(row.outcome, row.reason) for row in ordered[:4]] == [kinds[3], kinds[1], kinds[2], kinds[0]]
     assert sorted(ordered, key=lambda row: row.topic) == sorted(results, key=lambda row: row.topic), "none is lost, none stands twice"
     assert [row.outcome for row in ordered[4:]] == ["failed"] * 79 + ["held"] * 158 + ["elected"] * 79
+
+
+class Described(Controller):
+    """A cluster in which t-2 has a leader, and t-0 and t-1 have none."""
+
+    cluster_id, backend = "abc", "compat"
+
+    def unreachable_rows(self) -> list[object]:
+        return []
+
+
+def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Path) -> None:
+    recovery = Recovery(
+        Described(),  # type: ignore[arg-type]
+        name="east",
+        run_id="1",
+        workdir=tmp_path,
+        duration=1.0,
+        attempts=1,
+        data_loss_allowed=True,
+    )
+    held = {"topic": "t", "candidate": None, "evidence": None, "reason": "forked", "explanation": "why"}
+    plan = {
+        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "balanced", "partitions": [], "brokers": [],
+        "held": [{**held, "partition": 1}, {**held, "partition": 2}, {**held, "partition": 3}], "online": [{"topic": "t", "partition": 0, "leader": 3}],
+    }  # fmt: skip
+    recovery.take_plan(plan, "plan.json")
+    recovery.look_at_all_partitions()
+    report = recovery.report(preview=20, with_diff=False)
+    assert {row["partition"]: (row["outcome"], row["leader"]) for row in report["results"]} == {
+        0: ("stale", None),  # it has lost its leader since
+        1: ("held", None),
+        2: ("already_online", 3),  # it has been elected since
+        3: ("held", None),  # the cluster does not describe it
+    }
+    assert report["without_leader"]
+    assert report["other_offline_partitions"] == 0
