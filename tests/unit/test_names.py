@@ -57,6 +57,18 @@ def test_a_near_miss_beside_the_right_variable_belongs_to_another_tool() -> None
     assert len(misspelt(NAMES, {"kafka_recovery_strategi", "kafka_recovery_strategy"})) == 1, "ours have no other owner"
 
 
+def test_a_near_miss_on_the_command_line_beside_the_right_variable_of_the_inventory_is_named() -> None:
+    given = {"kafka_bootstrap_server", "kafka_bootstrap_servers"}
+    (text,) = misspelt(NAMES, given, on_command_line={"kafka_bootstrap_server"})
+    assert "did you mean kafka_bootstrap_servers?" in text
+    assert misspelt(NAMES, given, on_command_line=given) == []
+
+
+def test_metrics_are_not_variables() -> None:
+    (text,) = misspelt(NAMES, {"kafka_recovery_risk_partitions"})
+    assert "is not a variable of this collection" in text
+
+
 def test_a_variable_that_is_like_none_of_ours_is_not_compared() -> None:
     (text,) = misspelt(NAMES, {"kafka_recovery_xyzzy"})
     assert "kafka_recovery_xyzzy is not a variable of this collection: remove it" in text

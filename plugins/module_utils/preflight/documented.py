@@ -50,5 +50,11 @@ def names(root: Path = ROOT) -> Names:
 
 
 def _mentioned(root: Path, folders: tuple[str, ...]) -> frozenset[str]:
-    files = (path for folder in folders for path in (root / folder).rglob("*") if path.suffix in (".yml", ".yaml", ".j2"))
+    # The files of a role name metrics, which are no variables.
+    files = (
+        path
+        for folder in folders
+        for path in (root / folder).rglob("*")
+        if path.suffix in (".yml", ".yaml", ".j2") and path.parent.name != "files"
+    )
     return frozenset(name for path in files for name in MENTIONED.findall(path.read_text()))

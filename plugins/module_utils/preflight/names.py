@@ -30,7 +30,8 @@ class Names(NamedTuple):
 def misspelt(names: Names, given: Collection[str], on_command_line: Collection[str] = ()) -> list[str]:
     """A sentence for each name in `given` that is not a variable of this collection but is meant as one, with the nearest right name.
 
-    `on_command_line`: those of `given` that go over everything a role sets, so that none of them may be a role's own.
+    `on_command_line`: those of `given` that go over everything a role sets, so that none of them may be a role's own. Who misspells one there
+    may aim at another cluster than that of the right name in the inventory.
     """
     sentences = []
     for name in sorted(given):
@@ -45,7 +46,11 @@ def misspelt(names: Names, given: Collection[str], on_command_line: Collection[s
             nearest = _nearest(name, names.options)
             remedy = f"did you mean {nearest}?" if nearest else "remove it, or give a variable of another tool another name"
             sentences.append(f"{name} is not a variable of this collection: {remedy}")
-        elif name.startswith("kafka") and (near := _near_miss(name, names.options | names.connection)) and near not in given:
+        elif (
+            name.startswith("kafka")
+            and (near := _near_miss(name, names.options | names.connection))
+            and (near not in given or (name in on_command_line and near not in on_command_line))
+        ):
             sentences.append(f"{name} is not read by this collection: did you mean {near}? If another tool reads it, set {near}, too")
     return sentences
 
