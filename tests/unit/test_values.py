@@ -8,10 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.filter.core import to_bool
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.documented import role_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.values import conflicts, value_problems
 
+ACCEPTED = ["true", "false", "yes", "no", "on", "off", "1", "0"]
+# All spellings that the filter `bool` or `boolean()`, by which modules read an option, takes for true or false.
+SPELLINGS = [*ACCEPTED, "y", "n", "t", "f"]
 EXAMPLE = """-e '{"kafka_recovery_partitions": [{"topic": "orders", "partition": 0}]}'"""
 
 
@@ -30,7 +35,7 @@ EXAMPLE = """-e '{"kafka_recovery_partitions": [{"topic": "orders", "partition":
         ("throttle", 100, "is 100: it is bytes per second, at least 1024"),
         ("throttle", "fast", "is fast: it is bytes per second, at least 1024"),
         ("reassignment_duration", "long", "it must be a number"),
-        ("allow_data_loss", "maybe", "is maybe: it must be true or false"),
+        ("allow_data_loss", "maybe", "is maybe: it must be one of true, false, yes, no, on, off, 1, 0"),
         ("what_if_brokers", "two", "is two: it must be a list of int, for example -e "),
         ("partitions", "orders-0", f"is orders-0: it must be a list with topic and partition in each entry, for example {EXAMPLE}"),
         ("partitions", '[{"topic": "orders", "partition": 0}]', EXAMPLE),
@@ -64,6 +69,30 @@ def test_every_default_and_every_choice_can_be_used() -> None:
 )
 def test_values_as_a_command_line_gives_them_can_be_used(name: str, value: Any) -> None:
     assert value_problems(role_options(), {f"kafka_recovery_{name}": value}) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(spelling for text in SPELLINGS for spelling in (text, text.upper(), text.title(), f" {text}", f"{text}\n", text.encode())),
+        *(True, False, 1, 0, 2, -1, 1.0, 0.0, 0.5, "1.0", "", [], [True], {}),
+    ],
+    ids=repr,
+)
+def test_a_boolean_that_is_accepted_means_the_same_to_roles_and_to_modules(value: Any) -> None:
+    if value_problems(role_options(), {"kafka_recovery_require_commit": value}) == []:
+        assert boolean(value) is to_bool(value)
+
+
+@pytest.mark.parametrize("value", [True, False, 1, 0, *ACCEPTED, *(text.upper() for text in ACCEPTED), "True", "False"], ids=repr)
+def test_every_plain_boolean_can_be_used(value: Any) -> None:
+    assert value_problems(role_options(), {"kafka_recovery_require_commit": value}) == []
+
+
+@pytest.mark.parametrize("value", ["y", "Y", "t", "T", "n", "f", "true ", 1.0])
+def test_a_boolean_in_another_spelling_is_refused_with_those_that_can_be_used(value: Any) -> None:
+    (text,) = value_problems(role_options(), {"kafka_recovery_require_commit": value})
+    assert text == f"kafka_recovery_require_commit is {value}: it must be one of {', '.join(ACCEPTED)}"
 
 
 def test_a_secret_is_not_shown() -> None:

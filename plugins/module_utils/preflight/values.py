@@ -25,12 +25,14 @@ SHOWN = 60
 # Variables that a module knows under another name.
 OPTION_OF = {"quorum_window": "window", "git_timeout": "timeout", "spark_idle_timeout": "idle_timeout", "reassignment_duration": "duration"}
 ZERO_IS_NONE = ("kafka_recovery_retention_days",)
+# In these alone Ansible's filter `bool` and the options of modules agree: `y` and `t` are true for modules only.
+BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
 EXAMPLES = {"str": "orders", "int": 0}
 SINGLE = {
     "str": "a text",
     "int": "a whole number (int)",
     "float": "a number (float)",
-    "bool": "true or false",
+    "bool": f"one of {', '.join(BOOLEANS)}",
     "path": "a path",
     "dict": "a mapping",
 }
@@ -42,7 +44,7 @@ def value_problems(specs: Mapping[str, Mapping[str, Any]], values: Mapping[str, 
 
 
 def _problems(name: str, spec: Mapping[str, Any], value: Any) -> Iterator[str]:
-    if ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages:
+    if not _is_plain_bool(spec, value) or ArgumentSpecValidator({name: spec}).validate({name: value}).error_messages:
         yield f"{name} {_wrong(name, spec, '(not shown)' if spec.get('no_log') else value)}"
         return
     option = name.removeprefix(PREFIX)
@@ -57,6 +59,13 @@ def _problems(name: str, spec: Mapping[str, Any], value: Any) -> Iterator[str]:
             yield f"{name} is {shown(value)}: it must be {'more than 0' if option in MORE_THAN or LEAST[option] == 1 else f'{LEAST[option]:g} or more'}"
     if option == "throttle" and value not in (None, "") and not _at_least(value, LEAST_RATE):
         yield f"{name} is {shown(value)}: it is bytes per second, at least {LEAST_RATE}"
+
+
+def _is_plain_bool(spec: Mapping[str, Any], value: Any) -> bool:
+    """Whether a value of a boolean variable means the same to roles and to modules. True for variables of other types, and without a value."""
+    if spec.get("type") != "bool" or value is None:
+        return True
+    return isinstance(value, (str, int)) and str(value).lower() in BOOLEANS
 
 
 def _at_least(value: Any, least: int) -> bool:
@@ -122,5 +131,5 @@ def conflicts(values: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
 
 
 def is_true(value: Any) -> bool:
-    """A variable as Ansible's filter `bool` takes it."""
+    """A variable as modules take an option of type bool."""
     return boolean(value, strict=False) if value is not None else False
