@@ -81,7 +81,9 @@ options:
     type: bool
     default: false
   request_timeout:
-    description: Seconds within which a broker has to answer a request. Holds for every broker by itself; one that does not answer does not delay the others.
+    description:
+      - Seconds within which a broker has to answer a request. Holds for every broker by itself; one that does not answer does not delay the others.
+      - A token endpoint of OAuth has them for its whole answer.
     type: float
     default: 10.0
 requirements:

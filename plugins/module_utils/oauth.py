@@ -12,6 +12,7 @@ import threading
 import time
 import urllib.error
 import urllib.parse
+from concurrent.futures import Future
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
@@ -50,6 +51,7 @@ class TokenSource:
         self._timeout = timeout
         self._allow_plaintext = allow_plaintext
         self._guard = threading.Lock()
+        self._exchange: Future[tuple[int, bytes]] | None = None  # the last one
         self._token = ""
         self._fresh_until = 0.0  # seconds since 1970, on this machine's clock
 
@@ -72,7 +74,7 @@ class TokenSource:
             raise TokenError(f"{self._named()} gave no access_token; is it the token endpoint of an OAuth 2 server?")
         try:
             seconds = float(lifetime)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             seconds = DEFAULT_LIFETIME
         self._token, self._fresh_until = token, asked + FRESH * seconds
 
@@ -82,25 +84,59 @@ class TokenSource:
 
         from ansible.module_utils.urls import ConnectionError as UnreachableError
 
-        form = {"grant_type": "client_credentials", **({"scope": self._scope} if self._scope else {})}
-        # RFC 6749, section 2.3.1: encoded as in a form first, so that a secret may hold any character.
-        user, password = (urllib.parse.quote_plus(part) for part in self._client)
         try:
-            guarded = self._endpoint.startswith("http://") and not self._allow_plaintext
-            response = (self._post_on_loopback if guarded else self._post)(urllib.parse.urlencode(form), user, password)
-            answer = json.loads(response.read(MOST_BYTES))
+            status, body = self._answer()
+            if status >= 300:
+                raise TokenError(f"{self._named()} {_refusal(status, body)}")
+            answer = json.loads(body)
         except peers.PeerError as error:
             raise TokenError(f"sasl_oauth_token_endpoint: {error}") from error
-        except urllib.error.HTTPError as error:
-            raise TokenError(f"{self._named()} {_refusal(error)}") from error
         except (UnreachableError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             if isinstance(reason, ssl.SSLCertVerificationError):
                 raise TokenError(f"{self._named()}: {certificates.refused(reason, 'its', self._ca_cert)}") from error
             raise TokenError(f"{self._named()} does not answer within {self._timeout:g} s ({reason}); is the address right?") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise TokenError(f"{self._named()} gave no JSON; is it the token endpoint of an OAuth 2 server?") from error
         return answer if isinstance(answer, dict) else {}
+
+    def _answer(self) -> tuple[int, bytes]:
+        """Status and body, as they come within the time limit. TimeoutError if they do not.
+
+        The limits of sockets are for each byte, so the exchange has a thread. One that is not over yet is not joined by a second one.
+        """
+        exchange: Future[tuple[int, bytes]] = Future()
+
+        def run() -> None:
+            try:
+                exchange.set_result(self._exchanged())
+            except Exception as error:
+                exchange.set_exception(error)
+
+        if self._exchange is not None and not self._exchange.done():
+            raise TimeoutError("an earlier request is not answered yet")
+        self._exchange = exchange
+        threading.Thread(target=run, daemon=True).start()
+        try:
+            return exchange.result(self._timeout)
+        except TimeoutError as error:
+            raise TimeoutError(str(error) or "the answer is not complete") from error
+
+    def _exchanged(self) -> tuple[int, bytes]:
+        from http.client import HTTPException
+
+        form = {"grant_type": "client_credentials", **({"scope": self._scope} if self._scope else {})}
+        # RFC 6749, section 2.3.1: encoded as in a form first, so that a secret may hold any character.
+        user, password = (urllib.parse.quote_plus(part) for part in self._client)
+        guarded = self._endpoint.startswith("http://") and not self._allow_plaintext
+        try:
+            response = (self._post_on_loopback if guarded else self._post)(urllib.parse.urlencode(form), user, password)
+        except urllib.error.HTTPError as error:
+            try:
+                return error.code, error.read(MOST_BYTES)
+            except (OSError, HTTPException):  # the status says enough
+                return error.code, b""
+        return response.status, response.read(MOST_BYTES)
 
     def _post(self, form: str, user: str, password: str) -> Any:
         from ansible.module_utils.urls import open_url
@@ -114,6 +150,7 @@ class TokenSource:
             url_password=password,
             force_basic_auth=True,
             timeout=self._timeout,
+            decompress=False,  # a few bytes could become any number
             follow_redirects="none",  # a redirect would carry the secret to somewhere else
             use_netrc=False,
             # What is sent to loopback stays on this machine (see plaintext.py): a proxy would carry it away.
@@ -144,15 +181,15 @@ class TokenSource:
         return f"sasl_oauth_token_endpoint {self._endpoint}"
 
 
-def _refusal(error: urllib.error.HTTPError) -> str:
+def _refusal(status: int, body: bytes) -> str:
     """What an endpoint says when it refuses. Only the standard's own fields are quoted: a body may repeat what it was sent."""
     try:
-        body = json.loads(error.read(MOST_BYTES))
-    except ValueError:
-        body = None
-    code = body.get("error") if isinstance(body, dict) else None
-    if code == "invalid_client" or (code is None and error.code in (401, 403)):
-        return f"refused (HTTP {error.code}): check sasl_oauth_client_id and sasl_oauth_client_secret"
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        answer = None
+    code = answer.get("error") if isinstance(answer, dict) else None
+    if code == "invalid_client" or (code is None and status in (401, 403)):
+        return f"refused (HTTP {status}): check sasl_oauth_client_id and sasl_oauth_client_secret"
     if code == "invalid_scope":
-        return f"refused (HTTP {error.code}, invalid_scope): check sasl_oauth_scope"
-    return f"answered HTTP {error.code}{f' ({code})' if isinstance(code, str) else ''}; check the address and what the client may do there"
+        return f"refused (HTTP {status}, invalid_scope): check sasl_oauth_scope"
+    return f"answered HTTP {status}{f' ({code})' if isinstance(code, str) else ''}; check the address and what the client may do there"

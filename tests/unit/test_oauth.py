@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,8 @@ from rig.certificates import Certificates
 from rig.tokens import Issuer
 
 SECRET = "s3cret+/ =%:ü"
+DEEP = "[" * 200_000  # more than Python's parser takes
+GIVE_UP_SECONDS = 5
 
 
 @contextmanager
@@ -29,6 +34,7 @@ def answering(status: int, body: str) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))  # else the connection is reset
             self.send_response(status)
             self.send_header("Location", "http://127.0.0.1:1/elsewhere")
             self.end_headers()
@@ -47,8 +53,32 @@ def answering(status: int, body: str) -> Iterator[str]:
             thread.join()
 
 
-def source(endpoint: str, secret: str = SECRET, ca_cert: Path | None = None) -> TokenSource:
-    return TokenSource(endpoint, "recovery", secret, "recovery", str(ca_cert) if ca_cert else None, True, 20.0)
+@contextmanager
+def speaking(speak: Callable[[socket.socket], None]) -> Iterator[str]:
+    """An endpoint that reads a request, calls `speak`, and closes the connection."""
+
+    def serve() -> None:
+        stream = listener.accept()[0]
+        with stream:
+            stream.recv(65536)
+            stream.settimeout(GIVE_UP_SECONDS)
+            with suppress(OSError):  # the other side is gone
+                speak(stream)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/token"
+        finally:
+            thread.join()
+
+
+def source(
+    endpoint: str, secret: str = SECRET, ca_cert: Path | None = None, timeout: float = 20.0, allow_plaintext: bool = False
+) -> TokenSource:
+    """`allow_plaintext`: http:// is asked as https:// is, and who listens is not looked at."""
+    return TokenSource(endpoint, "recovery", secret, "recovery", str(ca_cert) if ca_cert else None, True, timeout, allow_plaintext)
 
 
 def test_a_token_is_shown_again_until_it_grows_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +117,8 @@ def test_an_endpoint_is_trusted_by_its_certificate(tmp_path: Path) -> None:
         (403, SECRET, "sasl_oauth_client_id"),
         (302, "", "HTTP 302"),
         (200, "<html>", "gave no JSON"),
+        (200, DEEP, "gave no JSON"),
+        (401, DEEP, "sasl_oauth_client_id"),
         (200, "[]", "no access_token"),
         (200, json.dumps({"access_token": 5}), "no access_token"),
     ],
@@ -103,7 +135,46 @@ def test_an_endpoint_where_nobody_listens_is_named() -> None:
         source("http://127.0.0.1:1/token").token()
 
 
-@pytest.mark.parametrize("expires_in", ["60", 60, None, "soon"])
+def drip(stream: socket.socket, beginning: bytes, over: threading.Event) -> None:
+    """Send a byte every 0.1 s until it is `over`."""
+    stream.sendall(beginning)
+    for _ in range(10 * GIVE_UP_SECONDS):
+        if over.wait(0.1):
+            return
+        stream.sendall(b" ")
+
+
+@pytest.mark.parametrize("allow_plaintext", [False, True])
+@pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"])
+def test_an_endpoint_that_answers_byte_by_byte_is_left_at_the_time_limit(beginning: bytes, allow_plaintext: bool) -> None:
+    over = threading.Event()
+    with speaking(lambda stream: drip(stream, beginning, over)) as endpoint:
+        tokens = source(endpoint, timeout=0.5, allow_plaintext=allow_plaintext)
+        # The second try begins no second connection while the first one is still served.
+        for words in (r"does not answer within 0\.5 s \(the answer is not complete\)", "an earlier request is not answered yet"):
+            with pytest.raises(TokenError, match=words):
+                tokens.token()
+        over.set()
+
+
+@pytest.mark.parametrize("allow_plaintext", [False, True])
+def test_a_refusal_that_is_cut_off_is_still_one(allow_plaintext: bool) -> None:
+    def reset(stream: socket.socket) -> None:
+        stream.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 1000\r\n\r\n{")
+        time.sleep(0.3)  # until the headers are read
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with speaking(reset) as endpoint, pytest.raises(TokenError, match="check sasl_oauth_client_id"):
+        source(endpoint, allow_plaintext=allow_plaintext).token()
+
+
+def test_a_compressed_answer_is_not_inflated() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\n\x1f\x8b\x08" + bytes(9)
+    with speaking(lambda stream: stream.sendall(answer)) as endpoint, pytest.raises(TokenError, match="gave no JSON"):
+        source(endpoint, allow_plaintext=True).token()
+
+
+@pytest.mark.parametrize("expires_in", ["60", 60, None, "soon", 10**400], ids=lambda seconds: str(seconds)[:8])
 def test_lifetimes_are_read_as_servers_write_them(expires_in: Any) -> None:
     with answering(200, json.dumps({"access_token": "t", "expires_in": expires_in})) as endpoint:
         assert source(endpoint).token() == "t"
