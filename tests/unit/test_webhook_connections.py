@@ -19,6 +19,8 @@ import trustme
 from event_sources import free_port, loaded, running
 from test_webhook import ALERTED, BEARER, listening, secret_file  # noqa: F401
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.http_connections import holder
+
 pytestmark = pytest.mark.slow  # processes of git, Ansible or many connections
 
 GIVE_UP_SECONDS = 60
@@ -77,6 +79,36 @@ def test_hundreds_of_half_requests_keep_no_real_one_out(args: dict[str, Any], co
             return answers
 
     assert asyncio.run(attacked()) == [202] + [200] * 9
+
+
+@pytest.mark.parametrize("content", [b"", HALF_HEADERS, HALF_BODY], ids=["nothing", "half of the headers", "half of the body"])
+def test_a_flood_from_one_address_ends_no_connection_of_another(args: dict[str, Any], content: bytes) -> None:
+    body = json.dumps(ALERTED).encode()
+    headers = "".join(f"{name}: {value}\r\n" for name, value in BEARER.items())
+    request = f"POST / HTTP/1.1\r\nHost: webhook\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+    async def attacked() -> list[bytes]:
+        async with running(loaded("webhook")["main"], {**args, "max_connections": FEW, "request_timeout": 600}):
+            await listening(args["port"])
+            senders = [await asyncio.open_connection("127.0.0.1", args["port"], local_addr=(f"127.0.0.{last}", 0)) for last in (2, 2, 3)]
+            async with half_sent(args["port"], MANY, content) as readers:
+                await closed(readers[: MANY - FEW])
+                answers = []
+                for reader, writer in senders:
+                    writer.write(request)
+                    answers.append(await asyncio.wait_for(reader.readline(), GIVE_UP_SECONDS))
+                    writer.close()
+            return answers
+
+    assert [answer.split()[1] for answer in asyncio.run(attacked())] == [b"202", b"200", b"200"]
+
+
+def test_one_address_is_one_sender_and_so_is_a_network_of_ipv6() -> None:
+    assert (
+        len({holder(address) for address in ("192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8:0:1::1", "fe80::1%eth0", "fe80::1%eth1")})
+        == 5
+    )
+    assert holder("2001:db8::1") == holder("2001:db8::ffff:0:0:2")
 
 
 @pytest.mark.parametrize("content", [b"", HALF_HEADERS, HALF_BODY], ids=["nothing", "half of the headers", "half of the body"])

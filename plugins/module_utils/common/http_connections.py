@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ipaddress
 import logging
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 
 BACKLOG = 128
+IPV6_NETWORK_BYTES = 8  # a /64, which one sender usually has as a whole
 PAUSE_SECONDS = 0.1  # until the next attempt when the process has no file descriptor left
 
 logger = logging.getLogger("streamops.kafka_recovery.webhook")
@@ -73,13 +76,22 @@ class _Stranger(NamedTuple):
 
     connection: _Connection
     deadline: asyncio.Timeout
+    holder: str | bytes
+
+
+def holder(address: str) -> str | bytes:
+    """What connections of one sender have in common: the address, of IPv6 its network."""
+    if ":" not in address:
+        return address
+    return ipaddress.IPv6Address(address.partition("%")[0]).packed[:IPV6_NETWORK_BYTES]
 
 
 class Connections:
     """Accepts at most `most` connections at once, and gives each `seconds` from the TLS handshake to the end of its request.
 
-    Beyond `most`, the oldest connection whose sender has not proved who it is (`trust`) makes room for a new one: many halves of
-    requests never keep out a whole one. If all have proved it, the new one is closed.
+    Beyond `most`, a connection whose sender has not proved who it is (`trust`) makes room for a new one: the oldest one of the address that
+    has the most of them. So many halves of requests never keep out a whole one, and a flood from one address ends its own connections. If
+    all have proved it, the new one is closed.
     """
 
     def __init__(self, context: ssl.SSLContext | None, most: int, seconds: float) -> None:
@@ -106,7 +118,7 @@ class Connections:
                     logger.warning("cannot accept a connection: %s", error.strerror)
                     await asyncio.sleep(PAUSE_SECONDS)
                     continue
-                if len(self._tasks) >= self._most and not self._make_room():
+                if len(self._tasks) >= self._most and not self._make_room(holder(str(address[0]))):
                     accepted.close()
                     continue
                 task = loop.create_task(self._hold(accepted, str(address[0]), server()))
@@ -119,10 +131,15 @@ class Connections:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _make_room(self) -> bool:
-        oldest = next(iter(self._strangers), None)
-        if oldest is None:
+    def _make_room(self, newcomer: str | bytes) -> bool:
+        """Close a connection for one of `newcomer`. False if there is none that may be closed."""
+        if not self._strangers:
             return False
+        held = Counter(stranger.holder for stranger in self._strangers.values())
+        if newcomer in held:
+            held[newcomer] += 1
+        most = max(held.values())
+        oldest = next(task for task, stranger in self._strangers.items() if held[stranger.holder] == most)
         oldest.cancel()
         self._forget(oldest)
         return True
@@ -137,7 +154,7 @@ class Connections:
         assert task is not None
         try:
             async with asyncio.timeout(self._seconds) as deadline:
-                self._strangers[task] = _Stranger(connection, deadline)
+                self._strangers[task] = _Stranger(connection, deadline, holder(peer))
                 connect = asyncio.get_running_loop().connect_accepted_socket
                 await connect(
                     lambda: connection, accepted, ssl=self._context, ssl_handshake_timeout=self._seconds if self._context else None

@@ -90,7 +90,8 @@ options:
     type: int
     default: 1048576
   max_connections:
-    description: Connections that are open at once. One more closes the oldest one that has not sent the secret yet.
+    description:
+      - Connections that are open at once. One more closes one that has not sent the secret yet, the oldest one of the address that has the most of them.
     type: int
     default: 100
   request_timeout:
