@@ -287,7 +287,7 @@ class Cluster(Asking):
     def topic_configs(self, topics: Collection[str]) -> topic_configs.TopicConfigs:
         """The configs that say when these topics can be written, and whom the controller elects by itself."""
         asked = [partial(protocol.describe_topic_configs, chunk) for chunk in chunks(sorted(topics), REQUEST_LIMIT)]
-        return topic_configs.merged(protocol.read_topic_configs(self._ask(make)) for make in asked)
+        return topic_configs.merged((protocol.read_topic_configs(self._ask(make)) for make in asked), topics)
 
     def feature_level(self, feature: str) -> int | None:
         """Level at which the cluster runs a feature; see `protocol.read_feature_level`."""

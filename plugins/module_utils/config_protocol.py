@@ -50,17 +50,23 @@ def describe(resources: Iterable[Resource], names: Collection[str]) -> DescribeC
     )
 
 
-def read_described(answer: Any) -> dict[Resource, Settings | Refusal]:
-    """The dynamic settings of each resource, by name, or why they are not told."""
-    return {
-        _resource(answer, row): _refusal(row)
-        or {
-            config.name: Setting(config.value, SOURCES[config.config_source])
-            for config in row.configs
-            if config.config_source in SOURCES and config.value is not None
-        }
-        for row in answer.results
-    }
+def read_described(answer: Any, resources: Iterable[Resource], names: Collection[str]) -> dict[Resource, Settings | Refusal]:
+    """The dynamic ones of the configs `names` of each of these resources, by name, or why they cannot be described.
+
+    A broken broker can name other resources and configs than it was asked about.
+    """
+    wanted = {resource: resource for resource in resources}
+    own_names = {name: name for name in names}
+    found: dict[Resource, Settings | Refusal] = {}
+    for row in answer.results:
+        resource = wanted.get(_resource(answer, row))
+        if resource is not None:
+            found[resource] = _refusal(row) or {
+                own_names[config.name]: Setting(config.value, SOURCES[config.config_source])
+                for config in row.configs
+                if config.name in own_names and config.config_source in SOURCES and config.value is not None
+            }
+    return found
 
 
 def alter(changes: Iterable[Change], validate_only: bool = False) -> IncrementalAlterConfigsRequest:

@@ -9,10 +9,12 @@ controllers' listener (KIP-919), and is read nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import REQUEST_LIMIT, Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
     BROKER,
@@ -46,7 +48,7 @@ class Configured(Cluster):
         asked = {broker: [config_protocol.describe([_broker(broker)], names)] for broker in sorted(ids)}
         found = {}
         for broker, answers in self._ask_each(asked).items():
-            for told in (config_protocol.read_described(answer).get(_broker(broker)) for answer in answers):
+            for told in (config_protocol.read_described(answer, [_broker(broker)], names).get(_broker(broker)) for answer in answers):
                 if told is None:
                     raise AnswerError(f"broker {broker} was asked about its configs and does not name them")
                 if isinstance(told, Refusal):
@@ -57,14 +59,19 @@ class Configured(Cluster):
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]:
         """The dynamic ones of the configs `names` of each of these topics. Absent are topics that the cluster does not have.
 
-        ClusterError for a topic whose configs this client may not see.
+        ClusterError for a topic whose configs this client may not see, and if all of them exceed bounds.CONFIGS_BYTES.
         """
-        found = {}
+        found: dict[str, Settings] = {}
+        size = 0
         for chunk in chunks(sorted(topics), REQUEST_LIMIT):
-            answer = self._ask(partial(config_protocol.describe, [Resource(TOPIC, topic) for topic in chunk], names))
-            for resource, told in config_protocol.read_described(answer).items():
+            resources = [Resource(TOPIC, topic) for topic in chunk]
+            answer = self._ask(partial(config_protocol.describe, resources, names))
+            for resource, told in config_protocol.read_described(answer, resources, names).items():
                 if not isinstance(told, Refusal):
                     found[resource.name] = told
+                    size += size_of(told)
+                    if size > bounds.CONFIGS_BYTES:
+                        raise _too_large(found, names)
                 elif told.error != UNKNOWN_TOPIC:
                     raise ClusterError(
                         f"the configs of topic {resource.name} cannot be described: {told}; grant DESCRIBE_CONFIGS on the topic"
@@ -104,6 +111,14 @@ class Configured(Cluster):
         except ClusterError as error:
             self.unreachable |= {int(change.resource.name): str(error) for change in changes}
             return {}
+
+
+def _too_large(found: Mapping[str, Settings], names: Iterable[str]) -> ClusterError:
+    largest = max(found, key=lambda topic: size_of(found[topic]))
+    return ClusterError(
+        f"{', '.join(names)} of {len(found)} topics take more than {bounds.CONFIGS_BYTES >> 20} MiB; "
+        f"look at topic {largest} with kafka-configs.sh --describe, or name fewer partitions"
+    )
 
 
 def _broker(broker: int) -> Resource:

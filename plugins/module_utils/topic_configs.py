@@ -9,7 +9,9 @@ which no broker knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,6 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 
 MIN_ISR, UNCLEAN, CLEANUP = "min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"
 NAMES = (MIN_ISR, UNCLEAN, CLEANUP)
+# What Kafka takes, from 4.2 on also neither of them (KIP-1161). A broker can send 32 kB of something else for every topic.
+_POLICY = re.compile("(?:(?:compact|delete)(?: ?, ?(?:compact|delete))?)?")
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"  # deleted since its partitions were described
 
 
@@ -67,19 +71,21 @@ class TopicConfigs:
 
 
 def parsed(values: Mapping[str, str | None]) -> TopicConfig:
-    """Read what a broker tells of one topic: value by name."""
+    """Read what a broker tells of one topic: value by name. A value that Kafka does not take is not known."""
+    policy = values.get(CLEANUP)
     return TopicConfig(
         whole_number(values.get(MIN_ISR) or ""),
         {"true": True, "false": False}.get(values.get(UNCLEAN) or ""),
-        values.get(CLEANUP),
+        sys.intern(policy) if policy is not None and _POLICY.fullmatch(policy) else None,
     )
 
 
-def merged(parts: Iterable[TopicConfigs]) -> TopicConfigs:
-    """All of them. A topic that is no more was not refused, it has no configs."""
+def merged(parts: Iterable[TopicConfigs], topics: Collection[str]) -> TopicConfigs:
+    """All of them that are about `topics`. A topic that does not exist any more was not refused, it has no configs."""
+    wanted = {topic: topic for topic in topics}
     found: dict[str, TopicConfig] = {}
     refused: dict[str, str] = {}
     for part in parts:
-        found |= part.found
-        refused |= {topic: error for topic, error in part.refused.items() if error != UNKNOWN_TOPIC}
+        found |= {wanted[topic]: config for topic, config in part.found.items() if topic in wanted}
+        refused |= {wanted[topic]: error for topic, error in part.refused.items() if topic in wanted and error != UNKNOWN_TOPIC}
     return TopicConfigs(found, refused)

@@ -62,12 +62,14 @@ def test_only_what_somebody_set_while_the_cluster_ran_is_read_and_who_it_was(ver
         throttle_time_ms=0,
         results=[
             described(ONE, [config("own", "1", 2), config("all", "2", 3), config("file", "3", 4), config("default", "4", 5)]),
-            described(ORDERS, [config("list", "", 1), config("secret", None, 1)]),
+            described(ORDERS, [config("list", "", 1), config("secret", None, 1), config("other", "5", 1)]),
+            described(Resource(TOPIC, "other"), [config("own", "6", 1)]),
             described(Resource(TOPIC, "nowhere"), [], error=3),
         ],
     )
     again = DescribeConfigsResponse.decode(bytes(answer.encode(version=version)), version=version)
-    assert config_protocol.read_described(again) == {
+    wanted = [ONE, ORDERS, Resource(TOPIC, "nowhere")]
+    assert config_protocol.read_described(again, wanted, ["own", "all", "file", "default", "list", "secret"]) == {
         ONE: {"own": Setting("1", OF_BROKER), "all": Setting("2", OF_ALL_BROKERS)},
         ORDERS: {"list": Setting("", OF_TOPIC)},
         Resource(TOPIC, "nowhere"): Refusal("UNKNOWN_TOPIC_OR_PARTITION", None),

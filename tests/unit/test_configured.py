@@ -13,6 +13,7 @@ from kafka.protocol.admin import DescribeConfigsResponse, IncrementalAlterConfig
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import configured
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
     APPEND,
     BROKER,
@@ -108,6 +109,14 @@ def test_topics_that_are_not_there_are_absent_and_those_that_may_not_be_seen_are
         Told(here=FORBIDDEN).topic_configs_of(["here"], ["a"])
     with pytest.raises(ClusterError, match=r"the configs of broker 1 cannot be described: .*; grant DESCRIBE_CONFIGS on the cluster"):
         Told(_1=31).broker_configs({1}, ["a"])
+
+
+def test_configs_of_topics_take_a_bounded_part_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "CONFIGS_BYTES", 1 << 20)
+    topics = [f"t{number}" for number in range(2000)]
+    assert len(Told().topic_configs_of(topics, ["a"])) == len(topics)
+    with pytest.raises(ClusterError, match=r"^xxx.* of 7[0-9]+ topics take more than 1 MiB; look at topic t[0-9]+ with kafka-configs.sh"):
+        Told().topic_configs_of(topics, ["x" * 1000])
 
 
 def test_each_broker_is_told_by_itself_and_any_broker_of_topics() -> None:

@@ -29,6 +29,11 @@ DENIED = "TOPIC_AUTHORIZATION_FAILED"
         ({"min.insync.replicas": None, "unclean.leader.election.enable": None}, TopicConfig(None, None)),
         ({"min.insync.replicas": "two", "unclean.leader.election.enable": "maybe"}, TopicConfig(None, None)),
         ({}, TopicConfig(None, None)),
+        ({"cleanup.policy": "compact, delete"}, TopicConfig(cleanup_policy="compact, delete")),
+        ({"cleanup.policy": ""}, TopicConfig(cleanup_policy="")),  # Kafka 4.2: neither
+        ({"cleanup.policy": "shred"}, TopicConfig()),
+        ({"cleanup.policy": "compact," * 4000 + "delete"}, TopicConfig()),
+        ({"cleanup.policy": "x" * 32_000}, TopicConfig()),
     ],
 )
 def test_values_are_read_or_not_known(values: dict[str, str | None], config: TopicConfig) -> None:
@@ -37,7 +42,8 @@ def test_values_are_read_or_not_known(values: dict[str, str | None], config: Top
 
 def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
     configs = merged(
-        [TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"}), TopicConfigs({}, {"d": DENIED, "c": DENIED})]
+        [TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"}), TopicConfigs({}, {"d": DENIED, "c": DENIED})],
+        {"a", "b", "c", "d"},
     )
     assert configs.of("a") == TopicConfig(2, False)
     assert configs.of("b") == configs.of("c") == TopicConfig(None, None)
@@ -47,6 +53,11 @@ def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
 
 
 def test_where_nothing_was_refused_nothing_is_told() -> None:
-    configs = merged([TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"})])
+    configs = merged([TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"})], ["a", "b"])
     assert configs.problem() is None
     assert configs.demanded() is configs
+
+
+def test_topics_that_a_broker_adds_are_not_kept() -> None:
+    answer = TopicConfigs({"a": TopicConfig(2, False), "other": TopicConfig(1)}, {"another": DENIED})
+    assert merged([answer], ["a"]) == TopicConfigs({"a": TopicConfig(2, False)})

@@ -52,6 +52,8 @@ SLOW_PAGES = 30
 LISTED_NAMES = 20_000
 # Leader epochs that groups committed on one partition: each is a request by itself. A partition changes its leader a few times while groups lag.
 EPOCHS = 200
+# Configs of topics that are kept: 70,000 topics with throttled replicas. One list takes up to 32 kB.
+CONFIGS_BYTES = 32 * MIB
 
 
 def is_address(host: str, port: int) -> bool:
