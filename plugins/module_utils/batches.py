@@ -50,7 +50,7 @@ def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
     return LastBatch(base_offset, base_offset + last_delta, epoch, crc, max_timestamp, bool(attributes & _TRANSACTIONAL))
 
 
-def whole_batches(data: bytes) -> int:
+def whole_batches(data: bytes | memoryview) -> int:
     """How many of these bytes are whole batches. ValueError if one is of a format before v2, or larger than the metadata log has any."""
     at = 0
     while at + _HEADER.size <= len(data):

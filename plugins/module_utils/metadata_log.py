@@ -8,21 +8,18 @@ A log whose beginning was deleted begins with a snapshot: what every partition w
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-with suppress(ImportError):  # libraries.py says why
-    from kafka.errors import KafkaError
-    from kafka.record import MemoryRecords
-
-    UNREADABLE = (KafkaError, ValueError, IndexError, RuntimeError, struct.error)
-
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_fetch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import whole_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_batches import (
+    UNREADABLE,
+    Batch,
+    read_batches,
+    read_records,
+)
 
 # Controllers keep 100 MB of log (metadata.max.retention.bytes) and one snapshot, unless they are told otherwise.
 LIMIT_BYTES = 256 << 20
@@ -115,29 +112,27 @@ class MetadataLog:
                     yield Entry(snapshot.end_offset - 1, None, entry.value)
             rest = data[self._whole :]
 
-    def _batches(self, data: bytes) -> Iterator[Any]:
+    def _batches(self, data: bytes) -> Iterator[Batch]:
         """The whole batches in `data`, `_whole` bytes: the last one may be cut off by the size of the answer."""
         self._whole = 0
         try:
-            self._whole = whole_batches(data)
-            batches = MemoryRecords(data[: self._whole])
-            while batches.has_next():
-                yield batches.next_batch()
+            self._whole, batches = read_batches(data)
+            yield from batches
         except UNREADABLE as error:
             self.cut = f"a batch cannot be read: {error or type(error).__name__}"
 
-    def _entries(self, batch: Any) -> Iterator[Entry]:
-        if batch.is_control_batch:
+    def _entries(self, batch: Batch) -> Iterator[Entry]:
+        if batch.is_control:
             return
-        if batch.compression_type:
+        if batch.is_compressed:
             # Kafka's controllers write log and snapshots without compression; what a compressed batch would become has no bounds.
             self.cut = f"the batch at offset {batch.base_offset} is compressed, which controllers do not do"
             return
         try:
-            for record in batch:
+            for record in read_records(batch):
                 if not self._within_time(f"offset {record.offset}"):
                     return
-                yield Entry(record.offset, record.timestamp, bytes(record.value or b""))
+                yield Entry(record.offset, record.timestamp, record.value)
         except UNREADABLE as error:
             self.cut = f"the batch at offset {batch.base_offset} cannot be read: {error or type(error).__name__}"
 

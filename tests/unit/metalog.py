@@ -113,11 +113,19 @@ def feature(level: int, name: str = "metadata.version") -> bytes:
     return value(12, 0, text(name), struct.pack(">h", level))
 
 
-def batch(offset: int, values: Iterable[bytes], epoch: int = EPOCH, timestamp: int = 1000, control: bool = False, codec: int = 0) -> bytes:
-    """A batch of the log. `codec`: 1 is gzip."""
+def batch(
+    offset: int,
+    values: Iterable[bytes],
+    epoch: int = EPOCH,
+    timestamp: int = 1000,
+    control: bool = False,
+    codec: int = 0,
+    headers: Sequence[tuple[str, bytes]] = (),
+) -> bytes:
+    """A batch of the log. `codec`: 1 is gzip. `headers`: of each record."""
     builder = MemoryRecordsBuilder(magic=2, compression_type=codec, batch_size=1 << 27)
     for one in values:
-        builder.append(timestamp, None, one)
+        builder.append(timestamp, None, one, list(headers))
     builder.close()
     data = bytearray(builder.buffer())
     struct.pack_into(">q", data, 0, offset)

@@ -21,6 +21,7 @@ LOG = [
 ]
 # 32 MiB in 32 kB.
 BOMB = batch(1, [bytes(1 << 25)], codec=1)
+HEADERS = batch(1, VALUES[1:2], headers=[("", b"")] * 100_000)
 
 
 def read(active: Active, seconds: float = 60.0, limit: int = 1 << 20) -> tuple[MetadataLog, list[Entry]]:
@@ -70,6 +71,8 @@ def test_a_snapshot_stands_for_what_was_before() -> None:
         (Active([LOG[0], LOG[1][:57] + b"\xff" * 4 + LOG[1][61:]], end=7), "the batch at offset 1 cannot be read"),
         (Active([LOG[0], BOMB], end=2), "the batch at offset 1 is compressed"),
         (Active([], end=7, snapshot=(4, 1, BOMB)), "the batch at offset 1 is compressed"),
+        (Active([LOG[0], HEADERS], end=2), "the batch at offset 1 cannot be read: a record has 100000 headers, and controllers write none"),
+        (Active([], end=7, snapshot=(4, 1, HEADERS)), "the batch at offset 1 cannot be read: a record has 100000 headers"),
     ],
 )
 def test_what_cannot_be_read_is_told(active: Active, reason: str) -> None:
