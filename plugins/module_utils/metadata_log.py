@@ -14,6 +14,8 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import METADATA_BATCH_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_batches import (
     UNREADABLE,
     Batch,
@@ -24,6 +26,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_
 # Controllers keep 100 MB of log (metadata.max.retention.bytes) and one snapshot, unless they are told otherwise.
 LIMIT_BYTES = 256 << 20
 REQUEST_BYTES = 8 << 20
+# A batch comes whole even if less is asked for.
+PIECE_BYTES = REQUEST_BYTES + METADATA_BATCH_BYTES
 
 
 class Controllers(Protocol):
@@ -62,7 +66,7 @@ class MetadataLog:
         return time.monotonic() - self._began
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield what was committed. ClusterError where no active controller answers."""
+        """Yield what was committed. ClusterError if no active controller answers, or if it sends larger pieces than it was asked for."""
         node, quorum = self._controllers.active()
         epoch = quorum.topics[0].partitions[0].leader_epoch
         offset = last_epoch = 0
@@ -94,7 +98,12 @@ class MetadataLog:
 
     def _ask(self, node: Any, read: Callable[[Any], metadata_fetch.Piece], make: Callable[[], Any]) -> metadata_fetch.Piece:
         piece = read(self._controllers.ask(node, make))
-        self.bytes += len(piece.records)
+        size = len(piece.records)
+        if size > PIECE_BYTES:
+            raise ClusterError(
+                f"the active controller sends {size} bytes of its metadata log at once, {REQUEST_BYTES} were asked for; look at its logs"
+            )
+        self.bytes += size
         return piece
 
     def _snapshot(self, node: Any, snapshot: metadata_fetch.Snapshot, epoch: int) -> Iterator[Entry]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 from metalog import Active, Nobody, batch, feature, topic
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_log import Entry, MetadataLog
 
@@ -87,6 +88,16 @@ def test_limits_end_the_reading_and_are_told() -> None:
     assert read(active, seconds=0)[0].cut == "the limit of 0 s was reached at offset 1 of 7"
     snapshot = Active(LOG, end=7, snapshot=(4, 1, LOG[1]), piece=50)
     assert read(snapshot, limit=100)[0].cut == "the limit of 0 MiB was reached at byte 100 of the snapshot"
+
+
+def test_a_piece_that_is_larger_than_the_one_asked_for_ends_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata_log, "REQUEST_BYTES", 100)
+    monkeypatch.setattr(metadata_log, "PIECE_BYTES", 300)
+    batches = LOG[:1] + [batch(offset, VALUES[offset : offset + 1]) for offset in range(1, 5)]
+    read(Active(batches, end=5, piece=300))
+    for too_large in (Active(batches, end=5), Active([], end=7, snapshot=(4, 1, b"".join(batches)))):
+        with pytest.raises(ClusterError, match=r"sends [0-9]+ bytes of its metadata log at once, 100 were asked for; look at its logs"):
+            read(too_large)
 
 
 def test_without_an_active_controller_there_is_nothing_to_read() -> None:
