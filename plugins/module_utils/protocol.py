@@ -31,6 +31,7 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import BROKERS, IDS, NAME_LETTERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TOPIC_NAME, PartitionState, TopicPartition
@@ -183,8 +184,10 @@ def describe_quorum() -> DescribeQuorumRequest:
 
 
 def quorum_partition(answer: Any) -> Any:
-    """What DescribeQuorum says of the metadata log, its only partition."""
-    return only_row(answer, answer.topics)
+    """What DescribeQuorum says of the metadata log, its only partition. AnswerError if it is no answer that a quorum gives."""
+    row = only_row(answer, answer.topics)
+    quorum_bounds.check(answer, row)
+    return row
 
 
 def only_row(answer: Any, topics: Sequence[Any]) -> Any:

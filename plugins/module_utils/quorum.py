@@ -26,6 +26,7 @@ CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "m
 # controller.quorum.fetch.timeout.ms, whose default is 2 s.
 BEHIND_AFTER = 3.0
 LOOK_EVERY = 0.25
+LONGEST_NAME = 255  # of a host, by the rules of DNS
 PRE_VOTE_SINCE = 2  # version of Vote that has the field PreVote; KIP-996's draft says 1, which KIP-853 took first
 
 
@@ -125,7 +126,12 @@ def read(answer: Any) -> Quorum:
         row.high_watermark,
         tuple(map(read_replica, row.current_voters)),
         tuple(map(read_replica, row.observers)),
-        {f"{place.host}:{place.port}": node.node_id for node in answer.nodes or () for place in node.listeners},
+        {
+            f"{place.host}:{place.port}": node.node_id
+            for node in answer.nodes or ()
+            for place in node.listeners
+            if len(place.host) <= LONGEST_NAME
+        },
     )
 
 
@@ -150,11 +156,17 @@ def watch(cluster: Described, window: float) -> list[Look]:
         except ClusterError as error:
             found, problem = None, str(error)
         seconds = time.monotonic() - began
+        looks[-1:] = map(_without_observers, looks[-1:])
         looks.append(Look(seconds, found, problem))
         alone = found is not None and len(found.voters) == 1
         if alone or asked >= window or (found is None and seconds >= window):
             return looks
         time.sleep(max(0.0, min(LOOK_EVERY, window - seconds)))
+
+
+def _without_observers(look: Look) -> Look:
+    """What `judge` needs of a look that is not the last one: a broken broker can name thousands of observers and addresses."""
+    return look if look.quorum is None else look._replace(quorum=look.quorum._replace(observers=(), addresses=MappingProxyType({})))
 
 
 def resumed(cluster: Described, before: Mapping[str, Any], window: float) -> list[Look]:

@@ -54,6 +54,10 @@ LISTED_NAMES = 20_000
 EPOCHS = 200
 # Configs of topics that are kept: 70,000 topics with throttled replicas. One list takes up to 32 kB.
 CONFIGS_BYTES = 32 * MIB
+# Controllers that vote: three or five, and some more while they are replaced.
+VOTERS = 200
+# Listeners of one controller: one for each network that it is in.
+LISTENERS = 20
 
 
 def is_address(host: str, port: int) -> bool:
