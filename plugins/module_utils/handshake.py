@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import certificates
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses, peers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses, peers, scram
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import Frames
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 
@@ -93,6 +93,8 @@ def _log_in(ask: Callable[[Any], Any], connection: Connection, host: str) -> Non
             raise Refused(f"the login was refused; check {_login_options(connection)} (the broker said: {answer.error_message})", True)
         try:
             mechanism.receive(answer.auth_bytes)
+        except scram.ChallengeError as error:
+            raise Refused(f"the login is not answered: {error}", True) from error
         except (ValueError, KeyError, TypeError) as error:  # SCRAM proves that the broker knows the password, too
             raise Refused(f"the broker cannot prove that it knows the password of sasl_username: {error}", True) from error
         if mechanism.is_done():

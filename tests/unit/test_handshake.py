@@ -11,7 +11,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from made_up_brokers import API_VERSIONS, SASL_AUTHENTICATE, VERSIONS, Broker, api_versions, authenticated, brokers, options, plain_login
+from kafka.protocol.sasl import SaslHandshakeResponse
+from made_up_brokers import (
+    API_VERSIONS,
+    PASSWORD,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    VERSIONS,
+    Broker,
+    api_versions,
+    authenticated,
+    brokers,
+    options,
+    plain_login,
+)
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import handshake, oauth, protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import Asking
@@ -94,3 +107,25 @@ def test_a_cluster_whose_logins_have_no_end_is_an_error(broker: Broker, login: C
     thread.start()
     thread.join(FOR_EVER)
     assert ended and "does not come to an end" in str(ended[0])
+
+
+def test_a_challenge_that_is_not_answered_is_named_with_the_remedy(broker: Broker) -> None:
+    login = Connection.from_params(
+        options(
+            [broker.server],
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="SCRAM-SHA-512",
+            sasl_username="recovery",
+            sasl_password=PASSWORD,
+        )
+    )
+    broker.answers |= {
+        SASL_HANDSHAKE: lambda _request: SaslHandshakeResponse(error_code=0, mechanisms=[login.sasl_mechanism]),
+        SASL_AUTHENTICATE: lambda _request: authenticated(b"r=nonce,s=c2FsdA==,i=1000000"),
+    }
+    with pytest.raises(handshake.Refused, match=r"^the login is not answered: it asks for 1000000 iterations of SCRAM.*kafka-configs\.sh"):
+        handshake.try_out(login, "127.0.0.1", broker.port, 5.0)
+    with Asking(login, [broker.server]) as asking:
+        (node,) = asking._named()
+        asking._ask_each({node: [protocol.metadata(())]})
+        assert "it asks for 1000000 iterations of SCRAM" in asking.unreachable[node]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import subprocess
 import sys
@@ -14,25 +15,76 @@ from typing import Any
 import pytest
 from kafka.net.sasl import get_sasl_mechanism
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import scram
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.scram import LEAST_ITERATIONS, MOST_ITERATIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 
+SALT = b"salt of the user"
 LOGIN = Connection(("localhost:9092",), (), "SASL_SSL", "SCRAM-SHA-512", "recovery", "hush", validate_certs=False)
 
 
-def challenged(extra: str) -> Any:
+@pytest.fixture(autouse=True)
+def unused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that has hashed no password."""
+    scram.salted.cache_clear()
+    monkeypatch.setattr(scram, "_budget", scram.Budget())
+
+
+def challenged(extra: str, salt: bytes = SALT) -> Any:
     """The mechanism, as connections make it, after the first message of a broker."""
     mechanism = get_sasl_mechanism(LOGIN.sasl_mechanism)(host="localhost", **LOGIN.for_kafka_python())
     nonce = mechanism.auth_bytes().decode().partition(",r=")[2]
-    mechanism.receive(f"r={nonce}server,s={base64.b64encode(b'salt of the user').decode()},{extra}".encode())
+    mechanism.receive(f"r={nonce}server,s={base64.b64encode(salt).decode()},{extra}".encode())
     return mechanism
 
 
-@pytest.mark.parametrize("iterations", ["1", "0", "-4096", "4095", "1000001", "9" * 5000, "", "many", "4096,i=1"])
+@pytest.mark.parametrize("iterations", ["1", "0", "-4096", "4095", "65537", "1000000", "9" * 3000, "", "many", "4096,i=1"])
 def test_a_broker_that_wants_a_weak_proof_or_an_endless_one_gets_none(iterations: str) -> None:
-    with pytest.raises(ValueError, match=f"iterations of SCRAM must be {LEAST_ITERATIONS} to {MOST_ITERATIONS}") as refused:
+    count = iterations.partition(",")[0][:10]
+    with pytest.raises(
+        ValueError, match=rf"it asks for .*{count}.* iterations of SCRAM.* {LEAST_ITERATIONS} to {MOST_ITERATIONS}.*kafka-configs"
+    ) as refused:
         challenged(f"i={iterations}")
-    assert len(str(refused.value)) < 120
+    assert len(str(refused.value)) < 250
+
+
+def test_a_long_challenge_is_not_read() -> None:
+    with pytest.raises(ValueError, match=r"a challenge of [0-9]+ bytes"):
+        challenged("i=4096", bytes(10_000))
+
+
+def test_brokers_that_ask_for_the_same_proof_cost_one_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[tuple[Any, ...]] = []
+
+    def pbkdf2_hmac(*arguments: Any) -> bytes:
+        computed.append(arguments)
+        return always(*arguments)
+
+    always = hashlib.pbkdf2_hmac
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", pbkdf2_hmac)
+    proofs = {challenged("i=65536").auth_bytes().rpartition(b",p=")[2] for _broker in range(5)}
+    assert len(proofs) == 5, "each login has its own nonce"
+    assert computed == [("sha512", b"hush", SALT, 65536)]
+
+
+def test_all_salts_together_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scram, "_budget", scram.Budget(3 * LEAST_ITERATIONS))
+    for number in range(3):
+        challenged("i=4096", b"%d" % number)
+    with pytest.raises(
+        ValueError, match=r"it asks for 4096 iterations of SCRAM, .* at most 12288 are done in a minute; look at the addresses"
+    ):
+        challenged("i=4096", b"3")
+    challenged("i=4096", b"0")  # is known
+
+
+def test_the_budget_is_there_again_after_a_minute() -> None:
+    budget = scram.Budget(100)
+    budget.take(100, 1000.0)
+    with pytest.raises(ValueError, match="at most 100"):
+        budget.take(60, 1030.0)
+    budget.take(40, 1030.0)
+    budget.take(100, 1100.0)
 
 
 @pytest.mark.parametrize("iterations", [4096, 16384])
