@@ -62,7 +62,7 @@ def test_thousands_of_changed_answers_end_in_results_or_clear_errors() -> None:
 
 
 def mutations(first: int) -> dict[str, Any]:
-    """Try OF_ONE_PROCESS mutations. What a module leaves in its process would add up over more of them, and hide what one takes."""
+    """Try OF_ONE_PROCESS mutations."""
     network, options = (["unshare", "-rn"], ["--own-network"]) if OWN_NETWORK else ([], [])
     argv = [*network, sys.executable, "-m", "wire", f"--mutations={OF_ONE_PROCESS}", f"--base=long{first}-", *options]
     done = subprocess.run(argv, cwd=CHECKOUT / "tests", capture_output=True, text=True, check=False, timeout=PART_SECONDS)

@@ -13,7 +13,7 @@ from wire.answers import Exchange, load
 from wire.course import IMPACT, STEPS, Step
 from wire.endpoint import CONTROLLER, Endpoints
 from wire.mutations import mutate
-from wire.run import Hang, run, verdict
+from wire.run import Hang, peak_growth, resident_bytes, run, verdict
 from wire.synthetic import SYNTHETIC, exchanges
 
 REQUEST_TIMEOUT, UNDISTURBED_TIMEOUT = 0.25, 30.0
@@ -35,11 +35,16 @@ class Finding:
 
 
 class Fuzz:
-    """`tried`: mutations by kind of request, of those that were sent."""
+    """`tried`: mutations by kind of request, of those that were sent. `megabytes`: the most that a process would take that runs one module.
+
+    All of them run in this process, with the endpoints. What modules leave in it, and the changed answer itself, which the endpoint has too, do not count.
+    """
 
     def __init__(self, endpoints: Endpoints, recorded: dict[str, list[Exchange]], prepared: Path, nodes: list[int]) -> None:
         self._endpoints, self._recorded, self._prepared, self._nodes = endpoints, recorded, prepared, nodes
         self.tried: dict[Kind, int] = {}
+        self._before = resident_bytes()
+        self.megabytes = 0
 
     def prepare(self) -> list[str]:
         """Play every step unchanged, files kept for those that read them. Returns what fails."""
@@ -79,21 +84,25 @@ class Fuzz:
         step = next(step for step in PLAYED if step.name == name)
         chosen = self._recorded[name][int(place)]
         done: list[str] = []
+        sent = [0]
 
         def change(at: int, exchange: Exchange, frame: bytes) -> bytes:
             if exchange != chosen:
                 return frame
             mutation, changed = mutate(seed, exchange, frame)
             done.append(mutation)
+            sent.append(len(changed))
             return changed
 
         with tempfile.TemporaryDirectory() as folder:
             workdir = Path(folder) / "workdir"
             shutil.copytree(self._prepared, workdir) if step.module == IMPACT else workdir.mkdir()
             try:
-                problem = verdict(self._play(step, str(workdir), change))
+                with peak_growth() as peak:
+                    problem = verdict(self._play(step, str(workdir), change))
             except (Hang, Exception) as error:
                 problem = f"{type(error).__name__}: {error}"
+        self.megabytes = max(self.megabytes, (self._before + peak.bytes - max(sent)) >> 20)
         if done:
             self.tried[chosen.kind] = self.tried.get(chosen.kind, 0) + 1
         return Finding(seed, chosen.kind, done[0] if done else "nothing was changed", problem) if problem else None

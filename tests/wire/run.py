@@ -56,21 +56,28 @@ def verdict(result: Mapping[str, Any]) -> str | None:
 class Peak:
     """What a process has taken more at its peak than at the beginning."""
 
-    megabytes: int = 0
+    bytes: int = 0
 
 
 @contextmanager
 def peak_growth() -> Iterator[Peak]:
-    """How much this process grows. It may be a large one already, because of tests that ran before."""
+    """How much this process grows. It may be a large one already, because of what ran before."""
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak until now
-    before, peak = _status_kb("VmRSS"), Peak()
-    yield peak
-    peak.megabytes = (_status_kb("VmHWM") - before) >> 10
+    before, peak = resident_bytes(), Peak()
+    try:
+        yield peak
+    finally:
+        peak.bytes = _status_bytes("VmHWM") - before
 
 
-def _status_kb(name: str) -> int:
+def resident_bytes() -> int:
+    """What this process takes now."""
+    return _status_bytes("VmRSS")
+
+
+def _status_bytes(name: str) -> int:
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(status[name].split()[0])
+    return int(status[name].split()[0]) << 10
 
 
 @contextmanager
