@@ -9,12 +9,11 @@ controllers' listener (KIP-919), and is read nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import size_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_budget import ConfigBudget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import REQUEST_LIMIT, Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
     BROKER,
@@ -62,16 +61,14 @@ class Configured(Cluster):
         ClusterError for a topic whose configs this client may not see, and if all of them exceed bounds.CONFIGS_BYTES.
         """
         found: dict[str, Settings] = {}
-        size = 0
+        budget = ConfigBudget()
         for chunk in chunks(sorted(topics), REQUEST_LIMIT):
             resources = [Resource(TOPIC, topic) for topic in chunk]
             answer = self._ask(partial(config_protocol.describe, resources, names))
             for resource, told in config_protocol.read_described(answer, resources, names).items():
                 if not isinstance(told, Refusal):
                     found[resource.name] = told
-                    size += size_of(told)
-                    if size > bounds.CONFIGS_BYTES:
-                        raise _too_large(found, names)
+                    budget.add(resource.name, told, names)
                 elif told.error != UNKNOWN_TOPIC:
                     raise ClusterError(
                         f"the configs of topic {resource.name} cannot be described: {told}; grant DESCRIBE_CONFIGS on the topic"
@@ -111,14 +108,6 @@ class Configured(Cluster):
         except ClusterError as error:
             self.unreachable |= {int(change.resource.name): str(error) for change in changes}
             return {}
-
-
-def _too_large(found: Mapping[str, Settings], names: Iterable[str]) -> ClusterError:
-    largest = max(found, key=lambda topic: size_of(found[topic]))
-    return ClusterError(
-        f"{', '.join(names)} of {len(found)} topics take more than {bounds.CONFIGS_BYTES >> 20} MiB; "
-        f"look at topic {largest} with kafka-configs.sh --describe, or name fewer partitions"
-    )
 
 
 def _broker(broker: int) -> Resource:

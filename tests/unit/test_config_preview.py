@@ -5,23 +5,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 from configurable import Configurable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_preview import ConfigPreview
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
     APPEND,
     BROKER,
     DELETE,
+    OF_TOPIC,
     SET,
     SUBTRACT,
     TOPIC,
     Change,
     Refusal,
     Resource,
+    Setting,
+    Settings,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import LEADER_RATE, LEADER_REPLICAS, LISTS, RATES
 
 pytestmark = pytest.mark.slow
@@ -60,3 +67,16 @@ def test_what_is_refused_is_not_shown() -> None:
     assert answers == {Resource(BROKER, "1"): Refusal("CLUSTER_AUTHORIZATION_FAILED", None), Resource(BROKER, "3"): None}
     shown = preview.broker_configs({1, 2, 3}, RATES)
     assert shown[1] == {} and 2 not in shown and shown[3][LEADER_RATE].value == "5000"
+
+
+def test_what_it_remembers_of_topics_has_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Verbose(Configurable):
+        def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]:
+            return {topic: {LEADER_REPLICAS: Setting(topic * 1000, OF_TOPIC)} for topic in topics}
+
+    monkeypatch.setattr(bounds, "CONFIGS_BYTES", 1 << 20)
+    preview = ConfigPreview(Verbose())
+    preview.topic_configs_of({"first"}, LISTS)
+    with pytest.raises(ClusterError, match=r"of [0-9]+ topics take more than 1 MiB; look at topic"):
+        for number in range(1000):
+            preview.topic_configs_of({f"t{number}"}, LISTS)

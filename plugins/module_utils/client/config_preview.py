@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_budget import ConfigBudget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
     APPEND,
     BROKER,
@@ -50,6 +51,7 @@ class ConfigPreview:
         self._cluster = cluster
         self._brokers: dict[int, Settings] = {}
         self._topics: dict[str, Settings] = {}
+        self._budget = ConfigBudget()  # a run of many moves reads topic after topic
         self._accepted: set[Resource] = set()
         self._unfenced: set[int] | None = None
         self.registered = cluster.registered
@@ -72,7 +74,10 @@ class ConfigPreview:
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]:
         """As the cluster's own method."""
         if unknown := set(topics) - self._topics.keys():
-            self._topics |= self._cluster.topic_configs_of(unknown, names)
+            found = self._cluster.topic_configs_of(unknown, names)
+            for topic, settings in found.items():
+                self._budget.add(topic, settings, names)
+            self._topics |= found
         return {topic: dict(self._topics[topic]) for topic in topics if topic in self._topics}
 
     def alter_configs(self, changes: Iterable[Change], validate_only: bool = True) -> dict[Resource, Refusal | None]:
