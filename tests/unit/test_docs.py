@@ -173,3 +173,10 @@ def test_a_name_without_its_beginning_is_expanded() -> None:
 
 def test_the_runbook_has_a_place_for_every_reason() -> None:
     assert {word for word in STEPS if f"`{word}`" not in (ROOT / "docs/runbook.md").read_text()} == set()
+
+
+def test_no_guide_lets_a_proposal_be_merged_by_a_fast_forward_or_a_rebase() -> None:
+    """Whoever proposes could bring results with it, after which the plan is not applied."""
+    ways = [re.search(r"Merge it [^.]*", path.read_text()) for path in GUIDES]
+    found = [way[0] for way in ways if way]
+    assert found and not [way for way in found if re.search("rebase|fast-forward", way)]
