@@ -23,6 +23,7 @@ from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.streamops.kafka_recovery.plugins.action.beside_ansible import is_own
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import SET_ALREADY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import (
     connection_options,
@@ -107,18 +108,21 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         for text, concerned in found.items():
             if later := [cluster for cluster in concerned if cluster not in batch]:
                 self._display.warning(_line(text, later, clusters))
-        return result | {"changed": False, "problems": problems, "run_options": self._run_options()}
+        return result | {"changed": False, "problems": problems, "run_options": self._run_options(clusters, task_vars)}
 
     def _is_left_alone(self, cluster: str, task_vars: Mapping[str, Any]) -> bool:
         """Whether a play before this one selected nothing of a cluster, so that the playbook recover ends for it."""
         return boolean(Variables(cluster, task_vars, self._templar).get("kafka_recovery_leave_alone") or False, strict=False)
 
-    def _run_options(self) -> list[str]:
+    def _run_options(self, clusters: Iterable[str], task_vars: Mapping[str, Any]) -> list[str]:
         arguments = context.CLIARGS
+        set_variables = {name for cluster in clusters for name in task_vars["hostvars"][cluster] if name in SET_ALREADY.values()}
         specs = documented.role_options()
         connection = {f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_options.SECRETS
         shown = connection | {name for name, spec in specs.items() if not spec.get("no_log")}
-        return run_options.run_options(map(self._extra_variables, arguments.get("extra_vars") or ()), arguments, shown, Path.cwd())
+        return run_options.run_options(
+            map(self._extra_variables, arguments.get("extra_vars") or ()), arguments, shown, Path.cwd(), set_variables
+        )
 
     def _extra_variables(self, given: str) -> str | Mapping[str, Any]:
         """What one `-e` says: the file that it names, or its variables."""

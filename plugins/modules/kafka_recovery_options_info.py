@@ -61,6 +61,8 @@ run_options:
   description:
     - Words of the command line that a shown command has to repeat. They name files of variables, variables, and what opens a vault.
     - A variable that this collection does not have, or that may be a secret, has the value C(VALUE), for the reader to fill in.
+    - So have C(kafka_recovery_partitions) and C(kafka_recovery_partitions_file) if an inventory or a file of variables sets them. A shown command that names
+      partitions then uses the same variable, because both together are refused.
   returned: success
   type: list
   elements: str

@@ -38,7 +38,8 @@ def extra_vars(command: str) -> dict[str, Any]:
     for place, word in enumerate(words):
         if word == "-e":
             value = words[place + 1]
-            found |= DataLoader().load(value) if value.startswith("{") else parse_kv(value)
+            text = Path(value[1:]).read_text() if value.startswith("@") else value
+            found |= DataLoader().load(text) if text.startswith("{") else parse_kv(text)
     return found
 
 
@@ -115,6 +116,34 @@ def test_what_cannot_be_quoted_on_a_screen_goes_into_a_script(tmp_path: Path) ->
 def test_without_a_machine_a_command_has_places_to_fill_in() -> None:
     line = Playbooks().line("propose", "east", {}, [("orders", number) for number in range(MOST_NAMED + 1)])
     assert line == "ansible-playbook -i INVENTORY --limit east -e kafka_recovery_partitions_file=FILE streamops.kafka_recovery.propose"
+
+
+FEW = [("orders", 3)]
+MANY = [("orders", number) for number in range(MOST_NAMED + 1)]
+
+
+# Ansible keeps what an inventory or a file of variables sets, and the other variable beside it is refused.
+@pytest.mark.parametrize("keys", [FEW, MANY], ids=["few", "many"])
+@pytest.mark.parametrize("name", ["kafka_recovery_partitions", "kafka_recovery_partitions_file"])
+def test_partitions_are_named_by_the_variable_that_names_some_already(name: str, keys: list[tuple[str, int]], tmp_path: Path) -> None:
+    commands = Commands(tmp_path)
+    line = Playbooks(["/hosts.yml"], None, commands, run_options=["-e", "@/tonight.json", "-e", f"{name}=VALUE"]).line(
+        "plan", "east", {}, keys
+    )
+    commands.write()
+    found = extra_vars(line.replace("@/tonight.json", "strategy=none"))
+    assert set(found) == {"strategy", name}
+    assert "VALUE" not in line
+    partitions, file = found.get("kafka_recovery_partitions"), found.get("kafka_recovery_partitions_file")
+    assert requested(partitions, file) == keys
+    assert "VALUE" not in Playbooks(["/hosts.yml"], run_options=["-e", f"{name}=VALUE"]).line("plan", "east")
+
+
+def test_without_a_machine_a_file_of_variables_is_left_to_fill_in() -> None:
+    playbooks = Playbooks(["/hosts.yml"], run_options=["-e", "kafka_recovery_partitions=VALUE"])
+    assert playbooks.line("plan", None, {}, MANY).endswith(" -i /hosts.yml -e @FILE streamops.kafka_recovery.plan")
+    playbooks = Playbooks(["/hosts.yml"], run_options=["-e", "kafka_recovery_partitions_file=VALUE"])
+    assert playbooks.line("plan", None, {}, FEW).endswith(" -e kafka_recovery_partitions_file=FILE streamops.kafka_recovery.plan")
 
 
 def test_the_default_workdir_goes_without_saying() -> None:

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,16 @@ CHECK = {"ansible.builtin.import_tasks": str(ROOT / "roles/preflight/tasks/optio
 GOES_ON = {"ansible.builtin.debug": {"msg": "elects {{ inventory_hostname }}"}}
 
 
-def played(folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[dict[str, Any]], **play: Any) -> subprocess.CompletedProcess[str]:
+def played(
+    folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[dict[str, Any]], options: Sequence[str] = (), **play: Any
+) -> subprocess.CompletedProcess[str]:
     """A play of local hosts."""
     variables = {"ansible_connection": "local", "kafka_bootstrap_servers": "broker.example.com:9092"}
     (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": variables}}))
     given = {"hosts": "all", "gather_facts": False, "vars": {"kafka_recovery_roles_used": []}, "tasks": tasks, **play}
     (folder / "play.yml").write_text(yaml.safe_dump([given]))
     return subprocess.run(
-        [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventory.yml", "play.yml"],
+        [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventory.yml", "play.yml", *options],
         cwd=folder,
         env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".cache/collections"), "ANSIBLE_NOCOLOR": "1"},
         capture_output=True,
@@ -53,3 +57,16 @@ def test_a_cluster_of_a_later_batch_that_is_left_alone_is_not_judged(tmp_path: P
     done = played(tmp_path, {"east": alone, "west": {}, "north": alone}, [end, CHECK, GOES_ON], serial=1)
     assert done.returncode == 0 and "elects west" in done.stdout, done.stdout
     assert "strategi" not in done.stdout + done.stderr
+
+
+NAMED = {"kafka_recovery_partitions": [{"topic": "orders", "partition": 3}]}
+
+
+@pytest.mark.parametrize("source", ["inventory", "file", "command"])
+def test_a_command_names_partitions_as_the_inventory_or_a_file_of_variables_does(tmp_path: Path, source: str) -> None:
+    (tmp_path / "tonight.json").write_text(json.dumps(NAMED))
+    shown = {"ansible.builtin.debug": {"msg": "{{ kafka_recovery_options.run_options }}"}}
+    options = {"inventory": [], "file": ["-e", "@tonight.json"], "command": ["-e", json.dumps(NAMED)]}[source]
+    done = played(tmp_path, {"east": NAMED if source == "inventory" else {}}, [CHECK, shown], options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ("kafka_recovery_partitions=VALUE" in done.stdout) == (source != "command"), done.stdout

@@ -46,6 +46,12 @@ def test_the_words_of_an_extra_variable(given: Any, words: list[str]) -> None:
     assert run_options([given], {}, SHOWN, HERE) == words
 
 
+@pytest.mark.parametrize("name", ["kafka_recovery_partitions", "kafka_recovery_partitions_file"])
+def test_a_variable_that_names_partitions_is_known_unless_only_this_command_has_it(name: str) -> None:
+    assert run_options(["@site.yml"], {}, SHOWN, HERE, [name]) == ["-e", "@/home/op/site.yml", "-e", f"{name}=VALUE"]
+    assert run_options([{name: "x"}], {}, SHOWN, HERE, [name]) == []
+
+
 def test_what_opens_a_vault_is_repeated() -> None:
     vault = {"ask_vault_pass": True, "vault_password_files": ["pass.txt"], "vault_ids": ["dev@prompt", "prod@keys/prod", "/etc/key"]}
     assert run_options([], vault, SHOWN, HERE) == [

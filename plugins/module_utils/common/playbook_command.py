@@ -39,6 +39,11 @@ COMMAND_ARGUMENTS: dict[str, Any] = {
 
 TopicPartition = tuple[str, int]
 
+# Among the words that a command repeats, these say that an inventory or a file of variables names partitions by this variable. A command cannot take that
+# back, and the other variable beside it is refused. So a command that names partitions uses the same one.
+PARTITIONS, PARTITIONS_FILE = "kafka_recovery_partitions", "kafka_recovery_partitions_file"
+SET_ALREADY = {f"{name}=VALUE": name for name in (PARTITIONS, PARTITIONS_FILE)}
+
 
 @dataclass(frozen=True)
 class Playbooks:
@@ -73,7 +78,7 @@ class Playbooks:
         for source in self.inventory or ["INVENTORY"]:
             words += [("-i", "-i"), (source, "INVENTORY")]
         # The last value of a variable counts, and that is the command's own.
-        words += [(word, _placeholder(word)) for word in self.run_options]
+        words += [(word, _placeholder(word)) for word in self._repeated()]
         words += [("--limit", "--limit"), (limit, "LIMIT")] if limit else []
         if self.workdir is not None and self.workdir != Path(DEFAULT_WORKDIR).expanduser():
             words += _option("kafka_recovery_workdir", str(self.workdir))
@@ -86,16 +91,25 @@ class Playbooks:
             return line
         return shlex.join(word if is_quotable(word) else placeholder for word, placeholder in words)
 
+    def _repeated(self) -> list[str]:
+        """`run_options` without the words of SET_ALREADY and their `-e`."""
+        places = [place for place, word in enumerate(self.run_options) if word in SET_ALREADY]
+        return [word for place, word in enumerate(self.run_options) if place not in places and place + 1 not in places]
+
     def _named(self, partitions: Sequence[TopicPartition]) -> list[tuple[str, str]]:
-        if len(partitions) <= MOST_NAMED and all(map(_is_text_in_yaml, {topic for topic, _partition in partitions})):
+        set_already = {SET_ALREADY[word] for word in self.run_options if word in SET_ALREADY}
+        few = len(partitions) <= MOST_NAMED and all(map(_is_text_in_yaml, {topic for topic, _partition in partitions}))
+        if few and set_already != {PARTITIONS_FILE}:
             # YAML without quotes of its own: JSON's would not stay as they are on a screen.
             rows = ", ".join(f"{{topic: {topic}, partition: {partition}}}" for topic, partition in partitions)
-            return [("-e", "-e"), (f"{{kafka_recovery_partitions: [{rows}]}}", "")]
+            return [("-e", "-e"), (f"{{{PARTITIONS}: [{rows}]}}", "")]
+        as_variable = set_already == {PARTITIONS}
         if self.commands is None:
-            return _option("kafka_recovery_partitions_file", "FILE")
+            return [("-e", "-e"), ("@FILE", "@FILE")] if as_variable else _option(PARTITIONS_FILE, "FILE")
         rows = ",\n".join(json.dumps({"topic": topic, "partition": partition}) for topic, partition in partitions)
-        path = self.commands.file("partitions", ".json", f'{{"partitions": [\n{rows}\n]}}\n'.encode())
-        return _option("kafka_recovery_partitions_file", str(path))
+        key = PARTITIONS if as_variable else "partitions"
+        path = str(self.commands.file("partitions", ".json", f'{{"{key}": [\n{rows}\n]}}\n'.encode()))
+        return [("-e", "-e"), (f"@{path}", "@FILE")] if as_variable else _option(PARTITIONS_FILE, path)
 
 
 def _placeholder(option: str) -> str:

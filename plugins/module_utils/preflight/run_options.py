@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 with suppress(ImportError):  # libraries.py says why
     import yaml
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import extra_variable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import SET_ALREADY, extra_variable
 
 # Each command says these itself.
 _SAID = ("allow_data_loss", "partitions", "partitions_file", "plan_dir", "run_id", "workdir")
@@ -31,21 +31,30 @@ _SECRET = re.compile(r"://[^/\s]*@|token|passw|secret|credential", re.IGNORECASE
 
 
 def run_options(
-    extra_variables: Iterable[str | Mapping[str, Any]], vault: Mapping[str, Any], shown: Iterable[str], directory: Path
+    extra_variables: Iterable[str | Mapping[str, Any]],
+    vault: Mapping[str, Any],
+    shown: Iterable[str],
+    directory: Path,
+    set_variables: Collection[str] = (),
 ) -> list[str]:
     """These words, in the order of the command line.
 
     `extra_variables`: what each `-e` says, a text `@file` or its variables. `vault`: the arguments `vault_ids`, `vault_password_files` and `ask_vault_pass` of
     ansible-playbook. `shown`: names of variables whose values are not secret. `directory`: where the command was run.
+    `set_variables`: names of variables that have a value in some cluster. Those that name partitions are in SET_ALREADY, unless this command line alone
+    sets them.
     """
     public = frozenset(shown)
     words: list[str] = []
+    own: set[str] = set()
     for given in extra_variables:
         if isinstance(given, str):
             words += ["-e", f"@{directory / Path(given.removeprefix('@')).expanduser()}"]
         else:
+            own |= given.keys()
             repeated = [name for name in given if name.isidentifier() and name not in OF_ONE_RUN]
             words += [word for name in repeated for word in ("-e", _variable(name, given[name], public))]
+    words += [word for option, name in SET_ALREADY.items() if name in set_variables and name not in own for word in ("-e", option)]
     return words + list(_vault(vault, directory))
 
 
