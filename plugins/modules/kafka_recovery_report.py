@@ -67,8 +67,8 @@ attributes:
   check_mode:
     support: full
     details: >-
-      Writes nothing, neither its files nor the history tables. It reports what the tables have, so that files which are new since the last report are
-      left out. No cluster is touched in either mode.
+      Writes neither its files nor the history tables, only the files that its commands name. It reports what the tables have, so that files which are
+      new since the last report are left out. No cluster is touched in either mode.
   diff_mode:
     support: none
   idempotent:

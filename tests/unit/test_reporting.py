@@ -57,6 +57,11 @@ def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tm
     before = content(workdir)
     checked = reporting.report({**params, "run_id": "checked", "retention_days": 1}, {}, check_mode=True)
     assert content(workdir) == before and checked["run_ids"] == [RUN]
+    # Files of commands are part of what is shown, in check mode, too.
+    quoted = reporting.report({**params, "run_id": "checked", "inventory": ["/it's/hosts.yml"]}, {}, check_mode=True)
+    assert {path for path, data in content(workdir).items() if before.get(path) != data and not path.startswith("commands")} == set()
+    (step,) = quoted["next_steps"]
+    assert "/it" in Path(step["command"].removeprefix("bash ")).read_text()
     reporting.report({**params, "run_id": "second", "retention_days": 1}, {})
     assert content(workdir / "history") != {
         path.removeprefix("history/"): data for path, data in before.items() if path.startswith("history/")

@@ -31,12 +31,12 @@ _STEP = {"cluster": "cluster", "word": "word", "partitions": "partitions", "step
 def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool = False) -> dict[str, Any]:
     """What the module returns. `params` are its options, `where` the arguments of `session`. SpokenError says what is wrong.
 
-    In check mode nothing is written: the report is what the tables have by now.
+    In check mode only files of commands are written, which are part of what is shown: the report is what the tables have by now.
     """
     workdir = Path(params["workdir"]).expanduser().absolute()
     clusters, now = params["clusters"], datetime.now(UTC)
     names = None if clusters is None else [safe_name("clusters", name) for name in clusters]
-    commands = None if check_mode else Commands(workdir)
+    commands = Commands(workdir)
     playbooks = Playbooks.from_params(params, commands)
     wanted = document.Wanted(safe_name("run_id", params["run_id"]), workdir, params["run_ids"], names, now, playbooks)
     paths = {kind: work_file(workdir, "reports", "report", wanted.name, f".{kind}", make=not check_mode) for kind in ("html", "json")}
@@ -57,8 +57,8 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
         if params["what_if_brokers"]:
             found["what_if"] = document.what_if(spark, wanted, found, params["what_if_brokers"])
     html, text = page(found).encode(), json.dumps(found, indent=1).encode() + b"\n"
-    if commands is not None:
-        commands.write()
+    commands.write()
+    if not check_mode:
         write_private(paths["html"], html)
         write_private(paths["json"], text)
         if textfile:
