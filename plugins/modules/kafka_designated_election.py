@@ -219,6 +219,7 @@ given_up:
   description:
     - What the elected partitions give up, in records. C(truncated_records) are those that survivors truncate, C(truncations) names where.
     - C(lower_bound) and C(upper_bound) are of all elections together. C(upper_bound) is V(null) if that of any partition is not known.
+    - C(doubtful_leaders) are leaders that the plan did not choose and that may lack records. C(count) is of all of them, C(partitions) names some.
     - C(text) has the same as lines for people. In check mode it is what the elections would give up.
   returned: always
   type: dict
@@ -230,6 +231,7 @@ given_up:
     lower_bound: 0
     upper_bound: null
     truncations: [{topic: orders, partition: 0, broker_id: 3, offset: 100, records: 80}]
+    doubtful_leaders: {count: 0, partitions: []}
     text:
       - "80 records of 1 partition are truncated from survivors: orders-0 on broker 3, 80 from offset 100 on"
       - "Committed records lost with lost brokers by 1 election: at least 0, as far as they are proven, no upper bound is known"

@@ -116,6 +116,11 @@ next_steps:
       command: >-
         ansible-playbook -i /etc/kafka-recovery/inventory.yml --limit east
         -e '{kafka_recovery_partitions: [{topic: orders, partition: 0}, {topic: orders, partition: 1}]}' streamops.kafka_recovery.plan
+steps_left_out:
+  description: How many more steps there are. The report has all of them.
+  returned: success
+  type: int
+  sample: 0
 html_path:
   description: The page. In check mode, where it would be.
   returned: success

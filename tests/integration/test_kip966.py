@@ -9,7 +9,7 @@ One story on one cluster: broker 3 leaves, then broker 2 (both with a clean shut
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from integration.breaking import delete_topics
 from integration.held import HeldElection
 from integration.support import Operator, TopicPartition, by_partition, play
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import given_up
 from rig import KafkaCluster, NewTopic, PartitionState
 
 # topic: replicas, min.insync.replicas, unclean.leader.election.enable
@@ -276,17 +278,17 @@ def test_without_the_feature_the_isr_keeps_its_last_member_and_pages_are_as_smal
 
 def test_a_playbook_says_what_the_controllers_own_choice_may_lack(tmp_path: Path) -> None:
     """In check mode the role asks no cluster: it is given results as the election module returns them."""
-    result = {"topic": "t", "partition": 0, "leader": 1, "designated_leader": 3, "evidence": "prefix"}
+    results = [
+        Result("t", 0, "clean_leader", 1, 3, "prefix", f"broker 1 came back: {MAY_LACK}"),
+        Result("t", 1, "elected", 1, 3, "prefix", None),
+        Result("t", 2, "already_online", 1, 3, "prefix", "broker 1 leads it: from the ELR, without loss"),
+    ]
     election = {
-        "results": [
-            {**result, "outcome": "clean_leader", "reason": f"broker 1 came back: {MAY_LACK}"},
-            {**result, "partition": 1, "outcome": "elected", "reason": None},
-            {**result, "partition": 2, "outcome": "already_online", "reason": "broker 1 leads it: from the ELR, without loss"},
-        ],
+        "results": [asdict(result) for result in results],
         "summary": {"clean_leader": 1, "elected": 1, "already_online": 1},
         "results_path": "/somewhere.json",
         "without_leader": [],
-        "given_up": {"text": []},
+        "given_up": given_up(results, preview=20),
         "other_offline_partitions": 0,
         "next_steps": [],
     }

@@ -64,3 +64,20 @@ def test_groups_count_all_of_their_partitions_and_come_worst_first() -> None:
     ]
     assert groups[1]["partitions"] == [{"topic": "t", "partition": number} for number in range(5)]
     assert groups[1]["reason"] == "forked: two branches"
+
+
+def test_all_leaders_that_may_lack_records_are_counted() -> None:
+    """A preview of 20 results has no place for most of them."""
+    missing, lost = "the end of its log may be missing", "broker 1 leads; records may be lost"
+    results = [Result("t", number, "clean_leader", 1, 3, "prefix", missing) for number in range(28)]
+    results += [Result("t", 28, "already_online", 1, 3, None, missing), Result("t", 29, "elected", 1, 3, "prefix", lost)]
+    sums = given_up([*results, elected(30), held(31, "weak: records may be lost")], preview=2)
+    assert sums["doubtful_leaders"]["count"] == 30
+    assert sums["doubtful_leaders"]["partitions"] == [
+        {"topic": "t", "partition": number, "outcome": "clean_leader", "reason": missing} for number in range(2)
+    ]
+    assert sums["text"][-7:] == [
+        "30 partitions have a leader that this run's plan did not choose, and that may lack the last committed records:",
+        *(f"clean_leader: t-{number}. {missing}" for number in range(5)),
+        "and 25 more",
+    ]

@@ -61,6 +61,11 @@ def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tm
     quoted = reporting.report({**params, "run_id": "checked", "inventory": ["/it's/hosts.yml"]}, {}, check_mode=True)
     assert {path for path, data in content(workdir).items() if before.get(path) != data and not path.startswith("commands")} == set()
     (step,) = quoted["next_steps"]
+    assert quoted["steps_left_out"] == 0
+    with monkeypatch.context() as shorter:
+        shorter.setattr(reporting, "STEPS_SHOWN", 0)
+        cut = reporting.report({**params, "run_id": "checked"}, {}, check_mode=True)
+        assert (cut["next_steps"], cut["steps_left_out"]) == ([], 1)
     assert "/it" in Path(step["command"].removeprefix("bash ")).read_text()
     reporting.report({**params, "run_id": "second", "retention_days": 1}, {})
     assert content(workdir / "history") != {

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow
 REPORTED: dict[str, Any] = {
     "headline": {"text": "2 partitions have no leader", "next": ""},
     "next_steps": [],
+    "steps_left_out": 0,
     "html_path": "/w/report.html",
     "textfile": "/prom/x.prom",
 }
@@ -25,3 +26,10 @@ def test_a_report_says_of_all_its_files_that_check_mode_writes_none(tmp_path: Pa
     lines = role_text(tmp_path, ["report"], "kafka_recovery_report_lines", {"kafka_recovery_reported": REPORTED}, options)
     without = ", not written in check mode" if options else ""
     assert lines == ["2 partitions have no leader", f"Report{without}: /w/report.html", f"Metrics{without}: /prom/x.prom"]
+
+
+def test_a_report_says_how_many_steps_are_left_out(tmp_path: Path) -> None:
+    step = {"cluster": "east", "word": "weak", "partitions": 1, "step": "look", "command": None}
+    reported = {**REPORTED, "next_steps": [step], "steps_left_out": 3}
+    lines = role_text(tmp_path, ["report"], "kafka_recovery_report_lines", {"kafka_recovery_reported": reported})
+    assert lines[1:3] == ["Next, for 1 partition in cluster east: look", "and 3 more steps, see the report"]

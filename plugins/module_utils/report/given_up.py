@@ -1,17 +1,20 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the elections of a run give up: records that survivors truncate, and the bounds of what lost brokers took with them. Pure."""
+"""What a run gives up: records that survivors truncate, the bounds of what lost brokers took with them, and leaders that may lack records. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, CLEAN_LEADER, ELECTED, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import count, number, verb
 
-SHOWN = 5  # truncations that the text names
+SHOWN = 5  # truncations, and leaders that may lack records, that the text names
+# Reasons of leaders that the controller, or somebody else, has elected say so if the end of their logs is not known.
+_DOUBT = re.compile("may be (missing|lost)")
 
 
 def given_up(results: Sequence[Result], preview: int) -> dict[str, Any]:
@@ -19,6 +22,7 @@ def given_up(results: Sequence[Result], preview: int) -> dict[str, Any]:
 
     `truncations`: the first `preview` rows of topic, partition, broker_id, offset, records (the last two are None if they are not known).
     `lower_bound`, `upper_bound`: of all partitions together; the upper bound is None if that of any partition is not known.
+    `doubtful_leaders`: the `count` of leaders that the plan did not choose and that may lack records, and the first `preview` of their `partitions`.
     """
     elected = [result for result in results if result.outcome == ELECTED]
     rows = [{"topic": result.topic, "partition": result.partition, **cut} for result in elected for cut in result.truncated]
@@ -33,11 +37,31 @@ def given_up(results: Sequence[Result], preview: int) -> dict[str, Any]:
         "upper_bound": None if None in uppers else sum(uppers),
         "truncations": rows[:preview],
     }
-    return {**sums, "text": _text(sums, rows)}
+    doubtful = [
+        result for result in results if result.outcome in (ELECTED, CLEAN_LEADER, ALREADY_ONLINE) and _DOUBT.search(result.reason or "")
+    ]
+    sums["doubtful_leaders"] = {"count": len(doubtful), "partitions": [_doubtful(result) for result in doubtful[:preview]]}
+    return {**sums, "text": [*_text(sums, rows), *_doubtful_text(doubtful)]}
+
+
+def _doubtful(result: Result) -> dict[str, Any]:
+    return {"topic": result.topic, "partition": result.partition, "outcome": result.outcome, "reason": result.reason}
+
+
+def _doubtful_text(doubtful: Sequence[Result]) -> list[str]:
+    if not doubtful:
+        return []
+    have = f"{count(len(doubtful), 'partition')} {verb(len(doubtful), 'has', 'have')}"
+    more = [f"and {number(len(doubtful) - SHOWN)} more"] if len(doubtful) > SHOWN else []
+    return [
+        f"{have} a leader that this run's plan did not choose, and that may lack the last committed records:",
+        *(f"{result.outcome}: {result.topic}-{result.partition}. {result.reason}" for result in doubtful[:SHOWN]),
+        *more,
+    ]
 
 
 def _text(sums: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines for people. Empty if nothing is elected."""
+    """Lines about the elections for people. Empty if nothing is elected."""
     if not sums["partitions"]:
         return []
     lines = []

@@ -63,9 +63,11 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
         write_private(paths["json"], text)
         if textfile:
             textfiles.write(textfile, found)
+    steps = [{key: row[name] for key, name in _STEP.items()} for row in [*found["held"], *found["others_offline"]]]
     result = {
         "headline": {key: printable(text) for key, text in found["headline"].items()},
-        "next_steps": [{key: row[name] for key, name in _STEP.items()} for row in [*found["held"], *found["others_offline"]][:STEPS_SHOWN]],
+        "next_steps": steps[:STEPS_SHOWN],
+        "steps_left_out": max(0, len(steps) - STEPS_SHOWN),
         "html_path": str(paths["html"]),
         "json_path": str(paths["json"]),
         "run_ids": found["run_ids"],
