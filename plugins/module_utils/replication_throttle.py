@@ -8,7 +8,7 @@ In check mode the same is done on a `ConfigPreview` and a journal that is only r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -185,8 +185,13 @@ def readable_rows(workdir: Path, cluster: str, cluster_id: str) -> list[dict[str
     return None
 
 
-def left_over_warning(rows: Iterable[Mapping[str, Any]], cluster: str) -> str | None:
-    """Which of these `throttle_rows` should be gone and are still set. None if there are none."""
+def left_over_warning(rows: Collection[Mapping[str, Any]], cluster: str, elects: bool = False) -> str | None:
+    """Which of these `throttle_rows` should be gone and are still set. None if there are none.
+
+    `elects`: whether leaders are elected next. The role elect then removes a throttle that has expired, if there is no other.
+    """
+    if elects and [row["state"] for row in rows] == [EXPIRED]:
+        return f"a replication throttle that has expired is still set on {cluster}: it slows replicas down until the recovery removes it"
     if states := {row["state"] for row in rows} & {LEFT_OVER, EXPIRED}:
         origin = {LEFT_OVER: "of a run that was killed", EXPIRED: "that has expired"}
         which = " and one ".join(origin[state] for state in sorted(states))

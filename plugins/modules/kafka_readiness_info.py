@@ -28,6 +28,7 @@ options:
       - Name of the cluster. With O(workdir), how the metadata quorum was is kept in C(<workdir>/quorum/<cluster>.json), for the report's metrics.
       - Check mode keeps nothing.
       - A warning names a replication throttle of this workdir that has expired, or that a killed run has left. It is not removed by this module.
+        The role P(streamops.kafka_recovery.elect#role) removes one that has expired.
     type: str
   window:
     description:
@@ -124,7 +125,8 @@ def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any
     throttles = None
     if params["workdir"] and params["cluster"]:
         throttles = replication_throttle.readable_rows(module.workdir, params["cluster"], cluster.cluster_id)
-        if warning := replication_throttle.left_over_warning(throttles or (), params["cluster"]):
+        elects = params["elect"] and not module.check_mode
+        if warning := replication_throttle.left_over_warning(throttles or (), params["cluster"], elects):
             module.ansible.warn(warning)
     commands = Commands(module.workdir) if params["workdir"] and not module.check_mode else None
     permissions = readiness.permissions(cluster, params, wanted, commands)

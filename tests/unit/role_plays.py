@@ -19,7 +19,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def role_play(
-    folder: Path, roles: Sequence[str], variables: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]], options: Sequence[str] = ()
+    folder: Path,
+    roles: Sequence[str],
+    variables: Mapping[str, Any],
+    tasks: Sequence[Mapping[str, Any]],
+    options: Sequence[str] = (),
+    collections: Path = ROOT / ".cache/collections",
 ) -> subprocess.CompletedProcess[str]:
     """A play of the cluster east that has the variables of these roles, and others in the place of what modules return."""
     files = [ROOT / "roles" / role / part / "main.yml" for role in roles for part in ("defaults", "vars")]
@@ -35,7 +40,7 @@ def role_play(
     return subprocess.run(
         [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventory.yml", "play.yml", *options],
         cwd=folder,
-        env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".cache/collections"), "ANSIBLE_NOCOLOR": "1"},
+        env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(collections), "ANSIBLE_NOCOLOR": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -49,3 +54,11 @@ def role_text(folder: Path, roles: Sequence[str], name: str, variables: Mapping[
     assert done.returncode == 0, done.stdout + done.stderr
     (value,) = json.loads((folder / "value.json").read_text())
     return value
+
+
+def collection_of(folder: Path, module: str, answer: Mapping[str, Any]) -> Path:
+    """A folder of collections whose module of this name has one answer."""
+    path = folder / "ansible_collections/streamops/kafka_recovery/plugins/modules" / f"{module}.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!/usr/bin/python\n# WANT_JSON\nprint({json.dumps(json.dumps(answer))})\n")
+    return folder

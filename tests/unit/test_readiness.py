@@ -28,10 +28,10 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return []
 
 
-def look(workdir: Path, warnings: list[str], cluster_id: str = "abc", **params: Any) -> list[str] | None:
+def look(workdir: Path, warnings: list[str], cluster_id: str = "abc", check_mode: bool = True, **params: Any) -> list[str] | None:
     """Do what the module does, and return the states of throttles that it finds."""
-    options = {"workdir": str(workdir), "cluster": "east", "partitions": None, "partitions_file": None, **params}
-    module: Any = SimpleNamespace(params=options, workdir=workdir, check_mode=True, ansible=SimpleNamespace(warn=warnings.append))
+    options = {"workdir": str(workdir), "cluster": "east", "partitions": None, "partitions_file": None, "elect": False, **params}
+    module: Any = SimpleNamespace(params=options, workdir=workdir, check_mode=check_mode, ansible=SimpleNamespace(warn=warnings.append))
     cluster: Any = SimpleNamespace(cluster_id=cluster_id, unreachable_rows=list)
     rows = kafka_readiness_info.readiness_info(module, cluster)["throttles"]
     return None if rows is None else [row["state"] for row in rows]
@@ -56,10 +56,24 @@ def test_a_run_that_moves_nothing_names_the_throttles_that_should_be_gone(tmp_pa
         journal.intend(RUN, [RATE], [])
     look(tmp_path, warnings)
     assert "of a run that was killed" in warnings[1] and "that has expired" in warnings[1]
+    look(tmp_path, warnings, elect=True, check_mode=False)
+    assert warnings.pop() == warnings[1], "a recovery leaves it"
     end = journal.living("1")
     look(tmp_path, warnings)
     end()
     assert warnings[2] == warnings[0], "the run removes its own"
+
+
+def test_the_throttle_that_a_recovery_removes_is_not_left_to_the_operator(tmp_path: Path, warnings: list[str]) -> None:
+    with ThrottleJournal(tmp_path, "east", "abc") as journal:
+        journal.intend(STANDING, [RATE], [])
+        journal.expire(Expiry(60.0, "2020-01-01T00:00:00Z"))
+    look(tmp_path, warnings, elect=True, check_mode=True)
+    assert "state: cleaned" in warnings.pop()
+    look(tmp_path, warnings, elect=True, check_mode=False)
+    assert warnings == [
+        "a replication throttle that has expired is still set on east: it slows replicas down until the recovery removes it"
+    ]
 
 
 def test_a_journal_that_cannot_be_used_does_not_stop_a_recovery(tmp_path: Path, warnings: list[str]) -> None:
