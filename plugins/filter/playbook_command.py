@@ -38,7 +38,15 @@ options:
     type: list
     elements: str
     default: []
-positional: inventory, limit, variables, workdir, run_options
+  partitions:
+    description: Partitions that the command names, with C(topic) and C(partition). By default it names none.
+    type: list
+    elements: dict
+    default: []
+  partitions_file:
+    description: A file that names them, for more of them than a command has room for.
+    type: str
+positional: inventory, limit, variables, workdir, run_options, partitions, partitions_file
 """
 
 EXAMPLES = r"""
@@ -55,6 +63,7 @@ _value:
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks, running_program
 
@@ -66,10 +75,14 @@ def playbook_command(
     variables: Mapping[str, str] | None = None,
     workdir: str | None = None,
     run_options: Sequence[str] = (),
+    partitions: Sequence[Mapping[str, Any]] = (),
+    partitions_file: str | None = None,
 ) -> str:
     """One line for a shell that runs a playbook of the collection."""
     where = Path(workdir) if workdir else None
-    return Playbooks(inventory, where, program=running_program(), run_options=run_options).line(playbook, limit, variables)
+    keys = [(row["topic"], row["partition"]) for row in partitions]
+    playbooks = Playbooks(inventory, where, program=running_program(), run_options=run_options)
+    return playbooks.line(playbook, limit, variables, keys, partitions_file)
 
 
 class FilterModule:

@@ -28,11 +28,11 @@ def role_play(
 ) -> subprocess.CompletedProcess[str]:
     """A play of the cluster east that has the variables of these roles, and others in the place of what modules return."""
     files = [ROOT / "roles" / role / part / "main.yml" for role in roles for part in ("defaults", "vars")]
+    of_roles = {name: value for path in files if path.exists() for name, value in yaml.safe_load(path.read_text()).items()}
     play = {
         "hosts": "all",
         "gather_facts": False,
-        "vars_files": [str(path) for path in files if path.exists()],
-        "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, **variables},
+        "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, **of_roles, **variables},
         "tasks": list(tasks),
     }
     (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"children": {"kafka_clusters": {"hosts": {"east": {}}}}}}))

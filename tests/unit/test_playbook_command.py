@@ -183,3 +183,21 @@ def test_without_a_script_a_word_that_a_screen_changes_is_left_for_the_reader(od
 
 def test_what_no_script_can_hold_is_left_for_the_reader(tmp_path: Path) -> None:
     assert Playbooks(["/\ud800"], None, Commands(tmp_path)).line("plan") == "ansible-playbook -i INVENTORY streamops.kafka_recovery.plan"
+
+
+@pytest.mark.parametrize(
+    ("partitions", "run_options", "named"),
+    [
+        (FEW, [], "-e '{kafka_recovery_partitions: [{topic: orders, partition: 3}]}' "),
+        (MANY, [], "-e kafka_recovery_partitions_file=/w/results/1/east.json "),
+        (FEW, ["-e", "kafka_recovery_partitions_file=VALUE"], "-e kafka_recovery_partitions_file=/w/results/1/east.json "),
+        # What names the partitions of this run names them to the next one, too.
+        (MANY, ["-e", "kafka_recovery_partitions=VALUE"], ""),
+    ],
+)
+def test_the_filter_names_partitions_or_the_file_that_does(partitions: list[tuple[str, int]], run_options: list[str], named: str) -> None:
+    rows = [{"topic": topic, "partition": partition, "leader": -1} for topic, partition in partitions]
+    line = FilterModule().filters()["playbook_command"](
+        "plan", ["/hosts"], "east", run_options=run_options, partitions=rows, partitions_file="/w/results/1/east.json"
+    )
+    assert line.endswith(f" -i /hosts --limit east {named}streamops.kafka_recovery.plan")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +57,55 @@ def test_a_recovery_says_what_became_of_a_throttle_that_had_expired(tmp_path: Pa
     assert text is None or text in messages, done.stdout
     assert ("could not be removed" in done.stdout) == ("failed" in answer)
     assert ("Removed the" in messages) == answer.get("changed", False)
+
+
+@pytest.mark.parametrize("topic", ["orders", "__transaction_state"])
+def test_to_look_again_names_the_partitions_that_have_no_leader(tmp_path: Path, topic: str) -> None:
+    variables = {
+        "kafka_recovery_election": {"next_steps": [], "results_path": "/w/results/1/east.json"},
+        "kafka_recovery_still_offline": {"count": 1, "partitions": [{"topic": topic, "partition": 7, "leader": -1}]},
+    }
+    lines = role_text(tmp_path, ["common", "verify"], "kafka_recovery_next", variables)
+    assert lines[0] == "Next: look again, the cluster has moved on"
+    if topic == "orders":
+        assert "--limit east -e '{kafka_recovery_partitions: [{topic: orders, partition: 7}]}' streamops.kafka_recovery.plan" in lines[1]
+    else:
+        assert lines[1:] == [], "to name it is to consent to its loss"
+
+
+MOVES: dict[str, Any] = {
+    "path": "/w/reassignments/2/east.json",
+    "planned": 3,
+    "adding_replicas": 3,
+    "bytes": 0,
+    "rack_violations": 0,
+    "held_by_reason": {"reassignment_in_progress": 2},
+}
+
+
+def test_planned_moves_are_made_by_a_whole_command(tmp_path: Path) -> None:
+    variables = {"kafka_recovery_moves": MOVES, "kafka_recovery_reassigned": {"summary": {"moved": 3}, "previous_assignment": ""}}
+    text = role_text(tmp_path, ["common", "restore_redundancy"], "kafka_recovery_reassigned_said", variables)
+    (command,) = [line for line in text.splitlines() if "ansible-playbook" in line]
+    assert command.endswith(
+        "--limit east -e kafka_recovery_reassignment_dir=/w/reassignments/2 -e kafka_recovery_allow_data_loss=true streamops.kafka_recovery.reassign"
+    )
+
+
+@pytest.mark.parametrize("ended", [False, True, None])
+def test_what_an_interrupted_run_has_begun_is_gone_on_with_by_its_id(tmp_path: Path, ended: bool | None) -> None:
+    workdir = tmp_path / "work"
+    for path, content in {
+        "progress/east.json": {"run_id": "interrupted", "ended": ended, "line": ""},
+        "reassignments/interrupted/east.json": {},
+    }.items():
+        (workdir / path).parent.mkdir(parents=True)
+        if ended is not None:
+            (workdir / path).write_text(json.dumps(content))
+    variables = {"kafka_recovery_moves": MOVES, "kafka_recovery_workdir": str(workdir), "kafka_recovery_run_id": "2"}
+    for name in ("kafka_recovery_moves_said", "kafka_recovery_held_said"):
+        text = role_text(tmp_path, ["common", "restore_redundancy"], name, variables)
+        assert "RUN_ID" not in text
+        commands = [line for line in text.splitlines() if "ansible-playbook" in line]
+        assert len(commands) == (ended is False), text
+        assert not commands or f"-e kafka_recovery_reassignment_dir={workdir}/reassignments/interrupted " in commands[0]

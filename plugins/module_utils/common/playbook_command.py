@@ -68,11 +68,17 @@ class Playbooks:
         return cls(params["inventory"], workdir, commands, running_program(), params["run_options"], params["require_commit"])
 
     def line(
-        self, playbook: str, limit: str | None = None, variables: Mapping[str, str] | None = None, partitions: Sequence[TopicPartition] = ()
+        self,
+        playbook: str,
+        limit: str | None = None,
+        variables: Mapping[str, str] | None = None,
+        partitions: Sequence[TopicPartition] = (),
+        partitions_file: str | None = None,
     ) -> str:
         """One line for a shell. The playbook's name is its last word, so a line that was cut short or broken runs nothing.
 
-        A word that stays as it is neither on a screen nor in a script of `commands` is left for the reader to fill in.
+        A word that stays as it is neither on a screen nor in a script of `commands` is left for the reader to fill in. `partitions_file`: a file of the
+        present run that has these `partitions`, for when the line has no room for them and there are no `commands`.
         """
         words = [(self.program, "ansible-playbook")]
         for source in self.inventory or ["INVENTORY"]:
@@ -82,7 +88,7 @@ class Playbooks:
         words += [("--limit", "--limit"), (limit, "LIMIT")] if limit else []
         if self.workdir is not None and self.workdir != Path(DEFAULT_WORKDIR).expanduser():
             words += _option("kafka_recovery_workdir", str(self.workdir))
-        words += self._named(partitions) if partitions else []
+        words += self._named(partitions, partitions_file) if partitions else []
         for name, value in (variables or {}).items():
             words += _option(name, value)
         words.append((f"{COLLECTION}.{playbook}", ""))
@@ -96,7 +102,7 @@ class Playbooks:
         places = [place for place, word in enumerate(self.run_options) if word in SET_ALREADY]
         return [word for place, word in enumerate(self.run_options) if place not in places and place + 1 not in places]
 
-    def _named(self, partitions: Sequence[TopicPartition]) -> list[tuple[str, str]]:
+    def _named(self, partitions: Sequence[TopicPartition], file: str | None) -> list[tuple[str, str]]:
         set_already = {SET_ALREADY[word] for word in self.run_options if word in SET_ALREADY}
         few = len(partitions) <= MOST_NAMED and all(map(_is_text_in_yaml, {topic for topic, _partition in partitions}))
         if few and set_already != {PARTITIONS_FILE}:
@@ -104,8 +110,11 @@ class Playbooks:
             rows = ", ".join(f"{{topic: {topic}, partition: {partition}}}" for topic, partition in partitions)
             return [("-e", "-e"), (f"{{{PARTITIONS}: [{rows}]}}", "")]
         as_variable = set_already == {PARTITIONS}
+        if self.commands is None and as_variable:
+            # The words that are repeated name the partitions of the present run already.
+            return [] if file else [("-e", "-e"), ("@FILE", "@FILE")]
         if self.commands is None:
-            return [("-e", "-e"), ("@FILE", "@FILE")] if as_variable else _option(PARTITIONS_FILE, "FILE")
+            return _option(PARTITIONS_FILE, file or "FILE")
         rows = ",\n".join(json.dumps({"topic": topic, "partition": partition}) for topic, partition in partitions)
         key = PARTITIONS if as_variable else "partitions"
         path = str(self.commands.file("partitions", ".json", f'{{"{key}": [\n{rows}\n]}}\n'.encode()))
