@@ -44,7 +44,7 @@ options:
     elements: dict
     default: []
   partitions_file:
-    description: A file that names them, for more of them than a command has room for.
+    description: A file that names them, for when O(partitions) is empty or more than a command has room for.
     type: str
 positional: inventory, limit, variables, workdir, run_options, partitions, partitions_file
 """
@@ -82,7 +82,7 @@ def playbook_command(
     where = Path(workdir) if workdir else None
     keys = [(row["topic"], row["partition"]) for row in partitions]
     playbooks = Playbooks(inventory, where, program=running_program(), run_options=run_options)
-    return playbooks.line(playbook, limit, variables, keys, partitions_file)
+    return playbooks.line(playbook, limit, variables, keys, partitions_file or None)
 
 
 class FilterModule:

@@ -193,6 +193,7 @@ def test_what_no_script_can_hold_is_left_for_the_reader(tmp_path: Path) -> None:
         (FEW, ["-e", "kafka_recovery_partitions_file=VALUE"], "-e kafka_recovery_partitions_file=/w/results/1/east.json "),
         # What names the partitions of this run names them to the next one, too.
         (MANY, ["-e", "kafka_recovery_partitions=VALUE"], ""),
+        ([], [], "-e kafka_recovery_partitions_file=/w/results/1/east.json "),
     ],
 )
 def test_the_filter_names_partitions_or_the_file_that_does(partitions: list[tuple[str, int]], run_options: list[str], named: str) -> None:

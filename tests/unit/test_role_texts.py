@@ -109,3 +109,34 @@ def test_what_an_interrupted_run_has_begun_is_gone_on_with_by_its_id(tmp_path: P
         commands = [line for line in text.splitlines() if "ansible-playbook" in line]
         assert len(commands) == (ended is False), text
         assert not commands or f"-e kafka_recovery_reassignment_dir={workdir}/reassignments/interrupted " in commands[0]
+
+
+OFFLINE: dict[str, Any] = {
+    "kafka_recovery_readiness": {
+        "quorum": {"verdict": "calm"},
+        "permissions": {"missing": []},
+        "partitions": {"count": 4, "brokers": [{"broker_id": 1, "broker_state": "fenced"}, {"broker_id": 2, "broker_state": "unfenced"}]},
+    },
+    "kafka_recovery_max_partitions": 3,
+    "kafka_recovery_max_offline_brokers": 0,
+    "kafka_recovery_run_id": "1",
+    "kafka_recovery_partitions": [{"topic": "orders", "partition": 7}],
+}
+
+
+@pytest.mark.parametrize("playbook", ["recover", "apply", ""])
+def test_limits_are_lifted_by_one_whole_command_of_the_playbook_that_runs(tmp_path: Path, playbook: str) -> None:
+    text = role_text(tmp_path, ["common", "preflight"], "kafka_recovery_too_many", {**OFFLINE, "kafka_recovery_playbook": playbook})
+    raised = "-e kafka_recovery_max_partitions=4 -e kafka_recovery_max_offline_brokers=1"
+    if not playbook:
+        assert text.splitlines()[-1] == f"The same run with --limit east {raised}"
+        return
+    plans = f"-e kafka_recovery_plan_dir={Path.home()}/kafka-recovery/plans/1 " if playbook == "apply" else ""
+    assert text.splitlines()[-1].endswith(
+        "--limit east -e '{kafka_recovery_partitions: [{topic: orders, partition: 7}]}' "
+        f"-e kafka_recovery_allow_data_loss=true {plans}{raised} streamops.kafka_recovery.{playbook}"
+    )
+
+
+def test_a_play_of_somebody_else_is_no_playbook_of_the_collection(tmp_path: Path) -> None:
+    assert role_text(tmp_path, ["common", "preflight"], "kafka_recovery_playbook", {}) == ""

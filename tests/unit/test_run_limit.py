@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.filter import run_playbook
+
 ROOT = Path(__file__).parents[2]
 INVENTORY = "[kafka_clusters]\neast kafka_bootstrap_servers=127.0.0.1:1 kafka_request_timeout=1\n"
 
@@ -29,3 +31,19 @@ def test_a_template_in_the_limit_is_not_evaluated(playbook: str, tmp_path: Path)
     )  # fmt: skip
     assert "Look for clusters" in done.stdout, done
     assert not made.exists(), done
+
+
+@pytest.mark.parametrize(
+    ("named", "name"),
+    [
+        (["streamops.kafka_recovery.recover"], "recover"),
+        (["site.yml"], ""),
+        (["streamops.kafka_recovery.examples.hold_tenant"], ""),
+        (["streamops.kafka_recovery.plan", "streamops.kafka_recovery.apply"], ""),
+    ],
+)
+def test_the_playbook_that_runs_is_known_if_it_is_one_of_the_collection(
+    monkeypatch: pytest.MonkeyPatch, named: list[str], name: str
+) -> None:
+    monkeypatch.setattr(run_playbook.context, "CLIARGS", {"args": tuple(named)})
+    assert run_playbook.FilterModule().filters()["run_playbook"]("") == name

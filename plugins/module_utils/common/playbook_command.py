@@ -78,7 +78,7 @@ class Playbooks:
         """One line for a shell. The playbook's name is its last word, so a line that was cut short or broken runs nothing.
 
         A word that stays as it is neither on a screen nor in a script of `commands` is left for the reader to fill in. `partitions_file`: a file of the
-        present run that has these `partitions`, for when the line has no room for them and there are no `commands`.
+        present run that has these `partitions`, for when they are not known or the line has no room for them, and there are no `commands`.
         """
         words = [(self.program, "ansible-playbook")]
         for source in self.inventory or ["INVENTORY"]:
@@ -88,7 +88,7 @@ class Playbooks:
         words += [("--limit", "--limit"), (limit, "LIMIT")] if limit else []
         if self.workdir is not None and self.workdir != Path(DEFAULT_WORKDIR).expanduser():
             words += _option("kafka_recovery_workdir", str(self.workdir))
-        words += self._named(partitions, partitions_file) if partitions else []
+        words += self._named(partitions, partitions_file) if partitions or partitions_file else []
         for name, value in (variables or {}).items():
             words += _option(name, value)
         words.append((f"{COLLECTION}.{playbook}", ""))
@@ -104,7 +104,7 @@ class Playbooks:
 
     def _named(self, partitions: Sequence[TopicPartition], file: str | None) -> list[tuple[str, str]]:
         set_already = {SET_ALREADY[word] for word in self.run_options if word in SET_ALREADY}
-        few = len(partitions) <= MOST_NAMED and all(map(_is_text_in_yaml, {topic for topic, _partition in partitions}))
+        few = 0 < len(partitions) <= MOST_NAMED and all(map(_is_text_in_yaml, {topic for topic, _partition in partitions}))
         if few and set_already != {PARTITIONS_FILE}:
             # YAML without quotes of its own: JSON's would not stay as they are on a screen.
             rows = ", ".join(f"{{topic: {topic}, partition: {partition}}}" for topic, partition in partitions)
