@@ -9,10 +9,18 @@ from typing import Any
 
 from report_samples import partition, sample
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document as report_document
 
 ELECTED = [partition("east", "forced", number, "elected", truncated_records=80, truncated_unknown=0) for number in range(3)]
 OTHERS = {"cluster": "east", "partitions": 9, "finished_at": "2026-11-21T02:47:58Z"}
+
+
+def test_a_plan_for_a_whole_cluster_is_not_said_to_be_for_the_others_alone() -> None:
+    """Its command names no partitions: results have only the number of the others."""
+    (row,) = report_document.others_offline([OTHERS], Playbooks(["/hosts"]))
+    assert "kafka_recovery_partitions" not in row["command"]
+    assert row["next_step"].startswith("plan for all partitions of the cluster without a leader")
 
 
 def test_a_cluster_with_other_offline_partitions_is_not_called_recovered() -> None:

@@ -153,8 +153,11 @@ def _offline_later(read: report.Read, audit: DataFrame, run_ids: Sequence[str], 
 
 
 def others_offline(rows: Sequence[Mapping[str, Any]], playbooks: Playbooks) -> list[dict[str, Any]]:
-    """Rows of `report.others_offline`, each with the step and the command that plans for the whole cluster."""
-    step = "plan for the partitions that the last run was not about"
+    """Rows of `report.others_offline`, each with the step and the command that plans for the whole cluster.
+
+    Results have only the number of these partitions, so no command can name them.
+    """
+    step = "plan for all partitions of the cluster without a leader. The last run was not about these, which are among them"
     return [{**row, "word": "other_offline", "next_step": step, "command": playbooks.line("plan", row["cluster"])} for row in rows]
 
 
