@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent import futures
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
@@ -22,6 +22,7 @@ KNOCK_SECONDS = 1.0
 NAME_SECONDS = 5.0
 KNOCKS = 100  # at once: also the largest cluster with most of its brokers down is done in some seconds
 HANDSHAKE_SECONDS = 5.0
+ADDRESSES = 5  # whose trouble stands in one message
 
 
 def fenced_that_answer(nodes: Iterable[Node]) -> set[int]:
@@ -52,16 +53,16 @@ def explain(connection: Connection, error: Exception) -> str:
     return f"no bootstrap server answered (request_timeout {connection.request_timeout:g} s): {why}"
 
 
-def reasons(connection: Connection, servers: Iterable[str], error: Exception) -> str:
-    """What is wrong with these addresses, as far as it can be told within another `request_timeout`; at least of the first one.
+def reasons(connection: Connection, servers: Collection[str], error: Exception) -> str:
+    """What is wrong with the first ADDRESSES of these addresses, as far as another `request_timeout` is enough; at least of the first one.
 
     A login that one broker refuses is not tried on the next one: accounts get locked.
     """
     deadline = time.monotonic() + connection.request_timeout
     found: list[str] = []
-    for server in servers:
-        if found and time.monotonic() > deadline:
-            found.append("the others were not looked at")
+    for place, server in enumerate(servers):
+        if place == ADDRESSES or (found and time.monotonic() > deadline):
+            found.append(f"{len(servers) - place} others were not looked at")
             break
         try:
             found.append(f"{server}: {_why(server, connection, error)}")

@@ -23,3 +23,10 @@ def test_an_impossible_address_does_not_answer(host: str, port: int) -> None:
 def test_an_address_of_an_interface_that_is_not_there_does_not_answer() -> None:
     assert reachability.fenced_that_answer([Node(1, "fe80::1%nowhere", 9092, None, True)]) == set()
     assert "cannot be resolved" in reachability.reasons(CONNECTION, ["fe80::1%nowhere:9092"], OSError("refused"))
+
+
+def test_a_message_names_some_addresses_and_counts_the_others() -> None:
+    servers = [f"{'x' * 64}{number}:9092" for number in range(120)]
+    text = reachability.reasons(CONNECTION, servers, OSError("refused"))
+    assert text.count("not a valid address") == reachability.ADDRESSES
+    assert text.endswith("; 115 others were not looked at")
