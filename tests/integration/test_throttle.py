@@ -227,7 +227,8 @@ def test_a_recovery_removes_a_throttle_that_has_expired_and_a_plan_does_not(oper
     operator.cluster.start_node(3)
     operator.cluster.wait_unfenced([3])
     done = operator.play("recover", "2", allow_data_loss=True)
-    assert done.returncode == 0 and "could not be removed" not in done.said, done
+    assert done.returncode == 0 and "could not be removed" not in done.said and "state: cleaned" not in done.said, done
+    assert f"Removed the replication throttle that had expired from {operator.name}" in done.said, done
     wait_for_throttles(operator.cluster)
 
 
