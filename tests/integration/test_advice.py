@@ -133,6 +133,19 @@ def test_more_partitions_than_a_line_names_are_in_a_file_that_the_command_names(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("variable", ["kafka_recovery_partitions", "kafka_recovery_partitions_file"])
+def test_a_command_can_be_pasted_if_a_file_of_variables_names_partitions(east: Operator, tmp_path: Path, variable: str) -> None:
+    rows = named(east, [damaged.KILLED])
+    (tmp_path / "wanted.json").write_text(json.dumps({"partitions": rows}))
+    value = rows if variable == "kafka_recovery_partitions" else str(tmp_path / "wanted.json")
+    (tmp_path / "tonight.json").write_text(json.dumps({variable: value}))
+    played = east.play("recover", "1", "--check", "-e", f"@{tmp_path}/tonight.json", strategy="none", allow_data_loss=True)
+    (command,) = commands_of(played.said)
+    said, planned, _elected = pasted(command, east)
+    assert planned == set(east.keys([damaged.KILLED])), said
+
+
+@pytest.mark.long
 def test_the_last_screen_of_a_plan_is_the_command_that_applies_it(east: Operator) -> None:
     played = east.play("plan", "1", partitions=named(east, TOPICS))
     assert played.returncode == 0, played
