@@ -11,7 +11,7 @@ short_description: A variable as modules take an option of type bool
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - For conditions that must agree with a module that gets the same variable. The filter P(ansible.builtin.bool#filter) takes C(y) and C(t) for false, while
+  - For conditions that must agree with a module that gets the same variable. The filter C(bool) of Ansible takes C(y) and C(t) for false, while
     a module takes them for true.
   - Fails if the value is not a boolean.
 options:
