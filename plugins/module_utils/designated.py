@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
@@ -19,6 +19,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     in_recovery_order,
     only_known,
 )
+
+SHOWN = 5  # partitions that a warning names
+
+
+class Designated(NamedTuple):
+    """What operators designated, with the evidence of now, and what they should know before it is elected."""
+
+    entries: list[Entry]
+    warnings: list[str]
 
 
 def designations(rows: Sequence[Mapping[str, Any]], source: str) -> dict[TopicPartition, int]:
@@ -37,8 +46,8 @@ def designations(rows: Sequence[Mapping[str, Any]], source: str) -> dict[TopicPa
     return named
 
 
-def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: float) -> list[Entry]:
-    """Gather live evidence for these partitions and return them as entries.
+def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: float) -> Designated:
+    """Gather live evidence for these partitions and return them as entries. Warnings name committed records that are given up.
 
     Raises PartitionError, before anything is written, for partitions that do not exist and for designated brokers that are not in the
     replica set, fenced, or without an answer within `duration` seconds.
@@ -62,7 +71,22 @@ def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: fl
     logs: dict[TopicPartition, dict[int, ReplicaLog]] = {}
     for (key, broker), log in evidence.replicas.items():
         logs.setdefault(key, {})[broker] = log
-    return [_entry(state, named[state.key], logs.get(state.key, {}), pairs.get(state.key, [])) for state in evidence.states]
+    entries = [_entry(state, named[state.key], logs.get(state.key, {}), pairs.get(state.key, [])) for state in evidence.states]
+    given_up = [sentence for entry in entries for sentence in _proven(entry, logs.get(entry.key, {}))]
+    more = [f"and {len(given_up) - SHOWN} more"] if len(given_up) > SHOWN else []
+    return Designated(entries, [f"committed records are given up: {'; '.join(given_up[:SHOWN] + more)}"] if given_up else [])
+
+
+def _proven(entry: Entry, logs: Mapping[int, ReplicaLog]) -> Iterator[str]:
+    """The committed records that survivors truncate when they follow the designated leader, as far as their high watermarks prove them."""
+    for row in entry.truncated:
+        log = logs[row["broker_id"]]
+        end = min(log.high_watermark or 0, log.log_end_offset or 0)
+        if end > row["offset"]:
+            yield (
+                f"{entry.topic}-{entry.partition}: broker {row['broker_id']} proves offsets {row['offset']} to {end - 1} committed (its high "
+                f"watermark), and leader {entry.designated_leader} does not have them"
+            )
 
 
 def _name(state: PartitionState) -> str:

@@ -117,7 +117,8 @@ class Recovery:
 
     def take_designations(self, rows: Sequence[Mapping[str, Any]], source: str) -> None:
         """Take leaders that an operator named; see `designated.collect` for what is refused."""
-        self._entries = collect(self._cluster, designations(rows, source), self._duration)
+        self._entries, warnings = collect(self._cluster, designations(rows, source), self._duration)
+        self.warnings += warnings
 
     def hold_all(self) -> None:
         """Elect nothing, because data loss is not allowed."""

@@ -45,6 +45,13 @@ def test_what_is_not_known_is_not_counted_as_nothing() -> None:
     assert "and an unknown number on 1 replica" in sums["text"][0] and "forced-0 on broker 4, an unknown part" in sums["text"][0]
 
 
+def test_where_no_plan_was_made_no_lower_bound_of_0_looks_like_an_assurance() -> None:
+    assert given_up([elected(0, [CUT]), elected(1)], preview=5)["text"] == [
+        "80 records of 1 partition are truncated from survivors: forced-0 on broker 3, 80 from offset 100 on",
+        "How many committed records the lost brokers held beyond these leaders is not known, because no plan was made",
+    ]
+
+
 def test_more_truncations_than_the_text_names_are_counted_in_it() -> None:
     assert given_up([elected(number, [CUT]) for number in range(24)], preview=5)["text"][0].endswith("; and 19 more")
 

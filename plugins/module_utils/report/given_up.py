@@ -41,7 +41,8 @@ def given_up(results: Sequence[Result], preview: int) -> dict[str, Any]:
         result for result in results if result.outcome in (ELECTED, CLEAN_LEADER, ALREADY_ONLINE) and _DOUBT.search(result.reason or "")
     ]
     sums["doubtful_leaders"] = {"count": len(doubtful), "partitions": [_doubtful(result) for result in doubtful[:preview]]}
-    return {**sums, "text": [*_text(sums, rows), *_doubtful_text(doubtful)]}
+    planned = any(result.loss is not None for result in elected)
+    return {**sums, "text": [*_text(sums, rows, planned), *_doubtful_text(doubtful)]}
 
 
 def _doubtful(result: Result) -> dict[str, Any]:
@@ -60,8 +61,8 @@ def _doubtful_text(doubtful: Sequence[Result]) -> list[str]:
     ]
 
 
-def _text(sums: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines about the elections for people. Empty if nothing is elected."""
+def _text(sums: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], planned: bool) -> list[str]:
+    """Lines about the elections for people. Empty if nothing is elected. `planned`: whether a plan has bounds of any loss."""
     if not sums["partitions"]:
         return []
     lines = []
@@ -71,6 +72,9 @@ def _text(sums: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[st
         records = count(sums["truncated_records"], "record")
         are = verb(sums["truncated_records"], "is", "are")
         lines.append(f"{records}{unknown} of {partitions} {are} truncated from survivors: {_named(rows)}")
+    if not planned:
+        # The leaders were named by hand. A lower bound of 0 would look like an assurance.
+        return [*lines, "How many committed records the lost brokers held beyond these leaders is not known, because no plan was made"]
     upper = "no upper bound is known" if sums["upper_bound"] is None else f"at most {number(sums['upper_bound'])}"
     least = f"at least {number(sums['lower_bound'])}, as far as they are proven, {upper}"
     return [*lines, f"Committed records lost with lost brokers by {count(sums['partitions'], 'election')}: {least}"]
