@@ -46,7 +46,12 @@ options:
   partitions_file:
     description: A file that names them, for when O(partitions) is empty or more than a command has room for.
     type: str
-positional: inventory, limit, variables, workdir, run_options, partitions, partitions_file
+  without:
+    description: Variables of O(run_options) that the command does not repeat.
+    type: list
+    elements: str
+    default: []
+positional: inventory, limit, variables, workdir, run_options, partitions, partitions_file, without
 """
 
 EXAMPLES = r"""
@@ -77,12 +82,13 @@ def playbook_command(
     run_options: Sequence[str] = (),
     partitions: Sequence[Mapping[str, Any]] = (),
     partitions_file: str | None = None,
+    without: Sequence[str] = (),
 ) -> str:
     """One line for a shell that runs a playbook of the collection."""
     where = Path(workdir) if workdir else None
     keys = [(row["topic"], row["partition"]) for row in partitions]
     playbooks = Playbooks(inventory, where, program=running_program(), run_options=run_options)
-    return playbooks.line(playbook, limit, variables, keys, partitions_file or None)
+    return playbooks.line(playbook, limit, variables, keys, partitions_file or None, without)
 
 
 class FilterModule:

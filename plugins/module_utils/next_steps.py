@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import STRATEGY, Playbooks, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 
@@ -93,14 +93,16 @@ def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartit
         return None
     if not playbooks.require_commit and word in APPLIED and plan is not None:
         return playbooks.line("apply", cluster, {"kafka_recovery_plan_dir": plan.rpartition("/")[0], **ALLOWED})
-    # To name a partition consents to its loss under `aggressive`. So a strategy that the run had is repeated only where the step says what is lost.
+    # To name a partition consents to its loss under `aggressive`, which also elects past a clean leader that is coming back. So the strategy of the run
+    # is repeated only where the step says what is lost.
     strategy = (
         "aggressive" if word in AGGRESSIVE else "" if (looks_again and word != "strategy_none") or word == "must_be_named" else "balanced"
     )
-    variables = {"kafka_recovery_strategy": strategy} if strategy else {}
+    variables = {STRATEGY: strategy} if strategy else {}
+    without = [] if word == "must_be_named" else [STRATEGY]
     if playbooks.require_commit or looks_again:
-        return playbooks.line("propose" if playbooks.require_commit else "plan", cluster, variables, named)
-    return playbooks.line("recover", cluster, {**variables, **ALLOWED}, named)
+        return playbooks.line("propose" if playbooks.require_commit else "plan", cluster, variables, named, without=without)
+    return playbooks.line("recover", cluster, {**variables, **ALLOWED}, named, without=without)
 
 
 def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: str, plan: str, playbooks: Playbooks) -> list[dict[str, Any]]:

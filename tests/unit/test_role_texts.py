@@ -64,11 +64,13 @@ def test_to_look_again_names_the_partitions_that_have_no_leader(tmp_path: Path, 
     variables = {
         "kafka_recovery_election": {"next_steps": [], "results_path": "/w/results/1/east.json"},
         "kafka_recovery_still_offline": {"count": 1, "partitions": [{"topic": topic, "partition": 7, "leader": -1}]},
+        "kafka_recovery_run_options": ["-e", "kafka_recovery_strategy=aggressive"],
     }
     lines = role_text(tmp_path, ["common", "verify"], "kafka_recovery_next", variables)
     assert lines[0] == "Next: look again, the cluster has moved on"
     if topic == "orders":
         assert "--limit east -e '{kafka_recovery_partitions: [{topic: orders, partition: 7}]}' streamops.kafka_recovery.plan" in lines[1]
+        assert "kafka_recovery_strategy" not in lines[1], "under aggressive, a plan does not wait for a clean leader that is coming back"
     else:
         assert lines[1:] == [], "to name it is to consent to its loss"
 

@@ -64,7 +64,7 @@ def test_a_command_repeats_them_ahead_of_its_own_variables() -> None:
     playbooks = Playbooks(["/hosts"], run_options=["-e", "@/etc/site.yml", "-e", "kafka_recovery_strategy=none"])
     line = next_steps.command(["forked"], "east", [("orders", 3)], None, playbooks)
     assert line == (
-        "ansible-playbook -i /hosts -e @/etc/site.yml -e kafka_recovery_strategy=none --limit east "
+        "ansible-playbook -i /hosts -e @/etc/site.yml --limit east "
         "-e '{kafka_recovery_partitions: [{topic: orders, partition: 3}]}' -e kafka_recovery_strategy=aggressive -e kafka_recovery_allow_data_loss=true "
         "streamops.kafka_recovery.recover"
     )
@@ -89,7 +89,40 @@ def test_to_run_again_by_name_consents_to_no_more_than_before(word: str) -> None
     """Under the strategy aggressive, naming a partition accepts whatever has been found since."""
     playbooks = Playbooks(["/hosts"], run_options=["-e", "kafka_recovery_strategy=aggressive"])
     line = next_steps.command([word], "east", [("orders", 3)], None, playbooks)
-    assert line is not None and line.rindex("strategy=balanced") > line.rindex("strategy=aggressive")
+    assert line is not None and line.count("kafka_recovery_strategy") == 1 and "strategy=balanced" in line
+
+
+STRATEGIES = [["-e", f"kafka_recovery_strategy={name}"] for name in ("aggressive", "none", "balanced")]
+
+
+@pytest.mark.parametrize("word", sorted({*next_steps.LOOK_AGAIN, "planned"} - {*next_steps.WITHOUT_COMMAND, "strategy_none"}))
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_command_that_is_about_no_strategy_repeats_none(word: str, strategy: list[str]) -> None:
+    """A plan with the strategy aggressive does not wait for the clean leader that an operator has just started."""
+    for require_commit in (True, False):
+        playbooks = Playbooks(["/hosts"], run_options=["-e", "kafka_recovery_ranking=x", *strategy], require_commit=require_commit)
+        line = next_steps.command([word], "east", [("orders", 3)], "/plans/r/east.json", playbooks) or ""
+        assert "-e kafka_recovery_ranking=x " in line
+        assert not [other for other in STRATEGIES if other[1] in line] or (require_commit and word == "planned"), line
+
+
+def test_what_must_be_named_keeps_the_strategy_under_which_it_must_be_named() -> None:
+    playbooks = Playbooks(["/hosts"], run_options=STRATEGIES[0])
+    assert "strategy=aggressive" in (next_steps.command(["must_be_named"], "east", [("orders", 3)], None, playbooks) or "")
+
+
+@pytest.mark.parametrize("option", ["a=1", "{a: 1 2}", '{"a": "x"}'])
+def test_a_variable_that_is_left_out_takes_its_option_along(option: str) -> None:
+    playbooks = Playbooks(["/hosts"], run_options=["--ask-vault-pass", "-e", option, "-e", "@/etc/a=1", "--vault-id", "a=1"])
+    expected = "ansible-playbook -i /hosts --ask-vault-pass -e @/etc/a=1 --vault-id a=1 streamops.kafka_recovery.plan"
+    assert playbooks.line("plan", without=["a"]) == expected
+    assert playbooks.line("plan", variables={"a": "2"}) == expected.replace("streamops", "-e a=2 streamops")
+
+
+@pytest.mark.parametrize("playbook", ["apply", "apply_merged", "reassign", "impact", "spark", "snapshot"])
+def test_a_playbook_that_does_not_plan_gets_no_strategy(playbook: str) -> None:
+    assert "strategy" not in Playbooks(["/hosts"], run_options=STRATEGIES[1]).line(playbook)
+    assert "strategy=none" in Playbooks(["/hosts"], run_options=STRATEGIES[1]).line("recover")
 
 
 @pytest.mark.parametrize("word", ["planned", "forked", "no_survivor", "must_be_named"])

@@ -11,7 +11,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,9 @@ TopicPartition = tuple[str, int]
 # back, and the other variable beside it is refused. So a command that names partitions uses the same one.
 PARTITIONS, PARTITIONS_FILE = "kafka_recovery_partitions", "kafka_recovery_partitions_file"
 SET_ALREADY = {f"{name}=VALUE": name for name in (PARTITIONS, PARTITIONS_FILE)}
+STRATEGY, LOST_BROKERS = "kafka_recovery_strategy", "kafka_recovery_lost_brokers"
+# Only these playbooks choose leaders by a strategy. The others take a plan as it is, or elect nothing.
+PLANNING = ("plan", "propose", "recover", "respond")
 
 
 @dataclass(frozen=True)
@@ -74,17 +77,19 @@ class Playbooks:
         variables: Mapping[str, str] | None = None,
         partitions: Sequence[TopicPartition] = (),
         partitions_file: str | None = None,
+        without: Collection[str] = (),
     ) -> str:
         """One line for a shell. The playbook's name is its last word, so a line that was cut short or broken runs nothing.
 
         A word that stays as it is neither on a screen nor in a script of `commands` is left for the reader to fill in. `partitions_file`: a file of the
         present run that has these `partitions`, for when they are not known or the line has no room for them, and there are no `commands`.
+        `without`: variables of `run_options` that the command does not repeat. Those that it sets in `variables` stand in it once.
         """
+        left_out = {*without, *(variables or {}), *(() if playbook in PLANNING else (STRATEGY,))}
         words = [(self.program, "ansible-playbook")]
         for source in self.inventory or ["INVENTORY"]:
             words += [("-i", "-i"), (source, "INVENTORY")]
-        # The last value of a variable counts, and that is the command's own.
-        words += [(word, _placeholder(word)) for word in self._repeated()]
+        words += [(word, _placeholder(word)) for word in self._repeated(left_out)]
         words += [("--limit", "--limit"), (limit, "LIMIT")] if limit else []
         if self.workdir is not None and self.workdir != Path(DEFAULT_WORKDIR).expanduser():
             words += _option("kafka_recovery_workdir", str(self.workdir))
@@ -97,9 +102,10 @@ class Playbooks:
             return line
         return shlex.join(word if is_quotable(word) else placeholder for word, placeholder in words)
 
-    def _repeated(self) -> list[str]:
-        """`run_options` without the words of SET_ALREADY and their `-e`."""
-        places = [place for place, word in enumerate(self.run_options) if word in SET_ALREADY]
+    def _repeated(self, left_out: Collection[str]) -> list[str]:
+        """`run_options` without the words of SET_ALREADY and the variables of `left_out`, each with its `-e`."""
+        pairs = enumerate(zip(["", *self.run_options], self.run_options, strict=False))
+        places = [place for place, (option, word) in pairs if word in SET_ALREADY or (option == "-e" and _variable(word) in left_out)]
         return [word for place, word in enumerate(self.run_options) if place not in places and place + 1 not in places]
 
     def _named(self, partitions: Sequence[TopicPartition], file: str | None) -> list[tuple[str, str]]:
@@ -125,8 +131,13 @@ def _placeholder(option: str) -> str:
     """What stands for an option of the command line that a screen would change. Ansible refuses it: it accepts a bare word and does nothing."""
     if option.startswith("@"):
         return "@FILE"
+    return f"{name}=VALUE" if (name := _variable(option)) else "VALUE"
+
+
+def _variable(option: str) -> str | None:
+    """The name of the variable that `-e` takes in this word, None if it is a file or no variable."""
     variable = _VARIABLE.match(option)
-    return f"{variable[1]}=VALUE" if variable else "VALUE"
+    return variable[1] if variable else None
 
 
 def _option(name: str, value: str) -> list[tuple[str, str]]:

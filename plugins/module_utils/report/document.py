@@ -20,7 +20,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps, planfile, snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import STRATEGY, Playbooks, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import healthy, report, report_risk, risk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, newer_knowledge, operations, sentences
@@ -158,7 +158,10 @@ def others_offline(rows: Sequence[Mapping[str, Any]], playbooks: Playbooks) -> l
     Results have only the number of these partitions, so no command can name them.
     """
     step = "plan for all partitions of the cluster without a leader. The last run was not about these, which are among them"
-    return [{**row, "word": "other_offline", "next_step": step, "command": playbooks.line("plan", row["cluster"])} for row in rows]
+    return [
+        {**row, "word": "other_offline", "next_step": step, "command": playbooks.line("plan", row["cluster"], without=[STRATEGY])}
+        for row in rows
+    ]
 
 
 def totals(groups: Sequence[Mapping[str, Any]], since: Mapping[str, str | None]) -> dict[str, Any]:
