@@ -13,7 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import STRATEGY, Playbooks, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import (
+    LOST_BROKERS,
+    STRATEGY,
+    Playbooks,
+    TopicPartition,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 
@@ -55,6 +60,8 @@ ANYTHING_ELSE = "run again, the cluster has moved on"
 
 # Whoever only looks elects nothing, and consents to nothing by naming a partition.
 LOOK_AGAIN = (*WAIT, *DISK, "strategy_none")
+# These follow the start of a broker. If a command still named it as lost, the run would fail.
+AFTER_START = ("wait_for_clean_leader", *DISK)
 APPLIED = ("data_loss_not_allowed", "planned")
 AGGRESSIVE = tuple(word for word in FORCE if word != "must_be_named")
 ALLOWED = {"kafka_recovery_allow_data_loss": "true"}
@@ -99,7 +106,7 @@ def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartit
         "aggressive" if word in AGGRESSIVE else "" if (looks_again and word != "strategy_none") or word == "must_be_named" else "balanced"
     )
     variables = {STRATEGY: strategy} if strategy else {}
-    without = [] if word == "must_be_named" else [STRATEGY]
+    without = [*([] if word == "must_be_named" else [STRATEGY]), *([LOST_BROKERS] if word in AFTER_START else [])]
     if playbooks.require_commit or looks_again:
         return playbooks.line("propose" if playbooks.require_commit else "plan", cluster, variables, named, without=without)
     return playbooks.line("recover", cluster, {**variables, **ALLOWED}, named, without=without)

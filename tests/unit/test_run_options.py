@@ -106,6 +106,14 @@ def test_a_command_that_is_about_no_strategy_repeats_none(word: str, strategy: l
         assert not [other for other in STRATEGIES if other[1] in line] or (require_commit and word == "planned"), line
 
 
+@pytest.mark.parametrize("word", sorted({*next_steps.STEPS} - {*next_steps.WITHOUT_COMMAND}))
+def test_a_command_after_a_broker_was_started_does_not_name_it_as_lost(word: str) -> None:
+    """A broker that is named as lost and is alive fails the run."""
+    playbooks = Playbooks(["/hosts"], run_options=["-e", "{kafka_recovery_lost_brokers: [1]}"])
+    line = next_steps.command([word], "east", [("orders", 3)], None, playbooks) or ""
+    assert ("lost_brokers" in line) == (word not in ("wait_for_clean_leader", "incomplete", "no_survivor")), line
+
+
 def test_what_must_be_named_keeps_the_strategy_under_which_it_must_be_named() -> None:
     playbooks = Playbooks(["/hosts"], run_options=STRATEGIES[0])
     assert "strategy=aggressive" in (next_steps.command(["must_be_named"], "east", [("orders", 3)], None, playbooks) or "")
