@@ -38,6 +38,8 @@ def test_each_cluster_has_its_own(value: Any, east: list[int] | None, west: list
     ("value", "words"),
     [
         ({"eas": [1]}, ("eas", "did you mean east?")),
+        # As near to one as to the other.
+        ({"est": [1]}, ("est", "did you mean east or west?")),
         ({"west": [1], "nroth": [2]}, ("nroth", "did you mean north?")),
         ({"west": [-1]}, ("lost_brokers of west: -1 cannot be the id of a broker",)),
         ({"west": [True]}, ("of west is [True]", "give a list of broker ids")),

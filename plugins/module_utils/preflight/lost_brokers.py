@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
@@ -29,12 +29,19 @@ def parse(value: Any, clusters: Collection[str] | None, option: str) -> LostBrok
         return _ids(value, option)
     named = {str(cluster): _ids(ids, f"{option} of {cluster}") for cluster, ids in value.items()}
     for cluster in sorted(named.keys() - set(named if clusters is None else clusters)):
-        nearest = get_close_matches(cluster, list(clusters or ()), n=1)
+        nearest = _nearest(cluster, clusters or ())
         raise LostBrokersError(
             f"{option} names an unknown cluster, {cluster}: "
-            + (f"did you mean {nearest[0]}?" if nearest else f"the clusters are {', '.join(sorted(clusters or ()))}")
+            + (f"did you mean {' or '.join(nearest[:3])}?" if nearest else f"the clusters are {', '.join(sorted(clusters or ()))}")
         )
     return named
+
+
+def _nearest(cluster: str, clusters: Collection[str]) -> list[str]:
+    """All the names that are nearest to this one, sorted. Empty if none is near."""
+    near = get_close_matches(cluster, clusters, n=max(1, len(clusters)))
+    ratios = {name: SequenceMatcher(None, name, cluster).ratio() for name in near}
+    return sorted(name for name, ratio in ratios.items() if ratio == max(ratios.values()))
 
 
 def of_cluster(value: Any, cluster: str, clusters: Collection[str]) -> list[int] | None:
