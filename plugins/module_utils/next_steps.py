@@ -55,6 +55,8 @@ FORCE = {
     "contradicted": "what is proven committed and the ISR history name different branches: find out why, before you force the election",
     "below_high_watermark": "bring a better replica back, or give up committed records and force the election",
 }
+# What is forced cannot be taken back, so the commands of FORCE are dry runs.
+LOOK_FIRST = ". Look at the dry run first (--check --diff), then run the same without --check --diff"
 STEPS = {**WAIT, **DISK, **ELECT, **FORCE}
 ANYTHING_ELSE = "run again, the cluster has moved on"
 
@@ -81,9 +83,10 @@ def order(word: str) -> int:
     return list(STEPS).index(word) if word in STEPS else len(WAIT) + len(DISK)
 
 
-def next_step(words: Sequence[str], plan: str) -> str:
-    """The step for the first of these words that has one."""
-    return STEPS.get(word_of(words), ANYTHING_ELSE).format(plan=plan)
+def next_step(words: Sequence[str], plan: str, require_commit: bool = False) -> str:
+    """The step for the first of these words that has one. `require_commit`: its command proposes, and elects nothing."""
+    word = word_of(words)
+    return STEPS.get(word, ANYTHING_ELSE).format(plan=plan) + (LOOK_FIRST if word in FORCE and not require_commit else "")
 
 
 def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str | None, playbooks: Playbooks) -> str | None:
@@ -109,7 +112,7 @@ def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartit
     without = [*([] if word == "must_be_named" else [STRATEGY]), *([LOST_BROKERS] if word in AFTER_START else [])]
     if playbooks.require_commit or looks_again:
         return playbooks.line("propose" if playbooks.require_commit else "plan", cluster, variables, named, without=without)
-    return playbooks.line("recover", cluster, {**variables, **ALLOWED}, named, without=without)
+    return playbooks.line("recover", cluster, {**variables, **ALLOWED}, named, without=without, dry_run=word in FORCE)
 
 
 def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: str, plan: str, playbooks: Playbooks) -> list[dict[str, Any]]:
@@ -123,7 +126,7 @@ def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: st
         {
             "word": word,
             "partitions": len(keys),
-            "step": next_step([word], plan),
+            "step": next_step([word], plan, playbooks.require_commit),
             "command": command([word], cluster, keys, plan, playbooks),
         }
         for (word, _unnamed), keys in sorted(groups.items(), key=lambda group: (order(group[0][0]), group[0][1]))

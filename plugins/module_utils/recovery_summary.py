@@ -114,7 +114,7 @@ def _held(plan: Plan, name: str, clusters: int) -> list[str]:
     for reason in reasons:
         same = [row for row in rows if row["reason"] == reason]
         keys = [(row["topic"], row["partition"]) for row in same]
-        step = next_steps.next_step([reason], name)
+        step = next_steps.next_step([reason], name, require_commit=True)
         lines += [f"#### {text(sentences.capital(spaced(reason)))}: {count(len(same), 'partition')}", "", f"Next: {text(step)}.", ""]
         if command := next_steps.command([reason], plan["cluster"], keys, name, Playbooks(require_commit=True)):
             lines += [*block(command), ""]

@@ -80,6 +80,7 @@ def test_a_dry_run_advises_to_force_what_is_forked_and_nothing_else(east: Operat
         *[["recover"]] * len(words[2:]),
     ], played
     assert "INVENTORY" not in played.said
+    assert commands[-1].endswith(" --check --diff streamops.kafka_recovery.recover"), "what is forced is looked at first"
     said, planned, elected = pasted(commands[-1], east)
     assert planned == elected == reasons[words[-1]], said
     assert {topic for topic, _partition in elected} == {"forked.none"}

@@ -20,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_step
     APPLIED,
     FORCE,
     LOOK_AGAIN,
+    LOOK_FIRST,
     STEPS,
     WITHOUT_COMMAND,
     advise,
@@ -65,6 +66,16 @@ def test_a_command_names_exactly_its_partitions(word: str, keys: list[tuple[str,
     assert ("allow_data_loss" in line) == (word not in (*LOOK_AGAIN, *WITHOUT_COMMAND))
     assert ("aggressive" in line) == (word in AGGRESSIVE)
     assert "--limit east" in line or not line
+    assert (" --check --diff streamops" in line) == (word in FORCE)
+
+
+@pytest.mark.parametrize("require_commit", [False, True])
+@pytest.mark.parametrize("word", STEPS)
+def test_a_forced_election_is_shown_as_a_dry_run_first(word: str, require_commit: bool) -> None:
+    playbooks = Playbooks(["/hosts.yml"], require_commit=require_commit)
+    (step,) = next_steps([([word], FEW[0])], "east", PLAN, playbooks)
+    dry_run = word in FORCE and not require_commit
+    assert step["step"].endswith(LOOK_FIRST) == ("--check --diff" in (step["command"] or "")) == dry_run
 
 
 @pytest.mark.parametrize("word", sorted({*LOOK_AGAIN} - {*WITHOUT_COMMAND}))

@@ -66,7 +66,7 @@ def test_a_command_repeats_them_ahead_of_its_own_variables() -> None:
     assert line == (
         "ansible-playbook -i /hosts -e @/etc/site.yml --limit east "
         "-e '{kafka_recovery_partitions: [{topic: orders, partition: 3}]}' -e kafka_recovery_strategy=aggressive -e kafka_recovery_allow_data_loss=true "
-        "streamops.kafka_recovery.recover"
+        "--check --diff streamops.kafka_recovery.recover"
     )
 
 

@@ -78,12 +78,14 @@ class Playbooks:
         partitions: Sequence[TopicPartition] = (),
         partitions_file: str | None = None,
         without: Collection[str] = (),
+        dry_run: bool = False,
     ) -> str:
         """One line for a shell. The playbook's name is its last word, so a line that was cut short or broken runs nothing.
 
         A word that stays as it is neither on a screen nor in a script of `commands` is left for the reader to fill in. `partitions_file`: a file of the
         present run that has these `partitions`, for when they are not known or the line has no room for them, and there are no `commands`.
         `without`: variables of `run_options` that the command does not repeat. Those that it sets in `variables` stand in it once.
+        `dry_run`: with --check --diff.
         """
         left_out = {*without, *(variables or {}), *(() if playbook in PLANNING else (STRATEGY,))}
         words = [(self.program, "ansible-playbook")]
@@ -96,6 +98,7 @@ class Playbooks:
         words += self._named(partitions, partitions_file) if partitions or partitions_file else []
         for name, value in (variables or {}).items():
             words += _option(name, value)
+        words += [(word, word) for word in ("--check", "--diff") if dry_run]
         words.append((f"{COLLECTION}.{playbook}", ""))
         argv = [word for word, _placeholder in words]
         if self.commands is not None and not all(map(is_quotable, argv)) and (line := self.commands.line(argv)):

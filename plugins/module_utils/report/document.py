@@ -225,7 +225,7 @@ def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
             {
                 **{key: group[key] for key in ("cluster", "outcome", "word", "partitions", "first")},
                 "plan": plan,
-                "next_step": next_steps.next_step(_words(group), plan),
+                "next_step": next_steps.next_step(_words(group), plan, wanted.playbooks.require_commit),
                 "command": next_steps.command(
                     _words(group), group["cluster"], names, plan if _designates(group, plan, names) else None, wanted.playbooks
                 ),
@@ -241,7 +241,7 @@ def with_next(row: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
     plan, words = _plan(wanted.workdir, row["run_id"], row["cluster"]), _words(row)
     return {
         **row,
-        "next_step": next_steps.next_step(words, plan),
+        "next_step": next_steps.next_step(words, plan, wanted.playbooks.require_commit),
         "command": next_steps.command(words, row["cluster"], [(row["topic"], row["partition"])], None, wanted.playbooks),
     }
 
