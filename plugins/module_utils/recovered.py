@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjso
 RECOVERED = (ELECTED, CLEAN_LEADER)
 # The key of the results under which a look at consumers and producers is noted.
 IMPACT = "impact"
+# So many results are read to find a run that elected.
+NEWEST_RESULTS = 10
 _RESULTS = {
     "cluster_id": Name(),
     "run_id": Name(),
@@ -143,20 +146,46 @@ def _results_path(workdir: Path, cluster: str, run_id: str) -> Path:
 
 
 def _results(workdir: Path, path: Path) -> dict[str, Any]:
-    check_inside(workdir, path)
     try:
-        results = strictjson.parse(read_regular(path))
-        strictjson.check(results, _RESULTS)
-        for row in results["partitions"]:
-            if not can_be_partition(row["topic"], row["partition"]):
-                raise ContentError(f"{strictjson.shortened(row['topic'])} partition {row['partition']} cannot be a partition of Kafka")
-    except OSError as error:
+        return _parsed(workdir, path)
+    except FileNotFoundError as error:
+        cluster, run_id = path.stem, path.parent.name
+        newest = _newest_run(workdir, cluster)
+        runs = f"the newest one with results of {cluster} is {newest}" if newest else f"no run that elected in {cluster} is found"
         raise RecoveredError(
-            f"{path} cannot be read: {error.strerror}; elect first (kafka_designated_election), under this run_id"
+            f"{workdir} has no results of run {run_id} for the cluster {cluster}; name a run that elected with kafka_recovery_run_id (run_id); {runs}"
         ) from error
+    except OSError as error:
+        raise RecoveredError(f"{path} cannot be read: {error.strerror}") from error
     except ContentError as error:
         raise RecoveredError(f"{path}: {error}; it was not written by kafka_designated_election") from error
+
+
+def _parsed(workdir: Path, path: Path) -> dict[str, Any]:
+    """The results of this file. Raises FileError, OSError or ContentError."""
+    check_inside(workdir, path)
+    results = strictjson.parse(read_regular(path))
+    strictjson.check(results, _RESULTS)
+    for row in results["partitions"]:
+        if not can_be_partition(row["topic"], row["partition"]):
+            raise ContentError(f"{strictjson.shortened(row['topic'])} partition {row['partition']} cannot be a partition of Kafka")
     return dict(results)
+
+
+def _newest_run(workdir: Path, cluster: str) -> str:
+    """The newest run that elected partitions of this cluster, empty if none is found. Results that cannot be used are passed over."""
+    paths: list[Path] = []
+    with suppress(OSError):
+        # A file is at least as new as its results: a look at the impact writes it again.
+        paths = sorted((workdir / "results").glob(f"*/{cluster}.json"), key=lambda path: path.lstat().st_mtime, reverse=True)
+    runs = []
+    for path in paths[:NEWEST_RESULTS]:
+        with suppress(OSError, ContentError, SpokenError):
+            results = _parsed(workdir, path)
+            # A run that is repeated finds online what it has elected.
+            if any(row["outcome"] in (*RECOVERED, ALREADY_ONLINE) for row in results["partitions"]):
+                runs.append((str(results.get("finished_at", "")), path.parent.name))
+    return max(runs, default=("", ""))[1]
 
 
 def _entries(workdir: Path, path: Path, plan_id: str | None, warnings: list[str]) -> dict[TopicPartition, dict[str, Any]]:

@@ -276,4 +276,4 @@ def test_readable_is_not_writable_while_too_few_replicas_are_alive(hit: Hit) -> 
 
 def test_a_run_that_elected_nothing_is_named(hit: Hit) -> None:
     params = {**hit.operator.connection, **hit.operator.files("another")}
-    assert "elect first" in failure("kafka_consumer_impact_info", params)
+    assert "name a run that elected" in failure("kafka_consumer_impact_info", params)

@@ -163,7 +163,30 @@ def test_results_that_cannot_be_used_are_refused(workdir: Path, changes: dict[st
 
 
 def test_without_results_there_is_nothing_to_look_at(workdir: Path) -> None:
-    with pytest.raises(RecoveredError, match="elect first"):
+    with pytest.raises(
+        RecoveredError, match=r"no results of run r1 for the cluster east.*kafka_recovery_run_id \(run_id\); no run .* is found"
+    ):
+        read(workdir)
+    (private_directory(private_directory(workdir / "results") / "r1") / "east.json").mkdir()
+    with pytest.raises(RecoveredError, match="east.json cannot be read"):
+        read(workdir)
+
+
+def test_a_run_without_results_is_answered_with_the_newest_that_elected(workdir: Path) -> None:
+    def results_of(run_id: str, hour: int, outcome: str, name: str = "east") -> None:
+        results(workdir, row(outcome), run_id=run_id, finished_at=f"2026-11-21T{hour:02}:00:00Z")
+        path = workdir / "results" / "r1" / "east.json"
+        path.rename(private_directory(workdir / "results" / run_id) / f"{name}.json")
+
+    results_of("newest", 2, "elected")
+    results_of("older", 1, "elected")  # its file is newer, because an impact was noted in it
+    results_of("held", 3, "held")
+    results_of("elsewhere", 4, "elected", "west")
+    results_of("damaged", 5, "elected")
+    (workdir / "results" / "damaged" / "east.json").write_text("{")
+    private_directory(workdir / "results" / "link").joinpath("east.json").symlink_to("missing")
+    (workdir / "results" / "notes.txt").write_text("")
+    with pytest.raises(RecoveredError, match="the newest one with results of east is newest$"):
         read(workdir)
     with pytest.raises(FileError, match="run_id"):
         recovered.read(workdir, "east", "../r1", CLUSTER_ID)
