@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,8 @@ NOBODY = {PREFERRED: "PREFERRED_LEADER_NOT_AVAILABLE", UNCLEAN: "ELIGIBLE_LEADER
 FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
 # The cluster's own verdict: the same question gets the same answer, so it is not put again.
 VERDICTS = (NOT_NEEDED, UNKNOWN, FORBIDDEN, *NOBODY.values())
+MOST_CAUSES = 5  # that the summary names
+_NUMBERS = re.compile(r"\[[\d, ]*\]|\d+")
 OUTCOMES = (FAILED, HELD, ELECTED, ALREADY_ONLINE)  # what an operator wants to see first
 
 
@@ -128,15 +131,22 @@ def worst_first(results: Iterable[Result]) -> list[Result]:
 
 
 def summed_up(results: Sequence[Result]) -> str:
-    """How many elections failed, and per error the first partitions, with what to do about the first of them."""
+    """How many elections failed, and per cause the first partitions, with what to do about the first of them. The commonest causes come first."""
     failed = sorted((result for result in results if result.outcome == FAILED), key=lambda result: in_recovery_order(result.key))
-    by_error: dict[str, list[Result]] = {}
+    by_cause: dict[tuple[str | None, str], list[Result]] = {}
     for result in failed:
-        by_error.setdefault(result.error or result.message or "", []).append(result)
-    said = []
-    for same in by_error.values():
-        names = ", ".join(f"{result.topic}-{result.partition}" for result in same[:3]) + (
-            f" and {len(same) - 3} more" if len(same) > 3 else ""
-        )
-        said.append(f"{names}: {': '.join(text for text in (same[0].error, same[0].message) if text)}")
-    return "; ".join([f"{len(failed)} of {len(results)} partitions could not be elected", *said])
+        # Messages of one cause differ in their brokers.
+        by_cause.setdefault((result.error, _NUMBERS.sub("", result.message or "")), []).append(result)
+    causes = sorted(by_cause.values(), key=len, reverse=True)
+    others = sum(map(len, causes[MOST_CAUSES:]))
+    more = [f"and {others} more {'partition' if others == 1 else 'partitions'} for other reasons"] if others else []
+    return "; ".join([f"{len(failed)} of {len(results)} partitions could not be elected", *map(_clause, causes[:MOST_CAUSES]), *more])
+
+
+def _clause(same: Sequence[Result]) -> str:
+    names = [f"{result.topic}-{result.partition}" for result in same]
+    more = f" and {len(same) - 3} more" if len(same) > 3 else ""
+    message = same[0].message
+    if any(result.message != message for result in same):
+        message = f"for {names[0]}, {message}"
+    return f"{', '.join(names[:3])}{more}: {': '.join(text for text in (same[0].error, message) if text)}"

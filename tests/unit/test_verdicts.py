@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import (
     FORBIDDEN,
+    MOST_CAUSES,
     NOBODY,
     NOT_NEEDED,
     PREFERRED,
@@ -166,3 +167,27 @@ def test_the_summary_names_the_first_partitions_of_each_error_and_counts_the_res
     assert summed_up(results) == (
         f"6 of 7 partitions could not be elected; t-0, t-1, t-2 and 2 more: {UNKNOWN}: why; u-0: no broker answered"
     )
+
+
+def test_the_summary_gives_unlike_causes_of_one_error_a_clause_each() -> None:
+    error = NOBODY[PREFERRED]
+
+    def failed(partition: int, message: str) -> Result:
+        return Result("t", partition, "failed", error=error, message=message)
+
+    results = [
+        failed(0, "broker 4 has no disk"),
+        *(failed(number, f"broker {number} is not in its ISR [{number}, 9]") for number in (1, 2)),
+    ]
+    results += [failed(3, "broker 4 is not in its ISR [9]"), failed(4, "broker 4 has no disk")]
+    assert summed_up(results) == (
+        "5 of 5 partitions could not be elected; "
+        f"t-1, t-2, t-3: {error}: for t-1, broker 1 is not in its ISR [1, 9]; t-0, t-4: {error}: broker 4 has no disk"
+    )
+
+
+def test_the_summary_counts_the_partitions_of_rarer_causes() -> None:
+    causes = [Result("t", number, "failed", message=letter * 9) for number, letter in enumerate("abcdefg")]
+    text = summed_up([*causes, Result("t", 9, "failed", message="g" * 9)])
+    assert text.startswith("8 of 8 partitions could not be elected; t-6, t-9: ggggggggg; t-0: aaaaaaaaa; ")
+    assert text.count("; ") == MOST_CAUSES + 1 and text.endswith("; and 2 more partitions for other reasons")
