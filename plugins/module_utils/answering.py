@@ -13,6 +13,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable, printable_tree
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options import check_workdir
 
 # Results that are laid out in lines. Whoever makes them keeps names from the cluster on one line.
 _IN_LINES = ("diff", "exception", "table")
@@ -49,6 +50,7 @@ def answer(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfinished
     """
     try:
         interruption.listen()
+        check_workdir(module.params)
         result = work()
         interruption.only_note()
     except SpokenError as error:

@@ -49,7 +49,12 @@ def private_directory(path: Path) -> Path:
 
 def _try(path: Path) -> None:
     check_directory(path)
-    with tempfile.TemporaryFile(dir=path):
+    try_write(path)
+
+
+def try_write(directory: Path) -> None:
+    """Raise OSError if no file can be made in a directory. os.access is not enough: it lets root write in /proc."""
+    with tempfile.TemporaryFile(dir=directory):
         pass
 
 
@@ -58,7 +63,9 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError(f"cannot write in {path}: {error.strerror}; choose another workdir or mend its permissions") from error
+        raise FileError(
+            f"cannot write in {path}: {error.strerror}; choose another workdir (kafka_recovery_workdir) or correct its permissions"
+        ) from error
 
 
 def _make(path: Path) -> None:
@@ -80,10 +87,12 @@ def check_directory(path: Path) -> None:
     if stat.S_ISLNK(found.st_mode):
         raise FileError(f"{path} is a symbolic link: name the real directory")
     if not stat.S_ISDIR(found.st_mode):
-        raise FileError(f"cannot write in {path}: it is not a directory; choose another workdir, or move that file")
+        raise FileError(
+            f"cannot write in {path}: it is not a directory; choose another workdir (kafka_recovery_workdir), or move that file"
+        )
     if found.st_uid not in (os.geteuid(), 0):
         raise FileError(
-            f"{path} belongs to another user (uid {found.st_uid}), who could swap its files; choose another workdir, or take it over"
+            f"{path} belongs to another user (uid {found.st_uid}), who could swap its files; choose another workdir (kafka_recovery_workdir), or take it over"
         )
     if found.st_mode & 0o022:
         raise FileError(
@@ -130,8 +139,8 @@ def check_writable(folder: Path) -> None:
     with _writing(folder):
         if folder.is_symlink() or folder.exists():
             _try(folder)
-        elif not os.access(_nearest(folder), os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        else:
+            try_write(_nearest(folder))
 
 
 def _below(workdir: Path, kind: str, cluster: str, run_id: str | None, suffix: str) -> list[Path]:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that are numbers: what each means at least, in whichever module it is an option. What less would mean is nobody's guess."""
+"""Options that mean the same in every module that has them: the least value of each number, and that a workdir has a name."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def in_range(option: str, value: float) -> bool:
     if option in LEAST:
         return LEAST[option] <= value < math.inf
     return option not in MORE_THAN or MORE_THAN[option] < value < math.inf
+
+
+def check_workdir(params: Mapping[str, Any]) -> None:
+    """Raise OptionError for a workdir that is empty: as a path it would be the current directory."""
+    if params.get("workdir") == "":
+        raise OptionError("workdir is empty: name a directory")
 
 
 def check_numbers(params: Mapping[str, Any]) -> None:

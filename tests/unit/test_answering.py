@@ -71,3 +71,13 @@ def test_no_control_character_of_a_cluster_reaches_the_terminal(form: str, tmp_p
     # An item of a loop is shown by its value, which is the playbook's own.
     assert not [hex(ord(letter)) for letter in screen if not letter.isprintable() and letter != "\n"]
     assert not re.search(r"(?m)^Next: e", screen), "a name began a line"
+
+
+def test_an_empty_workdir_is_not_taken_for_the_current_directory(tmp_path: Path) -> None:
+    program = MODULE.replace('{"end": {', '{"workdir": {"type": "path"}, "end": {')
+    (tmp_path / "module.py").write_text(program)
+    arguments = {"ANSIBLE_MODULE_ARGS": {"workdir": "", "name": "east"}}
+    (tmp_path / "arguments.json").write_text(json.dumps(arguments))
+    done = subprocess.run([sys.executable, "module.py", "arguments.json"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    result = json.loads(done.stdout)
+    assert result["failed"] and result["msg"].startswith("workdir is empty: name a directory"), result

@@ -18,6 +18,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import (
     FileError,
     check_inside,
+    check_writable,
     private_directory,
     read_regular,
     replacing,
@@ -49,7 +50,7 @@ def test_names_that_could_lead_elsewhere_are_refused(tmp_path: Path, name: str, 
 @PLACES
 def test_a_workdir_that_is_a_file_is_named(tmp_path: Path, place: Callable[..., Path]) -> None:
     (tmp_path / "work").write_text("")
-    with pytest.raises(FileError, match=r"cannot write in .*work: .*; choose another workdir"):
+    with pytest.raises(FileError, match=r"cannot write in .*work: .*; choose another workdir \(kafka_recovery_workdir\)"):
         place(tmp_path / "work", "plans", "east", "run")
 
 
@@ -200,3 +201,8 @@ def test_check_mode_makes_no_folder_and_judges_those_that_are_there(tmp_path: Pa
     (workdir / "plans").write_text("")
     with pytest.raises(FileError, match=r"cannot write in .*plans"):
         work_file(workdir, "plans", "east", "run", make=False)
+
+
+def test_check_mode_tries_to_write_where_a_directory_would_be_made() -> None:
+    with pytest.raises(FileError, match="cannot write in /proc/new/deep"):
+        check_writable(Path("/proc/new/deep"))

@@ -123,6 +123,9 @@ def test_a_workdir_is_judged_and_not_made(tmp_path: Path) -> None:
     assert "is a symbolic link" in one(machine.workdir_problems(link))
     assert "chmod go-w" in one(machine.workdir_problems(open_to_all))
     assert "kafka_recovery_workdir: cannot write in /proc" in one(machine.workdir_problems(Path("/proc"))), "not even root"
+    assert "kafka_recovery_workdir: /proc/new/deep cannot be made, because nothing can be written in /proc (" in one(
+        machine.workdir_problems(Path("/proc/new/deep"))
+    ), "permissions alone do not show that"
 
 
 def test_a_file_of_partitions_is_read(tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def test_a_long_hostile_value_is_shown_in_one_short_line() -> None:
         ({"partitions": [{"topic": "a", "partition": 0}], "partitions_file": "f"}, ["kafka_recovery_partitions and kafka_recovery_partitions_file are"]),
         ({"partitions": []}, ["kafka_recovery_partitions is empty: name some partitions"]),
         ({"partitions_file": ""}, ["kafka_recovery_partitions_file is empty"]),
+        ({"workdir": " "}, ["kafka_recovery_workdir is empty: name a directory, or leave it out to use ~/kafka-recovery"]),
         ({"manual_output_dir": "out", "allow_data_loss": "yes"}, ["kafka_recovery_plan_dir=out"]),
         ({"manual_output_dir": "out", "allow_data_loss": False}, []),
         ({"partitions": [{"topic": "a", "partition": 0}]}, []),

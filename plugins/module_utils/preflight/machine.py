@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_directory, try_write
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.documented import ROOT
 
@@ -95,13 +94,16 @@ def workdir_problems(workdir: Path) -> Iterator[str]:
     try:
         if workdir.is_symlink() or workdir.exists():
             check_directory(workdir)
-            with tempfile.TemporaryFile(dir=workdir):
-                return
+            try_write(workdir)
+            return
         above = next(path for path in workdir.parents if path.exists())
         if not above.is_dir():
             yield f"kafka_recovery_workdir: {workdir} cannot be made, because {above} is a file; choose another workdir"
-        elif not os.access(above, os.W_OK | os.X_OK):
-            yield f"kafka_recovery_workdir: {workdir} cannot be made, because this user may not write in {above}; choose another workdir"
+            return
+        try:
+            try_write(above)
+        except OSError as error:
+            yield f"kafka_recovery_workdir: {workdir} cannot be made, because nothing can be written in {above} ({error.strerror}); choose another workdir"
     except SpokenError as error:
         yield f"kafka_recovery_workdir: {error}"
     except OSError as error:

@@ -111,7 +111,7 @@ def shown(value: Any) -> str:
 
 
 def conflicts(values: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for variables that exclude each other, and for those that name partitions and are empty (KIP-1275).
+    """A sentence for variables that exclude each other, for those that name partitions and are empty (KIP-1275), and for an empty workdir.
 
     `given`: of `values`, those that users set. What was named and is empty must not mean "all that are offline".
     """
@@ -121,6 +121,9 @@ def conflicts(values: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
     for name in ("kafka_recovery_partitions", "kafka_recovery_partitions_file"):
         if name in given and not given[name]:
             yield f"{name} is empty: name some partitions, or leave it out to mean all that it is for"
+    # From a look-up of an environment variable that is not set. As a path it would be the current directory.
+    if str(values.get("kafka_recovery_workdir", "set")).strip() == "":
+        yield "kafka_recovery_workdir is empty: name a directory, or leave it out to use ~/kafka-recovery"
     output = values.get("kafka_recovery_manual_output_dir")
     if output and is_true(values.get("kafka_recovery_allow_data_loss")):
         yield (
