@@ -108,7 +108,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 plans:
-  description: The plan files, sorted by cluster, with the number of partitions that are to be elected, are held back, or were found online.
+  description:
+    - The plan files, sorted by cluster, with the number of partitions that are to be elected, are held back, or were found online.
+    - C(held_reasons) has the number of held partitions by reason, and the first three of each.
   returned: success
   type: list
   elements: dict
@@ -118,6 +120,10 @@ plans:
       elect: 118
       held: 2
       online: 0
+      held_reasons:
+        - reason: forked
+          count: 2
+          partitions: [{topic: orders, partition: 3}, {topic: orders, partition: 7}]
 manual_outputs:
   description: The files that were written for O(manual_output_dir).
   returned: when O(manual_output_dir) is given

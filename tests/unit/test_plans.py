@@ -51,6 +51,12 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
         ("nothing", 0, 0, 0),
         ("quiet", 0, 0, 0),
     ]
+    held = {plan["cluster"]: plan["held_reasons"] for plan in result["plans"]}
+    assert held == {
+        "east": [{"reason": "forked", "count": 1, "partitions": [{"topic": "held", "partition": 0}]}],
+        "nothing": [],
+        "quiet": [],
+    }
     reasons = {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]}
     expected = {
         "copied": "gathered from cluster east",

@@ -142,3 +142,48 @@ def test_limits_are_lifted_by_one_whole_command_of_the_playbook_that_runs(tmp_pa
 
 def test_a_play_of_somebody_else_is_no_playbook_of_the_collection(tmp_path: Path) -> None:
     assert role_text(tmp_path, ["common", "preflight"], "kafka_recovery_playbook", {}) == ""
+
+
+FORKED = {"reason": "forked", "count": 4, "partitions": [{"topic": "orders", "partition": number} for number in range(3)]}
+PLAN = {"cluster": "east", "path": "/w/plans/1/east.json", "elect": 2, "held": 4, "online": 0, "held_reasons": [FORKED]}
+
+
+def test_a_plan_says_why_partitions_are_held(tmp_path: Path) -> None:
+    lines = role_text(tmp_path, ["common", "plan"], "kafka_recovery_plan_lines", {"kafka_recovery_planned": {"plans": [PLAN]}})
+    assert lines == [
+        "2 to elect, 4 held back, 0 online already, with strategy balanced",
+        "held, forked, 4 partitions: orders-0, orders-1, orders-2 and 1 more",
+        "Plan: /w/plans/1/east.json",
+    ]
+
+
+@pytest.mark.parametrize("elect", [0, 2])
+@pytest.mark.parametrize("folder", ["", "/w/for review"])
+def test_the_shown_command_applies_the_files_that_may_be_changed(tmp_path: Path, elect: int, folder: str) -> None:
+    outputs = {"manual_outputs": [f"{folder}/east.json"] if elect else []} if folder else {}
+    variables = {
+        "kafka_recovery_planned": {"plans": [{**PLAN, "elect": elect}], **outputs},
+        "kafka_recovery_manual_output_dir": folder,
+        "kafka_recovery_workdir": "/w",
+        "kafka_recovery_run_id": "1",
+    }
+    lines = role_text(tmp_path, ["common", "plan"], "kafka_recovery_apply_lines", variables)
+    if not elect:
+        assert len(lines) == 1 and "ansible-playbook" not in lines[0]
+        return
+    assert lines[1].endswith(" streamops.kafka_recovery.apply")
+    assert ("/w/for review" in lines[1], "/w/plans/1" in lines[1]) == (bool(folder), not folder)
+    assert ("/w/for review" in lines[0]) == bool(folder)
+
+
+@pytest.mark.parametrize(("rows", "heading"), [(4, ["Replicas of the first 2 partitions:"]), (0, [])])
+def test_a_table_of_replicas_is_headed_by_the_number_of_its_partitions(tmp_path: Path, rows: int, heading: list[str]) -> None:
+    evidence = {
+        "backend": "compat",
+        "counts": dict.fromkeys(["replicas_answered", "replicas_silent", "same", "prefix", "forked", "unknown"], 0) | {"offline": 7},
+        "path": "/w/landing/1/east.jsonl",
+        "table": "| topic |\n",
+        "preview": [{"topic": "orders", "partition": number // 2} for number in range(rows)],
+    }
+    lines = role_text(tmp_path, ["common", "snapshot"], "kafka_recovery_evidence_lines", {"kafka_recovery_evidence": evidence})
+    assert lines[4:5] == heading and lines[3] == "All of it: /w/landing/1/east.jsonl"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 
 # Entries by (section, evidence or reason).
 Counts: TypeAlias = "Counter[tuple[str, str | None]]"
+# The first held partitions by reason, as JSON texts of topic and partition.
+Firsts: TypeAlias = dict[str, list[list[str]]]
+SHOWN = 3
 
 
 def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
@@ -63,19 +67,20 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
     """
     paths = {name: work_file(workdir, "plans", name, found.run_id) for name in found.files}
     options: dict[str, str | bool] = {"strategy": strategy, "ranking": ranking, "dry_run": dry_run}
+    firsts: dict[str, Firsts] = {name: {} for name in found.files}
     counted = write_each(
         found,
         lambda files, keep: plan_entries(spark, files, strategy, ranking, keep),
-        lambda name, rows: _write(paths[name], found.headers[name], options, rows),
+        lambda name, rows: _write(paths[name], found.headers[name], options, rows, firsts[name]),
     )
     return {
-        "plans": [_plan(name, paths[name], counted[name]) for name in sorted(counted)],
+        "plans": [_plan(name, paths[name], counted[name], firsts[name]) for name in sorted(counted)],
         "quarantine": found.quarantine,
         "summary": _summary(counted.values(), len(found.quarantine)),
     }
 
 
-def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str | bool], rows: Iterable[Row]) -> Counts:
+def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str | bool], rows: Iterable[Row], firsts: Firsts) -> Counts:
     plan = {
         "plan_id": str(uuid.uuid4()),
         "cluster": header["cluster"],
@@ -93,6 +98,8 @@ def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str | bo
                 raise BrokenFileError(entry)
             writer.add_json(section, entry)
             counts[section, word] += 1
+            if section == entries.HELD_BACK and counts[section, word] <= SHOWN:
+                firsts.setdefault(word, []).append(entry[1:-1].split("]\n[", 2)[:2])
     return counts
 
 
@@ -100,13 +107,21 @@ def _total(counts: Counts, section: str) -> int:
     return sum(number for (part, _word), number in counts.items() if part == section)
 
 
-def _plan(name: str, path: Path, counts: Counts) -> dict[str, Any]:
+def _plan(name: str, path: Path, counts: Counts, firsts: Firsts) -> dict[str, Any]:
     return {
         "cluster": name,
         "path": str(path),
         "elect": _total(counts, entries.PARTITIONS),
         "held": _total(counts, entries.HELD_BACK),
         "online": _total(counts, entries.ONLINE_ALREADY),
+        "held_reasons": [
+            {
+                "reason": word,
+                "count": counts[entries.HELD_BACK, word],
+                "partitions": [{"topic": json.loads(topic), "partition": int(partition)} for topic, partition in firsts[word]],
+            }
+            for word in sorted(firsts)
+        ],
     }
 
 
