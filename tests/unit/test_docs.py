@@ -20,6 +20,7 @@ from ansible.cli.playbook import PlaybookCLI
 from docsite.places import ELSEWHERE, anchors, links, prose, repository_path
 from report_samples import incident
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import STEPS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import metrics
 
@@ -173,6 +174,10 @@ def test_a_name_without_its_beginning_is_expanded() -> None:
 
 def test_the_runbook_has_a_place_for_every_reason() -> None:
     assert {word for word in STEPS if f"`{word}`" not in (ROOT / "docs/runbook.md").read_text()} == set()
+
+
+def test_the_guide_to_files_names_the_version_of_plans() -> None:
+    assert f"version {planfile.VERSION};" in (ROOT / "docs/operations.md").read_text()
 
 
 def test_no_guide_lets_a_proposal_be_merged_by_a_fast_forward_or_a_rebase() -> None:
