@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import COMING_BACK, UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import expected, is_own_choice, own_choice, somebody_elses
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -151,11 +152,8 @@ def refusal(entry: Entry, live: Live) -> Result | None:
             "or was killed while it did (then run that one again, in its own workdir), or somebody gave it a new order; gather the evidence again"
         )
         return Result.of(entry, STALE, f"{OTHER_ORDER}: {reason}")
-    clean = [
-        broker
-        for broker in {*state.isr, *state.eligible_leader_replicas, *state.last_known_elr}
-        if live.broker_states.get(broker) in (COMING_BACK, UNFENCED)
-    ]
+    present = {broker for broker, state_of in live.broker_states.items() if state_of in (COMING_BACK, UNFENCED)}
+    clean = waited_for(Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr), present)
     if clean and entry.strategy != "aggressive":
         reason = f"broker {min(clean)} is coming back and the controller elects it by itself; it is {expected(min(clean), state)}"
         return Result.of(entry, HELD, f"wait_for_clean_leader: {reason}")

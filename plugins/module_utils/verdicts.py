@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
@@ -65,11 +66,14 @@ def expected_leader(state: PartitionState, election_type: str) -> int | None:
     (KIP-966), then the first replica that is alive.
     """
     alive = [broker for broker in state.replicas if broker not in state.offline_replicas]
-    clean = [broker for broker in alive if broker in state.isr or broker in state.eligible_leader_replicas]
     if election_type == PREFERRED:
-        return state.replicas[0] if state.replicas[0] in clean else None
-    known = [] if state.eligible_leader_replicas or len(state.last_known_elr) != 1 else list(state.last_known_elr)
-    return next(iter([*clean, *(broker for broker in known if broker in alive), *alive]), None)
+        first = state.replicas[0]
+        return first if first in alive and first in {*state.isr, *state.eligible_leader_replicas} else None
+    # Where the feature ELR is off, the ELR is empty.
+    election = elected(
+        Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr), alive, elr=True, unclean=True
+    )
+    return election.broker if election else None
 
 
 def outlook(

@@ -149,10 +149,9 @@ def verdict(rows: Sequence[Row], strategy: str, ranking: str) -> Verdict:
 
 def _reason(partition: Partition, ranked: tuple[int, ...], found: str, strategy: str) -> str | None:
     state = partition.state
-    clean = {*state["isr"], *state["eligible_leader_replicas"], *state["last_known_elr"]}
     if strategy == "none":
         return "strategy_none"
-    if strategy == "balanced" and any(partition.replicas[broker]["broker_state"] != "fenced" for broker in clean):
+    if strategy == "balanced" and _waits(partition):
         return "wait_for_clean_leader"
     if found == "no_survivor" or (strategy == "balanced" and found not in ("prefix", "forked_resolved")):
         return found
@@ -163,6 +162,18 @@ def _reason(partition: Partition, ranked: tuple[int, ...], found: str, strategy:
     if state["reassigning"] and live != [broker for broker in order if broker in live]:
         return "reassignment_in_progress"
     return None
+
+
+def _waits(partition: Partition) -> bool:
+    """Whether a broker that the controller would elect is there or coming back. A member that is gone for good stands before the last known leader."""
+    state = partition.state
+    there = {broker for broker, row in partition.replicas.items() if row["broker_state"] != "fenced"}
+    isr, elr, known = ({*state[name]} for name in ("isr", "eligible_leader_replicas", "last_known_elr"))
+    if isr & there or not isr <= there:
+        return bool(isr & there)
+    if elr & there or not elr <= there:
+        return bool(elr & there)
+    return len(known) == 1 and known <= there
 
 
 def bounds(rows: Sequence[Row], collected_at: int, ranking: str = "last_written_epoch") -> dict[str, Any]:

@@ -81,6 +81,8 @@ CASES = [
     Situation("isr-back", {1: COMING_BACK, 2: SHORT}, state={"isr": [1]}),
     Situation("elr-back", {1: COMING_BACK, 2: SHORT}, state={"eligible_leader_replicas": [1]}),
     Situation("last-known-elr-back", {1: COMING_BACK, 2: SHORT}, state={"last_known_elr": [1]}),
+    Situation("last-known-behind-elr", {1: FENCED, 2: SHORT, 3: LONG}, state={"eligible_leader_replicas": [1], "last_known_elr": [2]}),
+    Situation("last-known-after-elr", {1: COMING_BACK, 2: SHORT}, state={"eligible_leader_replicas": [1], "last_known_elr": [2]}),
     Situation("clean-and-alive", {1: FENCED, 2: SHORT}, state={"isr": [2]}),
     Situation("other-back", {1: COMING_BACK, 2: SHORT}, state={"isr": []}),
     Situation("clean-but-silent", {1: FENCED, 2: SHORT}, state={"isr": [1]}),
@@ -121,6 +123,8 @@ EXPECTED = {
     "isr-back": ("incomplete", 2, "wait_for_clean_leader", 2),
     "elr-back": ("incomplete", 2, "wait_for_clean_leader", 2),
     "last-known-elr-back": ("incomplete", 2, "wait_for_clean_leader", 2),
+    "last-known-behind-elr": ("prefix", 3, 3, 3),  # the controller waits for 1, which is gone
+    "last-known-after-elr": ("incomplete", 2, "wait_for_clean_leader", 2),
     "clean-and-alive": ("prefix", 2, "wait_for_clean_leader", 2),
     "other-back": ("incomplete", 2, "incomplete", 2),
     "clean-but-silent": ("prefix", 2, 2, 2),

@@ -102,6 +102,14 @@ def test_a_survivor_that_is_not_designated_may_die() -> None:
     assert refusal(ENTRY, replace(LIVE, broker_states={1: "fenced", 2: "unfenced", 3: "fenced"})) is None
 
 
+def test_a_last_known_leader_is_not_waited_for_while_a_member_of_the_elr_is_gone() -> None:
+    """The controller takes it only where the ELR is empty. A member that may come back and leave the ELR makes it possible."""
+    known = replace(LIVE, states={KEY: replace(STATE, isr=(), eligible_leader_replicas=(1,), last_known_elr=(3,))})
+    assert refusal(ENTRY, known) is None
+    result = refusal(ENTRY, replace(known, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}))
+    assert result is not None and (result.reason or "").startswith("wait_for_clean_leader")
+
+
 def test_a_replica_that_comes_back_unseen_is_waited_for_where_its_log_may_be_the_longest() -> None:
     nobody_clean = replace(STATE, isr=(), eligible_leader_replicas=(), last_known_elr=())
     coming = replace(LIVE, states={KEY: nobody_clean}, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})

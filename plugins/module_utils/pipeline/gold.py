@@ -222,7 +222,7 @@ def _reason(strategy: str) -> Column:
 
 
 def _waiting_for() -> Column:
-    """Members of ISR, ELR or lastKnownElr whose broker comes back, or is there: then the controller elects it by itself."""
+    """Whom the controller may elect by itself, because the broker is there or comes back: as `decision.controller.waited_for`."""
     alive = F.concat(
         F.transform("survivors", lambda log: log["broker_id"]),
         F.transform("unanswered", lambda row: row["broker_id"]),
@@ -238,7 +238,17 @@ def _waiting_for() -> Column:
             ),
         )
 
-    return let(F.concat("isr", "eligible_leader_replicas", "last_known_elr"), of)
+    coming = F.transform(F.filter("lost", lambda row: row["broker_state"] == "coming_back"), lambda row: row["broker_id"])
+
+    def clean(present_brokers: Column) -> Column:
+        def if_none_is_gone(before: Column, members: Column) -> Column:
+            return F.when(F.size(F.array_except(before, present_brokers)) == 0, members).otherwise(F.array().cast("array<int>"))
+
+        elr = F.col("eligible_leader_replicas")
+        known = F.when(F.size("last_known_elr") == 1, F.col("last_known_elr")).otherwise(F.array().cast("array<int>"))
+        return F.concat("isr", if_none_is_gone(F.col("isr"), elr), if_none_is_gone(F.concat("isr", elr), known))
+
+    return let(let(F.concat(alive, coming), clean), of)
 
 
 def _best_first(designated: Column) -> Column:

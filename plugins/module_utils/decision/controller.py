@@ -1,0 +1,145 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Kafka's controller does by itself with a partition that has no leader: whom it elects now, and whom when a broker comes back.
+
+The rule of KIP-966 as `org.apache.kafka.controller.PartitionChangeBuilder` has it in Kafka 3.9 to 4.3. Pure: no I/O, no Kafka client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import product
+
+
+class Why(StrEnum):
+    """Why the controller elects a broker."""
+
+    ISR = "isr"  # without loss, if the broker was shut down cleanly or min.insync.replicas others were in the ISR
+    ELR = "elr"  # without loss
+    LAST_KNOWN_LEADER = "last_known_leader"  # the end of its log may be missing
+    UNCLEAN = "unclean"  # any replica that is alive, whatever its log holds
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What the controller keeps of a partition, with Kafka's names. Broker ids stand in Kafka's order."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    leader: int = -1
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What decides about elections beside the partition. None where it is not known.
+
+    `elr`: whether the feature eligible.leader.replicas.version is on. `unclean`: unclean.leader.election.enable of the topic.
+    `min_isr`: min.insync.replicas of the topic, not more than the number of replicas.
+    """
+
+    elr: bool | None
+    unclean: bool | None
+    min_isr: int | None = None
+
+
+@dataclass(frozen=True)
+class Election:
+    """A leader that the controller elects."""
+
+    broker: int
+    why: Why
+
+
+def elected(partition: Registration, live: Collection[int], elr: bool, unclean: bool) -> Election | None:
+    """Return whom the controller elects if it looks at the partition now, None if nobody.
+
+    `live`: the brokers that are unfenced and whose log directory of this partition is online. `elr`: as in Policy.
+    `unclean`: whether any live replica will do, because of the topic's config or because an unclean election is asked for (KIP-460).
+    """
+    # With a member in the ISR the ELR does not count.
+    eligible = partition.isr or (partition.elr if elr else ())
+    for broker in partition.replicas:
+        if broker in eligible and broker in live:
+            return Election(broker, Why.ISR if partition.isr else Why.ELR)
+    # Not while a member of the ELR may come back, also if it never does.
+    if elr and not eligible and len(partition.last_known_elr) == 1 and partition.last_known_elr[0] in live:
+        return Election(partition.last_known_elr[0], Why.LAST_KNOWN_LEADER)
+    if unclean:
+        return next((Election(broker, Why.UNCLEAN) for broker in partition.replicas if broker in live), None)
+    return None
+
+
+def after_unclean_shutdown(partition: Registration, broker: int, elr: bool, min_isr: int) -> Registration:
+    """Return what is kept of a partition without a leader when a broker registers that was not shut down cleanly.
+
+    It leaves ISR and ELR. Without the feature ELR the last member of the ISR stays there.
+    """
+    rest = tuple(member for member in partition.isr if member != broker)
+    if not elr:
+        return replace(partition, isr=rest or partition.isr)
+    if broker not in partition.isr and broker not in partition.elr:
+        return partition
+    if len(rest) >= min(min_isr, len(partition.replicas)):
+        return replace(partition, isr=rest, elr=())
+    members = [*partition.elr, *(member for member in partition.isr if member not in partition.elr)]
+    return replace(partition, isr=rest, elr=tuple(member for member in members if member not in rest and member != broker))
+
+
+def possible(
+    partition: Registration, live: Collection[int], policy: Policy, back: Iterable[tuple[int, bool | None]] = ()
+) -> frozenset[Election | None]:
+    """Return every election that may follow when the brokers `back` are alive, too. One element: it is certain; None in it: nobody may be elected.
+
+    `back`: broker and whether it was shut down cleanly (None: not known), in the order in which they come.
+    """
+    returning = list(back)
+    found: set[Election | None] = set()
+    for elr in _either(policy.elr):
+        for unclean in _either(policy.unclean):
+            for min_isr in [policy.min_isr] if policy.min_isr is not None else range(1, len(partition.replicas) + 1):
+                for clean in product(*(_either(known) for _broker, known in returning)):
+                    found.add(_after_returns(partition, set(live), returning, clean, elr, unclean, min_isr))
+    return frozenset(found)
+
+
+def waited_for(partition: Registration, present: Collection[int]) -> set[int]:
+    """Return the brokers that the controller may elect by itself, without loss or as the last known leader, if only `present` brokers come back.
+
+    `present`: brokers that are alive or coming back; whether they were shut down cleanly is not known. Each that was not leaves ISR and ELR, so these
+    count one after the other: while a member of one is gone for good, the controller waits for it and elects nobody from the next.
+    """
+    waited: set[int] = set()
+    for members in (partition.isr, partition.elr, partition.last_known_elr if len(partition.last_known_elr) == 1 else ()):
+        waited |= {*members} & {*present}
+        if not {*members} <= {*present}:
+            break
+    return waited
+
+
+def _either(known: bool | None) -> tuple[bool, ...]:
+    return (False, True) if known is None else (known,)
+
+
+def _after_returns(
+    partition: Registration,
+    live: set[int],
+    back: Iterable[tuple[int, bool | None]],
+    clean: tuple[bool, ...],
+    elr: bool,
+    unclean: bool,
+    min_isr: int,
+) -> Election | None:
+    election = elected(partition, live, elr, unclean)
+    for (broker, _known), was_clean in zip(back, clean, strict=True):
+        if election:
+            break
+        if not was_clean:
+            partition = after_unclean_shutdown(partition, broker, elr, min_isr)
+        live.add(broker)
+        election = elected(partition, live, elr, unclean)
+    return election

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller's rule. That it is Kafka's own is shown in tests/integration/test_controller_rule.py."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import pytest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
+    Election,
+    Policy,
+    Registration,
+    Why,
+    elected,
+    possible,
+    waited_for,
+)
+
+REPLICAS = (1, 2, 3)
+# Brokers 1, 2, 3: 3 was killed, then 1, then 2. The last known leader is 2, and the ELR still has 1.
+WAITING = Registration(REPLICAS, (), (1,), (2,))
+
+
+def partitions() -> list[Registration]:
+    found = []
+    for places in product(("isr", "elr", "known", "out"), repeat=3):
+        isr, elr, known = (
+            tuple(broker for broker, place in zip(REPLICAS, places, strict=True) if place == name) for name in ("isr", "elr", "known")
+        )
+        found.append(Registration(REPLICAS, isr, elr, known))
+    return found
+
+
+def test_the_last_known_leader_is_elected_only_where_isr_and_elr_are_empty() -> None:
+    assert elected(WAITING, {2, 3}, elr=True, unclean=False) is None
+    assert elected(Registration(REPLICAS, (), (), (2,)), {2, 3}, elr=True, unclean=False) == Election(2, Why.LAST_KNOWN_LEADER)
+
+
+def test_nobody_is_waited_for_whom_the_controller_never_elects() -> None:
+    assert waited_for(WAITING, {2, 3}) == set()
+    assert waited_for(WAITING, {1, 3}) == {1}
+    assert waited_for(WAITING, {1, 2, 3}) == {1, 2}, "1 may have been shut down uncleanly, and leave the ELR"
+
+
+@pytest.mark.parametrize("partition", partitions())
+def test_who_is_waited_for_are_those_whom_some_order_of_returns_makes_leader(partition: Registration) -> None:
+    policy = Policy(elr=True, unclean=False)
+    for present in ((), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3), REPLICAS):
+        elections = {
+            election
+            for order in permutations(present)
+            for election in possible(partition, (), policy, [(broker, None) for broker in order])
+            if election is not None
+        }
+        assert waited_for(partition, present) == {election.broker for election in elections}
+
+
+def test_what_is_not_known_makes_an_election_possible() -> None:
+    partition = Registration(REPLICAS, (), (1,))
+    assert possible(partition, {2}, Policy(elr=True, unclean=None)) == {None, Election(2, Why.UNCLEAN)}
+    assert possible(partition, {2}, Policy(elr=True, unclean=False), [(1, True)]) == {Election(1, Why.ELR)}
+    assert possible(partition, {2}, Policy(elr=True, unclean=False), [(1, None)]) == {Election(1, Why.ELR), None}
