@@ -44,6 +44,7 @@ NOT_ALLOWED = "data_loss_not_allowed"
 ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
 WORST_FIRST = (FAILED, STALE, HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
 WITHOUT_LEADER = (FAILED, STALE, HELD)
+MAY_LACK = "the end of its log may be missing"
 
 
 class OtherClusterError(SpokenError):
@@ -282,7 +283,9 @@ def _as_it_is_now(result: Result, state: PartitionState, alive: set[int]) -> Res
     """A result of the plan with the leader that its partition has now. Others were made from what the cluster said a moment ago."""
     leads = has_live_leader(state, alive)
     if result.outcome == HELD and leads:
-        return replace(result, outcome=ALREADY_ONLINE, leader=state.leader, reason=f"broker {state.leader} leads it")
+        # The plan does not have what it takes to know whom the controller elects by itself.
+        since = f"broker {state.leader} leads it: elected since the plan was made, by the controller or another run, and {MAY_LACK}"
+        return replace(result, outcome=ALREADY_ONLINE, leader=state.leader, reason=since)
     if result.outcome == ALREADY_ONLINE and not leads:
         return replace(result, outcome=STALE, leader=None, reason="it had a leader and has none any more; make a new plan")
     return result

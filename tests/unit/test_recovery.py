@@ -60,4 +60,5 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
         3: ("held", None),  # the cluster does not describe it
     }
     assert report["without_leader"]
+    assert [row["partition"] for row in report["given_up"]["doubtful_leaders"]["partitions"]] == [2], "the plan did not choose it"
     assert report["other_offline_partitions"] == 0
