@@ -157,6 +157,12 @@ def test_a_plan_says_why_partitions_are_held(tmp_path: Path) -> None:
     ]
 
 
+def test_a_plan_that_holds_nothing_gives_no_reasons(tmp_path: Path) -> None:
+    plan = {**PLAN, "held": 0, "held_reasons": []}
+    lines = role_text(tmp_path, ["common", "plan"], "kafka_recovery_plan_lines", {"kafka_recovery_planned": {"plans": [plan]}})
+    assert lines == ["2 to elect, 0 held back, 0 online already, with strategy balanced", "Plan: /w/plans/1/east.json"]
+
+
 @pytest.mark.parametrize("elect", [0, 2])
 @pytest.mark.parametrize("folder", ["", "/w/for review"])
 def test_the_shown_command_applies_the_files_that_may_be_changed(tmp_path: Path, elect: int, folder: str) -> None:
