@@ -16,7 +16,7 @@ from wire.mutations import mutate
 from wire.run import Hang, peak_growth, resident_bytes, run, verdict
 from wire.synthetic import SYNTHETIC, exchanges
 
-REQUEST_TIMEOUT, UNDISTURBED_TIMEOUT = 0.25, 30.0
+REQUEST_TIMEOUT, UNDISTURBED_TIMEOUT = 0.5, 30.0
 Kind = tuple[int, int]
 PLAYED = (*STEPS, *SYNTHETIC)
 
