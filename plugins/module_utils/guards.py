@@ -152,7 +152,8 @@ def refusal(entry: Entry, live: Live) -> Result | None:
             "or was killed while it did (then run that one again, in its own workdir), or somebody gave it a new order; gather the evidence again"
         )
         return Result.of(entry, STALE, f"{OTHER_ORDER}: {reason}")
-    present = {broker for broker, state_of in live.broker_states.items() if state_of in (COMING_BACK, UNFENCED)}
+    members = {*state.isr, *state.eligible_leader_replicas, *state.last_known_elr}
+    present = {broker for broker in members if live.broker_states.get(broker) in (COMING_BACK, UNFENCED)}
     clean = waited_for(Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr), present)
     if clean and entry.strategy != "aggressive":
         reason = f"broker {min(clean)} is coming back and the controller elects it by itself; it is {expected(min(clean), state)}"

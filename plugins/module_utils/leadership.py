@@ -16,13 +16,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_con
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 # What the controller's own choice is worth.
-LAST_KNOWN_LEADER = "the last known leader, whose shutdown was unclean, so the end of its log may be missing"
-LAST_IN_SYNC = (
-    "the last member of the ISR, which stays there however it was shut down: after an unclean shutdown the end of its log may be missing"
-)
+MAY_LACK = "the end of its log may be missing"
+LAST_KNOWN_LEADER = f"the last known leader, whose shutdown was unclean, so {MAY_LACK}"
+LAST_IN_SYNC = f"the last member of the ISR, which stays there however it was shut down: after an unclean shutdown {MAY_LACK}"
 FROM_ELR = "from the ELR, without loss"
 EITHER = (
-    "from the ELR, without loss, if its shutdown was clean; else as the last known leader, and then the end of its log may be missing "
+    f"from the ELR, without loss, if its shutdown was clean; else as the last known leader, and then {MAY_LACK} "
     "(the metadata log tells which: kafka_controller_bootstrap_servers)"
 )
 ELIGIBLE = "an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean"

@@ -29,6 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left, foreign, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import MAY_LACK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
@@ -44,7 +45,6 @@ NOT_ALLOWED = "data_loss_not_allowed"
 ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
 WORST_FIRST = (FAILED, STALE, HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
 WITHOUT_LEADER = (FAILED, STALE, HELD)
-MAY_LACK = "the end of its log may be missing"
 
 
 class OtherClusterError(SpokenError):

@@ -16,6 +16,7 @@ from typing import Any
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import DEFAULT_WORKDIR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options import LEAST, MORE_THAN, in_range
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.names import PREFIX
@@ -123,7 +124,7 @@ def conflicts(values: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
             yield f"{name} is empty: name some partitions, or leave it out to mean all that it is for"
     # From a look-up of an environment variable that is not set. As a path it would be the current directory.
     if str(values.get("kafka_recovery_workdir", "set")).strip() == "":
-        yield "kafka_recovery_workdir is empty: name a directory, or leave it out to use ~/kafka-recovery"
+        yield f"kafka_recovery_workdir is empty: name a directory, or leave it out to use {DEFAULT_WORKDIR}"
     output = values.get("kafka_recovery_manual_output_dir")
     if output and is_true(values.get("kafka_recovery_allow_data_loss")):
         yield (
