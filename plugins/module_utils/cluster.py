@@ -10,7 +10,6 @@ an exception and never a hang. All methods may be called from several threads.
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -52,6 +51,7 @@ if CLIENT_IMPORT_ERROR is None:
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
 HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
 # Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
+LOADING_SECONDS, LOADING_PAUSE = 5.0, 0.2  # a coordinator that has just been elected has loaded its groups by then, unless they are many
 FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
 
@@ -332,19 +332,78 @@ class Cluster(Asking):
         return found
 
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[group_offsets.Committed]:
-        """Offsets that groups committed on these partitions, sorted. Two rounds: who coordinates which groups tells for them, too.
+        """Offsets that groups committed on these partitions, sorted. A committed offset proves something, its absence proves nothing.
 
-        Groups whose coordinator does not answer are absent: a committed offset proves something, its absence proves nothing.
-        `missed` gets a sentence for each broker that was not asked about all of its groups: they are too many, or take longer than `seconds`.
+        `missed` gets a sentence for each reason why there may be more of them. `seconds`: for all that one broker is asked.
         """
-        nodes = self._unfenced() - self.unreachable.keys()
+        found = self._committing(keys, seconds, self._unfenced() - self.unreachable.keys())
+        missed += found.blind
+        return found.offsets
+
+    def _committing(self, keys: Collection[TopicPartition], seconds: float, nodes: set[int]) -> group_offsets.Committing:
+        blind = self._leaderless(group_offsets.GROUP_TOPIC)
+        found: dict[str, group_offsets.Group] = {}
+        asked: dict[int, Any] = {}
+        missed: list[str] = []
         kept = Kept()
-        listed = self._ask_each({node: [group_offsets.list_groups()] for node in nodes}, group_offsets.read_groups, kept)
-        groups = {node: answers[0] for node, answers in listed.items() if answers}
-        asked = {node: group_offsets.fetch_all(node, ids, seconds, missed) for node, ids in groups.items()}
-        read = group_offsets.Reader(keys, itertools.chain.from_iterable(groups.values()))
-        answers = self._ask_each(asked, read, kept)
-        return sorted({row for parts in answers.values() for part in parts for row in part})
+        for node, (error, groups) in self._listed_groups(nodes, blind, min(seconds, LOADING_SECONDS), kept).items():
+            found |= groups
+            if groups:
+                asked[node] = group_offsets.fetch_all(node, sorted(groups), seconds, missed)
+            if error:
+                blind.append(f"broker {node} does not list its groups: {error}")
+        rows: list[group_offsets.Committed] = []
+        refused: dict[str, str] = {}
+
+        read_offsets = group_offsets.Reader(keys, found)
+
+        def read(answer: Any) -> tuple[list[group_offsets.Committed], dict[str, str]]:
+            unread = group_offsets.read_refused_groups(answer)
+            return read_offsets(answer), {group: error for group, error in unread.items() if group in found}
+
+        for node, answers in self._ask_each(asked, read, kept).items():
+            if len(answers) < asked[node].sent:
+                blind.append(f"broker {node} does not answer")
+            for committed, unread in answers:
+                rows += committed
+                refused |= unread
+        if refused:
+            group = min(refused)
+            blind.append(f"offsets of {len(refused)} groups cannot be read (first {group}: {refused[group]})")
+        return group_offsets.Committing(sorted(set(rows)), found, list(dict.fromkeys(blind + missed)))
+
+    def _listed_groups(
+        self, nodes: set[int], blind: list[str], seconds: float, kept: Kept
+    ) -> dict[int, tuple[str | None, dict[str, group_offsets.Group]]]:
+        """Error and groups by broker. A coordinator that loads its groups is asked again, for so many `seconds`."""
+        deadline = time.monotonic() + seconds
+        found: dict[int, tuple[str | None, dict[str, group_offsets.Group]]] = {}
+        while True:
+            for node, answers in self._ask_all(nodes, group_offsets.list_groups, blind, group_offsets.read_groups, kept).items():
+                found[node] = answers[0]
+            nodes = {node for node, (error, _groups) in found.items() if error == group_offsets.LOADING}
+            if not nodes or time.monotonic() > deadline:
+                return found
+            time.sleep(LOADING_PAUSE)
+
+    def _ask_all(
+        self, nodes: set[int], make: Callable[[], Any], blind: list[str], read: Callable[[Any], Any], kept: Kept
+    ) -> dict[int, list[Any]]:
+        """Ask these brokers one question; add to `blind` who does not answer."""
+        answers = {node: rows for node, rows in self._ask_each({node: [make()] for node in nodes}, read, kept).items() if rows}
+        blind += [f"broker {node} does not answer" for node in sorted(nodes - answers.keys())]
+        return answers
+
+    def _leaderless(self, topic: str) -> list[str]:
+        """Says so where partitions of a coordinator's topic have no leader: nobody knows then what they have in them."""
+        without = sum(1 for state in self.partitions_of(topic).values() if state.leader < 0)
+        return [f"{without} partitions of {topic} have no leader"] if without else []
+
+    def partitions_of(self, topic: str) -> dict[TopicPartition, PartitionState]:
+        """State of a topic's first partitions, at most PARTITIONS_PER_PAGE; none where there is no such topic."""
+        # A range, of which those that there are come back in one page.
+        states = self.partitions({(topic, 0), (topic, protocol.PARTITIONS_PER_PAGE - 1)})
+        return {key: state for key, state in states.items() if key[0] == topic}
 
     # --- telling -------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ with suppress(ImportError):  # libraries.py says why
     from kafka.protocol.producer.produce import ProduceRequest
     from kafka.record.memory_records import MemoryRecordsBuilder
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import CONSUMER, by_topic, error_name, fetch
 
@@ -82,24 +82,6 @@ def read_epoch_ends(answer: Any) -> Iterator[tuple[TopicPartition, EpochEnd]]:
         for row in topic.partitions:
             if not row.error_code and row.leader_epoch >= 0 and row.end_offset >= 0:
                 yield (topic.topic, row.partition), EpochEnd(row.leader_epoch, row.end_offset)
-
-
-def read_listed_groups(answer: Any) -> tuple[str | None, dict[str, Group]]:
-    """Error (Kafka's name, or None) and groups by id. State is told from Kafka 2.6 on, the type from 3.8."""
-    version = answer.API_VERSION
-    found = {row.group_id: Group(row.group_state if version >= 4 else "", row.group_type if version >= 5 else "") for row in answer.groups}
-    return error_name(answer.error_code), found
-
-
-def read_refused_groups(answer: Any) -> dict[str, str]:
-    """The groups whose offsets an OffsetFetch did not tell, all or some of them, with the first error (Kafka's name)."""
-    refused = {}
-    for group in answer.groups:
-        codes = [group.error_code, *(row.error_code for topic in group.topics or () for row in topic.partitions)]
-        error = error_name(next(filter(None, codes), 0))
-        if error is not None:
-            refused[group.group_id] = error
-    return refused
 
 
 def canaries(keys: Iterable[TopicPartition], value: str, timeout_ms: int) -> ProduceRequest:

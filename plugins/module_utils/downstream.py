@@ -15,9 +15,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import FETCH_ROUNDS, REQUEST_LIMIT, Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import NO_ANSWER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import UNENDED, EpochEnd, Group, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import UNENDED, EpochEnd, Log, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
-    PartitionState,
     TopicPartition,
     chunks,
     keys_of,
@@ -32,20 +31,11 @@ if CLIENT_IMPORT_ERROR is None:
         transactions,
     )
 
-GROUP_TOPIC = "__consumer_offsets"
 ACKNOWLEDGED_WITHIN = 0.8  # of the request timeout: so that the broker can still say that it was not
 
 Keys = Collection[TopicPartition]
 Ends = dict[TopicPartition, Any]
 Leaders = Mapping[TopicPartition, int]
-
-
-class Committing(NamedTuple):
-    """Committed offsets, sorted; all groups that one may describe, by id; `blind`: why there may be more of both."""
-
-    offsets: list[group_offsets.Committed]
-    groups: dict[str, Group]
-    blind: list[str]
 
 
 class Transacting(NamedTuple):
@@ -153,64 +143,16 @@ class Downstream(Cluster):
             left = {key: rest for key, rest in left.items() if rest}
         return found
 
-    def partitions_of(self, topic: str) -> dict[TopicPartition, PartitionState]:
-        """State of a topic's first partitions, at most PARTITIONS_PER_PAGE; none where there is no such topic."""
-        # A range, of which those that there are come back in one page.
-        states = self.partitions({(topic, 0), (topic, protocol.PARTITIONS_PER_PAGE - 1)})
-        return {key: state for key, state in states.items() if key[0] == topic}
-
     # --- groups --------------------------------------------------------------------------------------------------------
 
-    def committing(self, keys: Keys) -> Committing:
-        """As `committed_offsets`, which takes what it gets: with the groups themselves, and with all that was not told."""
-        blind = self._leaderless(GROUP_TOPIC)
-        found: dict[str, Group] = {}
-        asked: dict[int, BoundedRequests] = {}
-        missed: list[str] = []
-        kept = Kept()
-        for node, answers in self._ask_all(group_offsets.list_groups, blind, consumer_protocol.read_listed_groups, kept).items():
-            error, groups = answers[0]
-            found |= groups
-            if groups:
-                asked[node] = group_offsets.fetch_all(node, sorted(groups), self._patience, missed)
-            if error:
-                blind.append(f"broker {node} does not list its groups: {error}")
-        rows: list[group_offsets.Committed] = []
-        refused: dict[str, str] = {}
-
-        read_offsets = group_offsets.Reader(keys, found)
-
-        def read(answer: Any) -> tuple[list[group_offsets.Committed], dict[str, str]]:
-            unread = consumer_protocol.read_refused_groups(answer)
-            return read_offsets(answer), {group: error for group, error in unread.items() if group in found}
-
-        for node, answers in self._ask_each(asked, read, kept).items():
-            if len(answers) < asked[node].sent:
-                blind.append(f"broker {node} does not answer")
-            for committed, unread in answers:
-                rows += committed
-                refused |= unread
-        if refused:
-            group = min(refused)
-            blind.append(f"offsets of {len(refused)} groups cannot be read (first {group}: {refused[group]})")
-        return Committing(sorted(set(rows)), found, list(dict.fromkeys(blind + missed)))
+    def committing(self, keys: Keys) -> group_offsets.Committing:
+        """What groups have committed on these partitions, and the groups themselves."""
+        return self._committing(keys, self._patience, self._unfenced())
 
     @property
     def _patience(self) -> float:
         """Seconds for all that one broker is asked about what it lists."""
         return SLOW_PAGES * self._connection.request_timeout
-
-    def _ask_all(self, make: Callable[[], Any], blind: list[str], read: Callable[[Any], Any], kept: Kept) -> dict[int, list[Any]]:
-        """Ask every live broker one question; add to `blind` who does not answer."""
-        nodes = self._unfenced()
-        answers = {node: rows for node, rows in self._ask_each({node: [make()] for node in nodes}, read, kept).items() if rows}
-        blind += [f"broker {node} does not answer" for node in sorted(nodes - answers.keys())]
-        return answers
-
-    def _leaderless(self, topic: str) -> list[str]:
-        """Says so where partitions of a coordinator's topic have no leader: nobody knows then what they have in them."""
-        without = sum(1 for state in self.partitions_of(topic).values() if state.leader < 0)
-        return [f"{without} partitions of {topic} have no leader"] if without else []
 
     # --- transactions --------------------------------------------------------------------------------------------------
 
@@ -265,9 +207,8 @@ class Downstream(Cluster):
         """Transactions, described by the coordinators that list them."""
         listed: dict[int, list[str]] = {}
         kept = Kept()
-        for node, answers in self._ask_all(
-            partial(transactions.list_transactions, producer_ids), blind, transactions.read_listed, kept
-        ).items():
+        make = partial(transactions.list_transactions, producer_ids)
+        for node, answers in self._ask_all(self._unfenced(), make, blind, transactions.read_listed, kept).items():
             error, names = answers[0]
             listed[node] = sorted(set(names))
             if error:

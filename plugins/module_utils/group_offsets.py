@@ -10,21 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 with suppress(ImportError):  # libraries.py says why
     from kafka.protocol.admin import ListGroupsRequest
     from kafka.protocol.consumer import OffsetFetchRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounded_requests import BoundedRequests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, keys_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name
 
 # (group, partition, offset, leader epoch of the last record read, -1 where the consumer did not say).
 Committed = tuple[str, TopicPartition, int, int]
 
+GROUP_TOPIC = "__consumer_offsets"
 GROUPS_PER_REQUEST = 50
+# What a coordinator answers that reads its partitions of GROUP_TOPIC first: just elected, or just started.
+LOADING = "COORDINATOR_LOAD_IN_PROGRESS"
 # From OffsetFetch v10 on topics go by id; v8 is the first one that asks for several groups.
 OFFSET_FETCH_VERSION = 9
+
+
+class Committing(NamedTuple):
+    """Committed offsets, sorted; all groups that one may describe, by id; `blind`: why there may be more of both."""
+
+    offsets: list[Committed]
+    groups: dict[str, Group]
+    blind: list[str]
 
 
 def list_groups() -> ListGroupsRequest:
@@ -32,9 +45,22 @@ def list_groups() -> ListGroupsRequest:
     return ListGroupsRequest(states_filter=[], types_filter=[])
 
 
-def read_groups(answer: Any) -> list[str]:
-    """Ids of the groups that one may describe, sorted. A coordinator that is still loading its groups tells of none."""
-    return sorted({row.group_id for row in answer.groups})
+def read_groups(answer: Any) -> tuple[str | None, dict[str, Group]]:
+    """Error (Kafka's name, or None) and groups by id. State is told from Kafka 2.6 on, the type from 3.8."""
+    version = answer.API_VERSION
+    found = {row.group_id: Group(row.group_state if version >= 4 else "", row.group_type if version >= 5 else "") for row in answer.groups}
+    return error_name(answer.error_code), found
+
+
+def read_refused_groups(answer: Any) -> dict[str, str]:
+    """The groups whose offsets an OffsetFetch did not tell, all or some of them, with the first error (Kafka's name)."""
+    refused = {}
+    for group in answer.groups:
+        codes = [group.error_code, *(row.error_code for topic in group.topics or () for row in topic.partitions)]
+        error = error_name(next(filter(None, codes), 0))
+        if error is not None:
+            refused[group.group_id] = error
+    return refused
 
 
 def fetch_offsets(groups: Iterable[str]) -> OffsetFetchRequest:

@@ -23,7 +23,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as Committed
 from confluent_kafka.admin import AdminClient
 from integration.breaking import delete_topics
-from integration.support import Operator
+from integration.support import Operator, by_partition
 
 from rig import KafkaCluster, NewTopic, elect_unclean
 from rig.damage import FETCHES_OVER_SECONDS
@@ -211,7 +211,9 @@ def test_without_controllers_a_consumer_group_proves_one_branch_and_balanced_hol
     offsets = [Committed(topic, 0, logs[topic, RIGHT][1], leader_epoch=logs[topic, RIGHT][0]) for topic in topics]
     admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions("reader", offsets)])["reader"].result()
 
-    results = operator.recover("proven", topics, strategy="aggressive")
+    assert "warnings" not in operator.snapshot("proven", topics), "all that the group committed is told"
+    operator.plan("proven", strategy="aggressive")
+    results = by_partition(operator.apply("proven")["results"])
     assert {(row["outcome"], row["leader"], row["evidence"]) for row in results.values()} == {("elected", RIGHT, "forked_proven")}
     settled(cluster, topics)
     assert all({value for _, value in cluster.read(topic, 0)} >= set(lived.read[topic]) for topic in topics)

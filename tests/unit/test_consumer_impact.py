@@ -16,8 +16,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EPOCHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.consumer_impact import CanaryError, ConsumerImpact
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import Committing, Downstream, Transacting
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import Downstream, Transacting
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import private_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.group_offsets import Committing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Group, Log, Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Recovered, Run

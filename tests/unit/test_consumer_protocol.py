@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from kafka.protocol.admin import ListGroupsResponse
-from kafka.protocol.consumer import OffsetFetchResponse
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
@@ -15,7 +13,7 @@ from kafka.record.memory_records import MemoryRecords
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import consumer_protocol, protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import read_batch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.consumer_protocol import Written
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd
 
 
 def test_offsets_are_those_that_consumers_see() -> None:
@@ -47,37 +45,6 @@ def test_ends_of_epochs_are_asked_and_read_by_partition() -> None:
     answer = OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[topic(topic="t", partitions=told)])
     again = OffsetForLeaderEpochResponse.decode(bytes(answer.encode(version=4)), version=4)
     assert list(consumer_protocol.read_epoch_ends(again)) == [(("t", 3), EpochEnd(1, 100))]
-
-
-def test_groups_are_told_with_what_the_broker_knows() -> None:
-    kind = ListGroupsResponse.ListedGroup
-    for version, known in ((5, Group("Stable", "classic")), (4, Group("Stable", "")), (3, Group())):
-        listed = [kind(group_id="billing", protocol_type="consumer", group_state="Stable", group_type="classic")]
-        answer = ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=listed)
-        again = ListGroupsResponse.decode(bytes(answer.encode(version=version)), version=version)
-        assert consumer_protocol.read_listed_groups(again) == (None, {"billing": known})
-
-
-def test_groups_whose_offsets_are_not_told_are_named() -> None:
-    group = OffsetFetchResponse.OffsetFetchResponseGroup
-    topic = group.OffsetFetchResponseTopics
-
-    def row(partition: int, error: int) -> object:
-        return topic.OffsetFetchResponsePartitions(
-            partition_index=partition, committed_offset=-1, committed_leader_epoch=-1, metadata="", error_code=error
-        )
-
-    told = [
-        group(group_id="read", topics=[topic(name="t", partitions=[row(0, 0)])], error_code=0),
-        group(group_id="refused", topics=[], error_code=30),
-        group(group_id="in part", topics=[topic(name="t", partitions=[row(0, 0), row(1, 29)])], error_code=0),
-    ]
-    answer = OffsetFetchResponse(throttle_time_ms=0, groups=told)
-    again = OffsetFetchResponse.decode(bytes(answer.encode(version=9)), version=9)
-    assert consumer_protocol.read_refused_groups(again) == {
-        "refused": "GROUP_AUTHORIZATION_FAILED",
-        "in part": "TOPIC_AUTHORIZATION_FAILED",
-    }
 
 
 def test_a_canary_is_one_record_with_a_key_for_the_whole_isr() -> None:

@@ -23,6 +23,7 @@ from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeader
 from kafka.protocol.producer.produce import ProduceResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, impact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cluster as asked_cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounded_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
@@ -226,7 +227,8 @@ def test_what_groups_of_all_coordinators_committed_is_told(cluster: Brokers) -> 
     assert found.blind == []
 
 
-def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers) -> None:
+def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked_cluster, "LOADING_SECONDS", 0.0)
     cluster.silent = {2}
     cluster.leaderless = {("__consumer_offsets", 0)}
     cluster.listing_error, cluster.group_error = LOADING, GROUP_AUTHORIZATION_FAILED
@@ -238,6 +240,38 @@ def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers) -> No
         "broker 1 does not list its groups",
         "offsets of 1 groups cannot be read (first of 1",
     ]
+
+
+def test_groups_that_are_not_told_may_prove_more_of_offline_partitions(cluster: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked_cluster, "LOADING_SECONDS", 0.0)
+    cluster.silent = {2}
+    cluster.leaderless = {("__consumer_offsets", 0)}
+    cluster.listing_error, cluster.group_error = LOADING, GROUP_AUTHORIZATION_FAILED
+    missed: list[str] = []
+    assert cluster.committed_offsets({ONE}, 60.0, missed) == []
+    assert missed == [
+        "1 partitions of __consumer_offsets have no leader",
+        "broker 2 does not answer",
+        "broker 1 does not list its groups: COORDINATOR_LOAD_IN_PROGRESS",
+        "offsets of 1 groups cannot be read (first of 1: GROUP_AUTHORIZATION_FAILED)",
+    ]
+
+
+class Loading(Brokers):
+    """Each coordinator has loaded its groups when it is asked for the third time."""
+
+    def _ListGroupsRequest(self, node: int, request: Any) -> Any:
+        self.listing_error = LOADING if self.asked.count((node, request.name)) < 3 else 0
+        return super()._ListGroupsRequest(node, request)
+
+
+def test_a_coordinator_that_loads_its_groups_is_asked_again() -> None:
+    one = Loading()
+    one._net.start()
+    missed: list[str] = []
+    found = one.committed_offsets({ONE}, 60.0, missed)
+    one.close()
+    assert (found, missed) == ([("of 1", ONE, 20, 4), ("of 2", ONE, 20, 4)], [])
 
 
 def transacting(cluster: Brokers, *seen: dict[TopicPartition, list[Producer]]) -> list[tuple[TopicPartition, str]]:

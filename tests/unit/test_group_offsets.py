@@ -11,6 +11,7 @@ from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
 from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import group_offsets
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import Group
 
 GROUP_AUTHORIZATION_FAILED, UNSTABLE_OFFSET_COMMIT = 30, 88
 
@@ -21,7 +22,10 @@ def test_groups_of_every_kind_are_listed() -> None:
     kind = ListGroupsResponse.ListedGroup
     named = [kind(group_id=group, protocol_type="consumer", group_state="Empty", group_type="classic") for group in ("b", "a")]
     answer = ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=named)
-    assert group_offsets.read_groups(ListGroupsResponse.decode(bytes(answer.encode(version=5)), version=5)) == ["a", "b"]
+    assert group_offsets.read_groups(ListGroupsResponse.decode(bytes(answer.encode(version=5)), version=5)) == (
+        None,
+        dict.fromkeys(["b", "a"], Group("Empty", "classic")),
+    )
 
 
 def test_all_that_several_groups_committed_is_asked_at_once() -> None:
@@ -56,3 +60,34 @@ def test_groups_that_were_not_asked_about_and_doubled_rows_are_dropped() -> None
     ]
     answer = OffsetFetchResponse(throttle_time_ms=0, groups=groups)
     assert group_offsets.Reader({("t", 0)}, ["asked"])(answer) == [("asked", ("t", 0), 5, 4)]
+
+
+def test_groups_are_told_with_what_the_broker_knows() -> None:
+    kind = ListGroupsResponse.ListedGroup
+    for version, known in ((5, Group("Stable", "classic")), (4, Group("Stable", "")), (3, Group())):
+        listed = [kind(group_id="billing", protocol_type="consumer", group_state="Stable", group_type="classic")]
+        answer = ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=listed)
+        again = ListGroupsResponse.decode(bytes(answer.encode(version=version)), version=version)
+        assert group_offsets.read_groups(again) == (None, {"billing": known})
+
+
+def test_groups_whose_offsets_are_not_told_are_named() -> None:
+    group = OffsetFetchResponse.OffsetFetchResponseGroup
+    topic = group.OffsetFetchResponseTopics
+
+    def row(partition: int, error: int) -> object:
+        return topic.OffsetFetchResponsePartitions(
+            partition_index=partition, committed_offset=-1, committed_leader_epoch=-1, metadata="", error_code=error
+        )
+
+    told = [
+        group(group_id="read", topics=[topic(name="t", partitions=[row(0, 0)])], error_code=0),
+        group(group_id="refused", topics=[], error_code=30),
+        group(group_id="in part", topics=[topic(name="t", partitions=[row(0, 0), row(1, 29)])], error_code=0),
+    ]
+    answer = OffsetFetchResponse(throttle_time_ms=0, groups=told)
+    again = OffsetFetchResponse.decode(bytes(answer.encode(version=9)), version=9)
+    assert group_offsets.read_refused_groups(again) == {
+        "refused": "GROUP_AUTHORIZATION_FAILED",
+        "in part": "TOPIC_AUTHORIZATION_FAILED",
+    }
