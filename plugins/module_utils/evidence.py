@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EVIDENCE_ROWS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import MOST_CHANGES, MOST_PROOFS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
     PartitionState,
@@ -118,36 +119,60 @@ class Evidence:
         """The brokers whose replicas may be elected."""
         return {row["broker_id"] for row in self.brokers if row["broker_state"] == UNFENCED}
 
-    def rows(self, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a landing file: brokers, partitions, every replica of each (measured or not), pairs, proofs, histories,
-        and what healthy snapshots knew."""
+    def documents(self, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]) -> Iterator[dict[str, Any]]:
+        """Yield the documents of a landing file: each partition with every replica (measured or not), pairs, proofs, history, and what a healthy
+        snapshot knew."""
         broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
-        yield from ({"kind": "broker", **row} for row in self.brokers)
+        pairs, proofs = _by_partition(self.pairs), _by_partition(self.proofs)
+        histories, healthy = _by_partition(self.histories), _by_partition(self.healthy)
         for state in self.states:
             config = self.configs.of(state.topic)
-            told = {
+            yield {
+                **state.as_dict(),
                 "named": state.key in named,
                 "reassigning": state.key in reassigning,
                 "min_insync_replicas": config.effective_min_isr(len(state.replicas)),
                 "unclean_leader_election_enable": config.unclean_leader_election_enable,
                 "cleanup_policy": config.cleanup_policy,
+                "logs": [
+                    {
+                        **log_fields(broker_id, self.replicas.get((state.key, broker_id), ReplicaLog(error=None))),
+                        "broker_state": broker_states[broker_id],
+                    }
+                    for broker_id in (state.replicas if state.leader < 0 else ())
+                ],
+                "pairs": pairs.get(state.key, []),
+                "proofs": sorted(proofs.get(state.key, []), key=lambda proof: -proof["offset"])[:MOST_PROOFS],
+                "history": _bounded(next(iter(histories.get(state.key, ())), None)),
+                "healthy": next(iter(healthy.get(state.key, ())), None),
             }
-            yield {"kind": "partition", **state.as_dict(), **told}
-            for broker_id in state.replicas if state.leader < 0 else ():
-                log = self.replicas.get((state.key, broker_id), ReplicaLog(error=None))
-                yield {"kind": "replica", **replica_row(state.key, broker_id, log), "broker_state": broker_states[broker_id]}
-        yield from ({"kind": "pair", **row} for row in self.pairs)
-        yield from ({"kind": "proof", **row} for row in self.proofs)
-        yield from ({"kind": "history", **row} for row in self.histories)
-        yield from ({"kind": "healthy", **row} for row in self.healthy)
+
+
+def _bounded(history: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A history that fits into a document."""
+    if history is None or len(history["changes"]) <= MOST_CHANGES:
+        return history
+    return {**history, "doubt": f"the ISR changed more than {MOST_CHANGES} times", "changes": []}
+
+
+def _by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, list[dict[str, Any]]]:
+    """Rows by the partition that they name, without its name."""
+    found: dict[TopicPartition, list[dict[str, Any]]] = {}
+    for row in rows:
+        rest = {name: value for name, value in row.items() if name not in ("topic", "partition")}
+        found.setdefault((row["topic"], row["partition"]), []).append(rest)
+    return found
 
 
 def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[str, Any]:
     """One replica's log as flat fields; the last batch's are None where there is none."""
+    return {"topic": key[0], "partition": key[1], **log_fields(broker_id, log)}
+
+
+def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
+    """A log as flat fields; the last batch's are None where there is none."""
     batch = log.last_batch
     return {
-        "topic": key[0],
-        "partition": key[1],
         "broker_id": broker_id,
         "error": log.error,
         "log_start_offset": log.log_start_offset,

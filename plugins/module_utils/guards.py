@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import COMING_BACK, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import expected, is_own_choice, own_choice, somebody_elses
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -153,7 +154,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
         )
         return Result.of(entry, STALE, f"{OTHER_ORDER}: {reason}")
     members = {*state.isr, *state.eligible_leader_replicas, *state.last_known_elr}
-    present = {broker for broker in members if live.broker_states.get(broker) in (COMING_BACK, UNFENCED)}
+    present = {broker for broker in members if _may_be_elected(broker, entry.key, live)}
     clean = waited_for(Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr), present)
     if clean and entry.strategy != "aggressive":
         reason = f"broker {min(clean)} is coming back and the controller elects it by itself; it is {expected(min(clean), state)}"
@@ -166,6 +167,16 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     if entry.key in live.reassigning and needs_reorder(entry, live):
         return Result.of(entry, HELD, "reassignment_in_progress: a new replica order would replace it; let it complete or cancel it")
     return None
+
+
+def _may_be_elected(broker: int, key: TopicPartition, live: Live) -> bool:
+    """Whether the controller may elect a broker by itself: it is coming back, or lives with the disk of this replica (KIP-858)."""
+    broker_state = live.broker_states.get(broker)
+    return broker_state == COMING_BACK or (broker_state == UNFENCED and not _disk_failed(live.logs.get((key, broker))))
+
+
+def _disk_failed(log: ReplicaLog | None) -> bool:
+    return log is not None and log.error == DISK_FAILED
 
 
 def _elected_since(entry: Entry, leader: int) -> str:
@@ -186,8 +197,8 @@ def _moved(entry: Entry, live: Live, state: PartitionState) -> str | None:
         if broker in live.unfenced:
             log = live.logs[entry.key, broker]
             if broker not in entry.survivors:
-                # Strategy aggressive may elect although this one is silent: then its silence is no news.
-                if entry.evidence != "incomplete" or log.error is None:
+                # A failed disk was lost when the evidence was gathered. Strategy aggressive may elect although this one is silent: then that is no news.
+                if not _disk_failed(log) and (entry.evidence != "incomplete" or log.error is None):
                     return f"broker {broker} came back with a replica that nobody has looked at"
             elif log.error is not None:
                 return f"broker {broker} does not answer for its replica any more ({log.error})"

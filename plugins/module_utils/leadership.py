@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What KIP-966 makes of a partition as it stands: whether it can be written, whom the controller elects by itself, and what such a leader is worth.
 
-Pure: no I/O, no Kafka client. The words for plans are in `pipeline/words.py`.
+Pure: no I/O, no Kafka client. The explanations of plans are in `decision/explain.py`.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
+    ELIGIBLE,
+    LAST_IN_SYNC,
+    LAST_KNOWN_LEADER,
+    MAY_LACK,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, has_live_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import MIN_ISR, UNCLEAN, TopicConfig
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 # What the controller's own choice is worth.
-MAY_LACK = "the end of its log may be missing"
-LAST_KNOWN_LEADER = f"the last known leader, whose shutdown was unclean, so {MAY_LACK}"
-LAST_IN_SYNC = f"the last member of the ISR, which stays there however it was shut down: after an unclean shutdown {MAY_LACK}"
 FROM_ELR = "from the ELR, without loss"
 EITHER = (
     f"from the ELR, without loss, if its shutdown was clean; else as the last known leader, and then {MAY_LACK} "
     "(the metadata log tells which: kafka_controller_bootstrap_servers)"
 )
-ELIGIBLE = "an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean"
 
 
 class Standing(Protocol):

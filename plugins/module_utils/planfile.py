@@ -70,14 +70,9 @@ class PlanWriter:
         """Write one entry, each of its fields on a line of its own."""
         self._put(section, [canonical(entry[name]).decode() for name in FIELDS[section]])
 
-    def add_json(self, section: str, fields: str) -> None:
-        """Write one entry of which Spark has made JSON: in the order of FIELDS, each field as array of this one on a line of its own, the names
-        inside of it sorted, no spaces."""
-        texts = fields[1:-1].split("]\n[")
-        # What Java writes in another way than Python: everything beyond printable ASCII, escapes in texts, and some floats, which no other section has.
-        if section == "brokers" or "\\" in fields or "\x7f" in fields or not fields.isascii():
-            texts = [canonical(json.loads(text)).decode() for text in texts]
-        self._put(section, texts)
+    def add_lines(self, section: str, fields: str) -> None:
+        """Write one entry that was encoded elsewhere: in the order of FIELDS, the canonical JSON of each field on a line of its own."""
+        self._put(section, fields.split("\n"))
 
     def _put(self, section: str, texts: Sequence[str]) -> None:
         self._advance(section)

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside, read_regular, safe_name, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, CLEAN_LEADER, ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import one_a_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, can_be_partition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER, EPOCH, OFFSET, ContentError, Name, Optional
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER, ContentError, Name, Optional
 
 # A clean leader from the ELR lacks nothing; the last known leader, after an unclean shutdown, may lack the end of its log. Both are looked at.
 RECOVERED = (ELECTED, CLEAN_LEADER)
@@ -33,8 +35,6 @@ _RESULTS = {
     "plan_id": Optional(Name()),
     "partitions": [{"topic": str, "partition": BROKER, "outcome": Name(), "leader": Optional(BROKER)}],
 }
-_PROOF = {"topic": str, "partition": BROKER, "source": Name(), "name": str, "offset": OFFSET, "leader_epoch": EPOCH}
-_REPLICA = {"topic": str, "partition": BROKER, "broker_id": BROKER, "high_watermark": Optional(OFFSET)}
 
 
 class RecoveredError(SpokenError):
@@ -228,28 +228,32 @@ def _evidence(
     header = snapshot.check(path)
     if header["cluster_id"] != cluster_id:
         raise RecoveredError(f"it was gathered from the cluster {header['cluster_id']}")
-    try:
-        rows = _rows(path)
-        replicas = [row for row in rows if row["kind"] == "replica"]
-        strictjson.check_each(replicas, _REPLICA)
-        proofs = [row for row in rows if row["kind"] == "proof"]
-        strictjson.check_each(proofs, _PROOF)
-    except ContentError as error:
-        raise RecoveredError(f"a row of it, {error}") from error
+    documents = list(_documents(path))
     marks = {
-        ((row["topic"], row["partition"]), row["broker_id"]): row["high_watermark"] for row in replicas if row["high_watermark"] is not None
+        ((one.topic, one.partition), log.broker_id): log.high_watermark
+        for one in documents
+        for log in one.logs
+        if log.high_watermark is not None
     }
-    before = {(row["name"], (row["topic"], row["partition"])): row["offset"] for row in proofs if row["source"] == "consumer_group"}
+    before = {
+        (proof.name or "", (one.topic, one.partition)): proof.offset
+        for one in documents
+        for proof in one.proofs
+        if proof.source == "consumer_group"
+    }
     return marks, before
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def _documents(path: Path) -> Iterator[PartitionEvidence]:
     try:
-        # As one list: to begin with each line anew would take three times as long.
-        lines = read_regular(path, follow=False).splitlines()
-        rows = json.loads(b"[%b]" % b",".join(lines))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ContentError(f"cannot be read: {error}") from error
-    if len(rows) != len(lines) or not all(isinstance(row, dict) and "kind" in row for row in rows):
-        raise ContentError("is nothing that was gathered")
-    return list(rows)
+        lines = read_regular(path, follow=False).splitlines()[1:-1]
+    except OSError as error:
+        raise RecoveredError(f"cannot be read: {error}") from error
+    for line in lines:
+        try:
+            document = decode(line)
+        except DocumentError as error:
+            raise RecoveredError(f"it holds {error}") from error
+        if document.defects:
+            raise RecoveredError(f"the evidence of {document.topic}-{document.partition} cannot be used: {document.defects[0]}")
+        yield document

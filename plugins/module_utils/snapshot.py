@@ -20,11 +20,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import opened_regular, replacing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError, Name
 
-# Schema 2 has rows of kind history, schema 3 those of kind healthy; whoever wrote an older one knew none.
-SCHEMA, READABLE = 3, (1, 2, 3)
+SCHEMA = 4
 HEADER_FIELDS = ("cluster", "cluster_id", "run_id", "collected_at", "backend")
-# Far more than a row needs. Spark's reader of JSON has limits too, and leaves out a row that goes beyond them.
-LONGEST_LINE = 1 << 20
+# Far more than a document needs.
+LONGEST_LINE = 1 << 24
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -95,8 +94,8 @@ def _header(line: bytes) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("kind") != "header":
         raise SnapshotError("it does not begin with the header of a landing file")
     schema = header.get("schema")
-    if schema not in READABLE or isinstance(schema, bool):
-        raise SnapshotError(f"schema {strictjson.shortened(schema)} is none of {READABLE}: written by another version of the collection")
+    if schema != SCHEMA or isinstance(schema, bool):
+        raise SnapshotError(f"schema {strictjson.shortened(schema)} is not {SCHEMA}: written by another version of the collection")
     missing = [field for field in HEADER_FIELDS if field not in header]
     if missing:
         raise SnapshotError(f"the header lacks {', '.join(missing)}")

@@ -218,6 +218,8 @@ class Keeper:
         environment |= {
             "SPARK_HOME": str(home),
             spark_server.TOKEN_VARIABLE: spark_server.token(self.folder.workdir),
+            # What decides runs in this Python, on the workers of the server.
+            "PYSPARK_PYTHON": sys.executable,
             **({"SPARK_LOCAL_IP": LOOPBACK} if self.settings.master.startswith("local") else {}),
         }
         argv = [str(home / "bin" / "spark-submit"), "--properties-file", str(self._properties)]

@@ -45,31 +45,39 @@ def java_options(lasts: bool) -> str:
     return f"{ONE_COLLECTOR} {ROOM}" if lasts else f"{QUICK_COMPILER} {ONE_COLLECTOR}"
 
 
-def rows(partitions: int) -> Iterator[dict[str, Any]]:
-    """A landing file's rows of so many partitions, of everything that can befall one in turn: code that is compiled for the common case alone is
-    thrown away when the first real plan meets another."""
-    for broker in range(1, 7):
-        state = {1: "fenced", 2: "coming_back"}.get(broker, "unfenced")
-        yield {"kind": "broker", "broker_id": broker, "broker_state": state, "silent_seconds": 60.5 if broker == 1 else None, "rack": None}
+BROKERS = [
+    {
+        "broker_id": broker,
+        "broker_state": {1: "fenced", 2: "coming_back"}.get(broker, "unfenced"),
+        "silent_seconds": 60.5 if broker == 1 else None,
+        "rack": None,
+    }
+    for broker in range(1, 7)
+]
+
+
+def documents(partitions: int) -> Iterator[dict[str, Any]]:
+    """A landing file's documents of so many partitions, of everything that can befall one in turn: code that is compiled for the common case alone
+    is thrown away when the first real plan meets another."""
     for place in range(partitions):
         fate = FATES[place % len(FATES)]
-        yield from _partition({"topic": f"{WARM}-{place // 64}", "partition": place % 64}, fate, place)
+        yield _partition({"topic": f"{WARM}-{place // 64}", "partition": place % 64}, fate, place)
 
 
-def _partition(where: dict[str, Any], fate: str, place: int) -> Iterator[dict[str, Any]]:
-    """The rows of one partition with two survivors at most, on brokers that differ from place to place."""
+def _partition(where: dict[str, Any], fate: str, place: int) -> dict[str, Any]:
+    """The document of one partition with two survivors at most, on brokers that differ from place to place."""
     lost = 2 if fate == "coming_back" else 1
     one, other = 3 + place % 4, 3 + (place + 1) % 4
     replicas = [lost] if fate == "no_survivor" else [lost, one, other]
     online, end = fate == "online", 100 + place
-    yield {
-        **{"kind": "partition", **where, "topic_id": WARM, "leader": one if online else -1, "leader_epoch": 3, "replicas": replicas},
+    document: dict[str, Any] = {
+        **{**where, "topic_id": WARM, "leader": one if online else -1, "leader_epoch": 3, "replicas": replicas},
         **{"isr": [one] if online else [lost], "eligible_leader_replicas": [], "last_known_elr": [], "offline_replicas": [lost]},
         **{"reassigning": False, "named": False, "min_insync_replicas": min(2, len(replicas))},
-        **{"unclean_leader_election_enable": False, "cleanup_policy": "delete"},
+        **{"unclean_leader_election_enable": False, "cleanup_policy": "delete", "logs": [], "pairs": [], "proofs": []},
     }
     if online:
-        return
+        return document
     logs = {broker: (end - (9 if fate == "prefix" and broker == other else 0)) for broker in replicas[1:]}
     for broker in replicas:
         silent = broker == other and fate == "silent"
@@ -80,32 +88,29 @@ def _partition(where: dict[str, Any], fate: str, place: int) -> Iterator[dict[st
         )
         epochs = {"partition_leader_epoch": 3, "last_written_epoch": 2 if fate == "forked" and broker == other else 3} if log else {}
         state = "unfenced" if broker in logs else "coming_back" if broker == 2 else "fenced"
-        yield {
-            **{"kind": "replica", **where, "broker_id": broker, "broker_state": state, "error": "NO_ANSWER" if silent else None},
-            **log,
-            **epochs,
-        }
+        document["logs"].append({"broker_id": broker, "broker_state": state, "error": "NO_ANSWER" if silent else None, **log, **epochs})
     if fate not in ("no_survivor", "silent"):
         low, high = sorted(logs)
         relation, common = {"prefix": ("prefix", end - 9), "forked": ("forked", 70), "unlike": ("unknown", None)}.get(fate, ("same", end))
         reason = "compacted" if common is None else None
         pair = {"relation": relation, "shorter": other if fate == "prefix" else None, "common_offset": common, "reason": reason}
-        yield {"kind": "pair", **where, "broker_a": low, "broker_b": high, **pair}
-        yield {"kind": "proof", **where, "source": "consumer_group", "name": WARM, "offset": 60, "broker_id": one, "held": True}
+        document["pairs"].append({"broker_a": low, "broker_b": high, **pair})
+        document["proofs"].append({"source": "consumer_group", "name": WARM, "offset": 60, "broker_id": one, "held": True})
         isrs = ([lost, one, other], [lost, one], [lost], [lost])
         changes = [
             {"offset": at, "timestamp": 1_795_000_000_000 + at, "leader": -1 if at == 3 else lost, "leader_epoch": min(at, 3), "isr": isr}
             | {"eligible_leader_replicas": [], "unclean": False, "reassigned": False}
             for at, isr in enumerate(isrs)
         ]
-        yield {
-            **{"kind": "history", **where, "doubt": None, "offline_since": changes[-1]["timestamp"], "last_isr": [lost]},
+        document["history"] = {
+            **{"doubt": None, "offline_since": changes[-1]["timestamp"], "last_isr": [lost]},
             **{"metadata_version": 21, "min_insync_replicas": 2, "changes": changes},
         }
-    yield {
-        **{"kind": "healthy", **where, "observed_at": 1_794_999_990_000, "topic_id": WARM, "leader_epoch": 3, "isr": replicas},
+    document["healthy"] = {
+        **{"observed_at": 1_794_999_990_000, "topic_id": WARM, "leader_epoch": 3, "isr": replicas},
         **{"log_end_offset": end, "high_watermark": 90, "append_rate": 2.5},
     }
+    return document
 
 
 def landed(workdir: Path, partitions: int) -> Landing:
@@ -117,8 +122,9 @@ def landed(workdir: Path, partitions: int) -> Landing:
         "collected_at": utc_now(),
         "backend": "compat",
         "unreachable_brokers": [],
+        "brokers": BROKERS,
     }
-    snapshot.write(work_file(workdir, "landing", WARM, WARM, ".jsonl"), header, rows(partitions))
+    snapshot.write(work_file(workdir, "landing", WARM, WARM, ".jsonl"), header, documents(partitions))
     return plans.landing(workdir, WARM, None)
 
 

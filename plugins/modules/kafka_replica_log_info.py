@@ -194,8 +194,9 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         "options": {"duration": params["duration"], "named": wanted is not None},
         "eligible_leader_replicas_version": cluster.feature_level(ELR_FEATURE),
         "unreachable_brokers": sorted(cluster.unreachable),
+        "brokers": found.brokers,
     }
-    snapshot.write(path, header, found.rows(named=set(wanted or ()), reassigning=cluster.reassigning()))
+    snapshot.write(path, header, found.documents(named=set(wanted or ()), reassigning=cluster.reassigning()))
     first = {state.key for state in found.states[: params["preview"]]}
     preview = [evidence.replica_row(key, broker, log) for (key, broker), log in found.replicas.items() if key in first]
     return {

@@ -101,7 +101,7 @@ class Bench:
                 loop = self._looped(workdir, spark.result["summary"]) if rows <= LARGEST_LOOP else "not run"
             taken[rows] = spark.seconds
             self.note(
-                f"plan of {rows:,} replica rows, cold local[*] (its rules alone in a plain loop)",
+                f"plan of {rows:,} replica rows, cold local[*] (the same decide() in a plain loop)",
                 f"{spark.seconds:.0f} s, {spark.tree_mb / 1000:.1f} GB with Java ({loop})",
                 "≤ 8 GB",
             )

@@ -1,40 +1,40 @@
-"""The same rules in one plain Python loop, to see from which size on Spark pays: rows read and decided, spread, words and loss left out.
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same plans in one plain loop of one process, to see what Spark brings: the same `decide()`, the same files."""
 
-The rules are those of the tests' oracle, which random partitions hold against Spark's.
-"""
+from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from unit.oracle import verdict
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines, plans, worker
 
-PARTITION_KINDS = ("partition", "replica", "pair", "proof", "history")
 
-
-def plan(workdir: Path, run_id: str) -> dict[str, int]:
-    """Decide every partition of a run's landing files, cluster by cluster; return how many are elected, held and online."""
+def plan(
+    workdir: Path, run_id: str, strategy: str = "balanced", ranking: str = "last_written_epoch", folder: str = "plain"
+) -> dict[str, int]:
+    """Plan every cluster of a run's landing files below `<workdir>/<folder>`; return how many partitions are elected, held and online."""
+    policy = Policy(Strategy(strategy), Ranking(ranking))
     counted: Counter[str] = Counter()
-    folder = workdir / "plain" / run_id
-    folder.mkdir(parents=True, exist_ok=True)
     for file in sorted((workdir / "landing" / run_id).glob("*.jsonl")):
-        with (folder / f"{file.stem}.jsonl").open("w") as plan_file:
-            for rows in partitions(file):
-                # Only partitions without a leader have replica rows.
-                decided = vars(verdict(rows, "balanced", "last_written_epoch")) if rows[0]["leader"] < 0 else {"section": "online"}
-                counted[decided["section"]] += 1
-                plan_file.write(json.dumps({"topic": rows[0]["topic"], "partition": rows[0]["partition"], **decided}) + "\n")
+        header = snapshot.check(file)
+        cluster = landing_lines.cluster(header)
+        with file.open("rb") as lines:
+            rows = [row for line in lines if (row := worker.planned(line, file.stem, cluster, policy))[1] != worker.FRAME]
+        rows.sort(key=lambda row: (plans.SECTIONS.index(row[1]), in_recovery_order((row[3], row[4]))))
+        seats = Seats(Counter(tuple(row[5]) for row in rows if len(row[5]) > 1))
+        path = workdir / folder / run_id / f"{file.stem}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with planfile.writing(path, plans.told(header, {"strategy": strategy, "ranking": ranking, "dry_run": False})) as writer:
+            for broker in sorted(cluster.brokers):
+                writer.add("brokers", cluster.brokers[broker]._asdict())
+            for _cluster, section, _word, _topic, _partition, choices, entries in rows:
+                writer.add_lines(section, entries[choices.index(seats.leader(tuple(choices))) if choices else 0])
+                counted[section] += 1
     return {"elect": counted["partitions"], "held": counted["held"], "online": counted["online"]}
-
-
-def partitions(file: Path) -> Iterator[list[dict[str, Any]]]:
-    """The rows of each partition of one landing file; one cluster is held in memory."""
-    grouped: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    with file.open() as lines:
-        for line in lines:
-            row = json.loads(line)
-            if row["kind"] in PARTITION_KINDS:
-                grouped.setdefault((row["topic"], row["partition"]), []).append(row)
-    yield from grouped.values()

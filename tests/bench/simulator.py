@@ -31,6 +31,8 @@ MIXTURE = {
 TOPICS = ("orders", "payments", "clicks", "shipments", "invoices", "sessions", "audit", "inventory")
 COLLECTED_AT = "2026-05-20T03:00:00Z"
 LINES_AT_ONCE = 4096
+# Two brokers are lost, one is coming back.
+LOST, RETURNING = [1, 2], 3
 FIRST_DAY = datetime(2026, 1, 31, 3, tzinfo=UTC)
 
 
@@ -65,7 +67,7 @@ def write_cluster(fleet: Fleet, number: int, folder: Path) -> int:
     header = {
         "kind": "header", "schema": snapshot.SCHEMA, "cluster": fleet.names[number], "cluster_id": f"id-{fleet.seed}-{number}", "run_id": folder.name,
         "collected_at": COLLECTED_AT, "backend": "compat", "options": {"duration": 30.0, "named": False},
-        "eligible_leader_replicas_version": 0, "unreachable_brokers": [],
+        "eligible_leader_replicas_version": 0, "unreachable_brokers": [], "brokers": _brokers(fleet, chance),
     }  # fmt: skip
     return _write(folder / f"{fleet.names[number]}.jsonl", header, _lines(fleet, chance))
 
@@ -134,25 +136,30 @@ def _where(place: int) -> str:
     return f'"topic":"{TOPICS[place % len(TOPICS)]}-{place // 512}","partition":{(place // len(TOPICS)) % 64}'
 
 
+def _brokers(fleet: Fleet, chance: random.Random) -> list[dict[str, Any]]:
+    states = {1: "fenced", 2: "fenced", RETURNING: "coming_back"}
+    return [
+        {
+            "broker_id": broker, "broker_state": states.get(broker, "unfenced"), "rack": f"rack-{broker % 3}",
+            "silent_seconds": round(chance.uniform(60, 9000), 1) if broker in LOST else None,
+        }
+        for broker in range(1, fleet.brokers + 1)
+    ]  # fmt: skip
+
+
 def _lines(fleet: Fleet, chance: random.Random) -> Iterator[str]:
-    lost, returning, alive = [1, 2], 3, list(range(4, fleet.brokers + 1))
-    for broker in range(1, fleet.brokers + 1):
-        state = "fenced" if broker in lost else "coming_back" if broker == returning else "unfenced"
-        silent = f"{chance.uniform(60, 9000):.1f}" if broker in lost else "null"
-        yield f'{{"kind":"broker","broker_id":{broker},"broker_state":"{state}","silent_seconds":{silent},"rack":"rack-{broker % 3}"}}'
+    alive = list(range(RETURNING + 1, fleet.brokers + 1))
     weights = [weight * chance.uniform(0.5, 1.5) for weight in MIXTURE.values()]
     kinds = chance.choices(list(MIXTURE), weights, k=fleet.partitions)
     for place, kind in enumerate(kinds):
-        yield from _partition(_where(place), kind, fleet, lost, returning, alive, chance)
+        yield _partition(_where(place), kind, fleet, alive, chance)
 
 
-def _partition(
-    where: str, kind: str, fleet: Fleet, lost: list[int], returning: int, alive: list[int], chance: random.Random
-) -> Iterator[str]:
-    """One partition's rows: its state, its replicas, its survivors' pairs."""
-    dead = [lost[int(chance.random() * 2)]] if kind != "coming_back" else [returning]
+def _partition(where: str, kind: str, fleet: Fleet, alive: list[int], chance: random.Random) -> str:
+    """One partition's document."""
+    dead = [LOST[int(chance.random() * 2)]] if kind != "coming_back" else [RETURNING]
     if kind == "no_survivor":
-        dead, others = lost[: fleet.replicas], []
+        dead, others = LOST[: fleet.replicas], []
     else:
         start = int(chance.random() * len(alive))
         others = [alive[(start + step) % len(alive)] for step in range(fleet.replicas - 1)]
@@ -161,43 +168,45 @@ def _partition(
     epoch, end = int(chance.random() * 40), int(chance.paretovariate(1.2) * 1000)
     online = kind == "online"
     leader, isr = (others[0], others) if online else (-1, dead[:1])
-    yield (
-        f'{{"kind":"partition",{where},"topic_id":"{hash_id(where)}","leader":{leader},"leader_epoch":{epoch + 1},"replicas":{replicas},"isr":{isr},'
+    state = (
+        f'{{{where},"topic_id":"{hash_id(where)}","leader":{leader},"leader_epoch":{epoch + 1},"replicas":{replicas},"isr":{isr},'
         f'"eligible_leader_replicas":[],"last_known_elr":[],"offline_replicas":{dead},"named":false,"reassigning":false,'
-        f'"min_insync_replicas":{min(2, len(replicas))},"unclean_leader_election_enable":false}}'
+        f'"min_insync_replicas":{min(2, len(replicas))},"unclean_leader_election_enable":false,"cleanup_policy":null'
     )
+    rest = '"proofs":[],"history":null,"healthy":null}'
     if online:
-        return
+        return f'{state},"logs":[],"pairs":[],{rest}'
     logs: dict[int, tuple[int, int]] = {}
     for rank, broker in enumerate(others):
         behind = rank * int(chance.random() * 200) if kind in ("prefix", "below_high_watermark") else 0
         logs[broker] = (max(end - behind, 1), epoch - (1 if kind == "forked" and rank else 0))
     fork = int(min((log_end for log_end, _ in logs.values()), default=0) * chance.random())
     silent = others[-1] if kind == "silent" else -1
+    told = []
     for broker in replicas:
-        if broker in dead:
-            state = "coming_back" if broker == returning else "fenced"
-            yield (
-                f'{{"kind":"replica",{where},"broker_id":{broker},"error":null,"log_start_offset":null,"log_end_offset":null,"high_watermark":null,'
-                f'"partition_leader_epoch":null,"last_written_epoch":null,"broker_epoch":null,"probe_error":null,"broker_state":"{state}"}}'
-            )
-        elif broker == silent:
-            yield (
-                f'{{"kind":"replica",{where},"broker_id":{broker},"error":"NO_ANSWER","log_start_offset":null,"log_end_offset":null,"high_watermark":null,'
-                f'"partition_leader_epoch":null,"last_written_epoch":null,"broker_epoch":null,"probe_error":null,"broker_state":"unfenced"}}'
+        if broker in dead or broker == silent:
+            presence = "unfenced" if broker == silent else "coming_back" if broker == RETURNING else "fenced"
+            error = '"NO_ANSWER"' if broker == silent else "null"
+            told.append(
+                f'{{"broker_id":{broker},"error":{error},"log_start_offset":null,"log_end_offset":null,"high_watermark":null,'
+                f'"partition_leader_epoch":null,"last_written_epoch":null,"last_batch_base_offset":null,"last_batch_last_offset":null,'
+                f'"last_batch_crc":null,"last_batch_max_timestamp":null,"last_batch_transactional":null,"broker_epoch":null,"probe_error":null,'
+                f'"broker_state":"{presence}"}}'
             )
         else:
             log_end, written = logs[broker]
             watermark = max(0, (fork if kind == "forked" else log_end) - int(chance.random() * 50))
-            yield (
-                f'{{"kind":"replica",{where},"broker_id":{broker},"error":null,"log_start_offset":0,"log_end_offset":{log_end},'
-                f'"high_watermark":{watermark},"partition_leader_epoch":{epoch},"last_written_epoch":{written},"last_batch_base_offset":{log_end - 1},'
+            told.append(
+                f'{{"broker_id":{broker},"error":null,"log_start_offset":0,"log_end_offset":{log_end},"high_watermark":{watermark},'
+                f'"partition_leader_epoch":{epoch},"last_written_epoch":{written},"last_batch_base_offset":{log_end - 1},'
                 f'"last_batch_last_offset":{log_end - 1},"last_batch_crc":{int(chance.random() * 4e9)},"last_batch_max_timestamp":1769828400000,'
-                f'"broker_epoch":null,"probe_error":null,"broker_state":"unfenced"}}'
+                f'"last_batch_transactional":false,"broker_epoch":null,"probe_error":null,"broker_state":"unfenced"}}'
             )
     answered = sorted(broker for broker in logs if broker != silent)
-    for one, other in combinations(answered, 2):
-        yield f'{{"kind":"pair",{where},"broker_a":{one},"broker_b":{other},{_relation(kind, logs, one, other, fork)}}}'
+    pairs = [
+        f'{{"broker_a":{one},"broker_b":{other},{_relation(kind, logs, one, other, fork)}}}' for one, other in combinations(answered, 2)
+    ]
+    return f'{state},"logs":[{",".join(told)}],"pairs":[{",".join(pairs)}],{rest}'
 
 
 def _relation(kind: str, logs: dict[int, tuple[int, int]], one: int, other: int, fork: int) -> str:

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
-from unit.oracle import bounds, verdict
-from unit.situations import COLLECTED_AT, FENCED, Log, Situation
+from unit.situations import FENCED, Log, Situation, documents_of
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from docsite.drawings import CASES, DRAWINGS, FOLDER, Case
 
 ENOUGH = 4.5  # WCAG's contrast of small text
@@ -38,26 +41,28 @@ def test_no_other_drawings_lie_about() -> None:
     assert {path.stem for path in FOLDER.iterdir()} == set(DRAWINGS)
 
 
-def situation(case: Case) -> Situation:
+def decided(case: Case) -> Decision:
     logs: dict[int, Log | str] = {case.lost: FENCED}
     logs |= {broker: Log(epochs, (0,) * len(epochs), case.high_watermark) for broker, epochs in case.survivors.items()}
     proofs: list[tuple[int, int, bool | None]] = [] if case.group_offset is None else [(case.group_offset, case.winner, False)]
-    return Situation("drawn", logs, proofs=proofs)
+    (document,) = documents_of(Situation("drawn", logs, proofs=proofs).rows())
+    return decide(read(document), Policy())
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_what_is_drawn_of_logs_is_what_the_rules_say(case: Case) -> None:
-    rows = situation(case).rows()
-    found = verdict(rows, "balanced", "last_written_epoch")
-    assert (found.evidence, found.ranked[0], dict(found.truncated)) == (case.evidence, case.winner, case.truncated)
-    assert found.section == ("partitions" if case.evidence == "prefix" else "held")
+    found = decided(case)
+    truncated = {row.other.broker_id: row.common_offset for row in found.relations if row.beyond_common != 0}
+    assert found.winner is not None
+    assert (found.word, found.winner.broker_id, truncated) == (case.evidence, case.winner, case.truncated)
+    assert found.outcome == (Outcome.ELECT if case.evidence == "prefix" else Outcome.HELD)
 
 
 def test_the_loss_that_is_drawn_is_the_one_that_a_plan_states() -> None:
     case = CASES["loss"]
-    stated = bounds(situation(case).rows(), COLLECTED_AT)
-    assert (stated["lower_bound"], stated["lower_bound_from"]) == (case.lower_bound, "consumer_group")
-    assert (stated["upper_bound"], stated["upper_bound_from"]) == (None, "unknown")
+    stated = bounds(decided(case), Cluster())
+    assert (stated.lower_bound, stated.lower_bound_from) == (case.lower_bound, "consumer_group")
+    assert (stated.upper_bound, stated.upper_bound_from) == (None, "unknown")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

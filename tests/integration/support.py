@@ -153,6 +153,10 @@ class Operator:
         document: dict[str, Any] = json.loads(self.path(kind, run_id).read_text())
         return document
 
+    def documents(self, run_id: str) -> list[dict[str, Any]]:
+        """The evidence documents of a run's landing file."""
+        return documents(self.path("landing", run_id))
+
     def keys(self, topics: Iterable[str]) -> list[TopicPartition]:
         """All partitions of these topics."""
         return [(state.topic, state.partition) for state in self.cluster.describe(*topics)]
@@ -229,6 +233,11 @@ class Operator:
             *options,
             variables={f"kafka_recovery_{name}": value for name, value in values.items()},
         )
+
+
+def documents(landing: Path) -> list[dict[str, Any]]:
+    """The evidence documents of a landing file."""
+    return [json.loads(line) for line in landing.read_text().splitlines()[1:-1]]
 
 
 def by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, dict[str, Any]]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections import Counter
 from typing import Any
@@ -68,9 +67,8 @@ def check(east: Operator, found: dict[str, list[dict[str, Any]]]) -> None:
     lost = {(row["topic"], row["partition"]): row for row in found["loss"]}
     for entry in (*plan["partitions"], *plan["held"]):
         assert {name: lost[entry["topic"], entry["partition"]][name] for name in entry["loss"]} == entry["loss"]
-    landing = [json.loads(line) for line in east.path("landing", "1").read_text().splitlines()]
     recovery = [row for row in found["replica_log"] if row["origin"] == "recovery"]
-    ends = {(row["topic"], row["partition"], row["broker_id"]): row["log_end_offset"] for row in landing if row["kind"] == "replica"}
+    ends = {(one["topic"], one["partition"], log["broker_id"]): log["log_end_offset"] for one in east.documents("1") for log in one["logs"]}
     assert {(row["topic"], row["partition"], row["broker_id"]): row["log_end_offset"] for row in recovery} == ends and len(recovery) == len(
         ends
     )

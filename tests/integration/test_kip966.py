@@ -47,6 +47,7 @@ class Story:
     offline: Rows
     state: dict[str, PartitionState]
     plan: dict[str, Any]
+    header: dict[str, Any]
     landing: list[dict[str, Any]]
     registered: Rows
     waiting: dict[str, Any]
@@ -102,7 +103,8 @@ def story(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
     state = {found.topic: found for found in cluster.describe(*TOPICS)}
     offline = rows_of(west, state="offline")
     plan = west.snapshot_and_plan("1", TOPICS)
-    landing = [json.loads(line) for line in west.path("landing", "1").read_text().splitlines()]
+    landing = west.documents("1")
+    header = json.loads(west.path("landing", "1").read_text().splitlines()[0])
 
     # Broker 1 comes back between the guards and the election: once unnoticed, once seen on its way.
     by_hand = [{"topic": "one", "partition": 0, "designated_leader": 3}]
@@ -127,7 +129,7 @@ def story(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
     cluster.wait_for_partitions(["one"], lambda found: len(found.isr) == 3, "replicated again")
     late = by_partition(west.apply("1", "5", controller_bootstrap_servers=cluster.controller_bootstrap_servers.split(","))["results"])
     kept = {topic: values(cluster, topic) for topic in TOPICS}
-    return Story(whole, alone, not_writable, unseen, offline, state, plan, landing, registered, waiting, overtaken, end, late, kept)
+    return Story(whole, alone, not_writable, unseen, offline, state, plan, header, landing, registered, waiting, overtaken, end, late, kept)
 
 
 def leave(cluster: KafkaCluster, broker: int) -> None:
@@ -188,8 +190,8 @@ def test_with_unclean_leader_election_the_controller_takes_anybody_and_the_plan_
 
 
 def test_the_landing_file_and_the_plan_have_what_the_controller_goes_by(story: Story) -> None:
-    assert story.landing[0]["eligible_leader_replicas_version"] == 1
-    rows = {row["topic"]: row for row in story.landing if row["kind"] == "partition"}
+    assert story.header["eligible_leader_replicas_version"] == 1
+    rows = {row["topic"]: row for row in story.landing}
     assert (rows["two"]["min_insync_replicas"], rows["two"]["unclean_leader_election_enable"]) == (2, False)
     two, one = entry(story.plan, "two"), entry(story.plan, "one")
     assert (two["designatedLeader"], two["min_insync_replicas"], two["last_known_elr"]) == (3, 2, [1])

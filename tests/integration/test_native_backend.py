@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from integration import damaged
 from integration.requestlog import RequestLog
-from integration.support import Operator, TopicPartition, by_partition, failure, outcomes, run_module
+from integration.support import Operator, TopicPartition, by_partition, documents, failure, outcomes, run_module
 
 from rig import Damage
 from rig.gateway_rules import ELECTION, LOG_INFO, Fault
@@ -74,9 +73,8 @@ def planned(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPath
 
 
 def replicas(landing: Path) -> dict[tuple[str, int, int], dict[str, Any]]:
-    """Replica rows of a landing file."""
-    rows = [json.loads(line) for line in landing.read_text().splitlines()]
-    return {(row["topic"], row["partition"], row["broker_id"]): row for row in rows if row["kind"] == "replica"}
+    """Replica logs of a landing file."""
+    return {(one["topic"], one["partition"], log["broker_id"]): log for one in documents(landing) for log in one["logs"]}
 
 
 def common(landing: Path) -> dict[tuple[str, int, int], list[Any]]:

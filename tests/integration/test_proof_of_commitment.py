@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import json
-
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as Committed
 from confluent_kafka.admin import AdminClient
@@ -28,8 +26,7 @@ def commit(east: Operator) -> None:
 def test_a_committed_offset_singles_out_one_branch_of_a_fork(east: Operator) -> None:
     commit(east)
     east.snapshot("1", ["proven"])
-    rows = [json.loads(line) for line in east.path("landing", "1").read_text().splitlines()]
-    proofs = {(row["partition"], row["broker_id"]): row for row in rows if row["kind"] == "proof"}
+    proofs = {(one["partition"], proof["broker_id"]): proof for one in east.documents("1") for proof in one["proofs"]}
     assert len(proofs) == 4 * 2
     for (_, broker), row in proofs.items():
         assert (row["source"], row["name"], row["offset"], row["leader_epoch"]) == ("consumer_group", GROUP, OFFSET, EPOCH)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 from pathlib import Path
@@ -149,8 +148,7 @@ def test_what_goes_wrong_without_each(fortress: Fortress, operator: Operator) ->
 
     fortress.grant([DESCRIBE, Acl("DESCRIBE", "TOPIC", "*")])
     operator.snapshot("1", ["orders"], duration=1)
-    rows = [json.loads(line) for line in operator.path("landing", "1").read_text().splitlines()]
-    replicas = {row["broker_id"]: row["error"] for row in rows if row["kind"] == "replica"}
+    replicas = {log["broker_id"]: log["error"] for one in operator.documents("1") for log in one["logs"]}
     assert {replicas[broker] for broker in SURVIVORS} == {"TOPIC_AUTHORIZATION_FAILED"}
 
     fortress.grant(TO_PLAN)

@@ -9,6 +9,7 @@ import json
 import random
 import socket
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,7 +62,8 @@ def one_line(answer: Answer) -> str:
 
 
 @pytest.mark.long
-def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str) -> None:
+def test_embedded_connect_and_standalone_agree(workdir: Path, spark_remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     embedded = planned(workdir)
     assert embedded["summary"]["clusters"] == 2 and embedded["summary"]["elect"] > 100
     assert planned(workdir, spark_remote=spark_remote) == embedded
@@ -132,6 +134,17 @@ def test_a_server_that_speaks_something_else_or_wants_another_token_is_told(work
     assert "guessed" not in said
     by_address = spark_remote.replace("localhost", "127.0.0.1")
     assert planned(workdir, spark_remote=by_address) == planned(workdir, spark_remote=spark_remote)
+
+
+def test_workers_without_the_right_python_are_told(workdir: Path) -> None:
+    """As workers on another host: the module believes that it is run by another Python."""
+    python = workdir / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    python.chmod(0o700)
+    for place, told in ((python, "pyarrow is missing for the Python of Spark's workers"), (workdir / "no-python", "cannot run")):
+        said = one_line(run_module("kafka_recovery_plan", options(workdir), before=f"import sys\nsys.executable = {str(place)!r}"))
+        assert told in said and "PYSPARK_PYTHON" in said
+    assert not list((workdir / "plans" / RUN).iterdir())
 
 
 def test_no_room_for_sparks_own_files_is_told(workdir: Path) -> None:

@@ -12,10 +12,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from bench import plain
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
 
 Rows = list[dict[str, Any]]
 RUN = "run-1"
@@ -172,28 +171,43 @@ def broker_rows(count: int = 9, fenced: Mapping[int, float | None] | None = None
     ]
 
 
+def documents_of(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of partitions as documents, one for each partition."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for row in rows:
+        fields = {name: value for name, value in row.items() if name not in ("kind", "topic", "partition")}
+        document = found.setdefault(
+            (row["topic"], row["partition"]), {"topic": row["topic"], "partition": row["partition"], "logs": [], "pairs": [], "proofs": []}
+        )
+        if row["kind"] == "partition":
+            document |= fields
+        elif row["kind"] in ("history", "healthy"):
+            document[row["kind"]] = fields
+        else:
+            document[{"replica": "logs", "pair": "pairs", "proof": "proofs"}[row["kind"]]].append(fields)
+    return list(found.values())
+
+
 def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id: str = RUN, **header: Any) -> Path:
     """Write the landing file of a cluster."""
+    told = list(rows)
+    brokers = [{name: value for name, value in row.items() if name != "kind"} for row in told if row["kind"] == "broker"]
     path = workdir / "landing" / run_id / f"{cluster}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     fields = {"cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "collected_at": GATHERED}
-    snapshot.write(path, {**fields, "backend": "compat", "options": {}, "unreachable_brokers": [], **header}, rows)
+    documents = documents_of(row for row in told if row["kind"] != "broker")
+    snapshot.write(path, {**fields, "backend": "compat", "options": {}, "unreachable_brokers": [], "brokers": brokers, **header}, documents)
     return path
 
 
 def plan_all(
-    spark: SparkSession,
-    workdir: Path,
-    clusters: Mapping[str, Sequence[Mapping[str, Any]]],
-    strategy: str,
-    ranking: str = "last_written_epoch",
+    workdir: Path, clusters: Mapping[str, Sequence[Mapping[str, Any]]], strategy: str, ranking: str = "last_written_epoch"
 ) -> dict[str, dict[str, Any]]:
-    """Land and plan several clusters in one go: cluster → content of its plan file."""
+    """Land and plan several clusters, as Spark does it, in one plain loop: cluster → content of its plan file."""
     for cluster, rows in clusters.items():
         land(workdir, cluster, rows)
-    result = plans.write_plans(spark, plans.landing(workdir, RUN, None), workdir, strategy, ranking)
-    assert result["quarantine"] == []
-    return {plan["cluster"]: planfile.load(plan["path"]) for plan in result["plans"]}
+    plain.plan(workdir, RUN, strategy, ranking, "plans")
+    return {cluster: planfile.load(workdir / "plans" / RUN / f"{cluster}.json") for cluster in clusters}
 
 
 def by_topic(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -221,7 +221,7 @@ def plan(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Plan:
     for topic in ORDER:
         for partition in (10, 9):
             rows += Situation(topic, {2: LONG}, partition, state={"named": True}).rows()
-    return plan_all(spark, tmp_path_factory.mktemp("entries"), {"east": rows}, "balanced")["east"]
+    return plan_all(tmp_path_factory.mktemp("entries"), {"east": rows}, "balanced")["east"]
 
 
 @pytest.mark.parametrize("topic", CASES)

@@ -158,6 +158,19 @@ def test_who_elected_a_leader_since_the_plan_was_made_and_what_that_leader_is_wo
     assert words in (result.reason or "")
 
 
+def test_a_member_of_the_elr_whose_disk_has_failed_is_not_waited_for() -> None:
+    eligible = with_state(eligible_leader_replicas=(1,))
+
+    def on_disk(error: str | None) -> Live:
+        return replace(eligible, broker_states=ALL_ALIVE, logs={**eligible.logs, (KEY, 1): ReplicaLog(error=error)})
+
+    assert refusal(ENTRY, on_disk("KAFKA_STORAGE_ERROR")) is None
+    silent = refusal(replace(ENTRY, evidence="incomplete"), on_disk("NO_ANSWER"))
+    assert silent is not None and (silent.reason or "").startswith("wait_for_clean_leader: broker 1")
+    mended = refusal(ENTRY, on_disk(None))
+    assert mended is not None and "broker 1 came back with a replica that nobody has looked at" in (mended.reason or "")
+
+
 def test_aggressive_does_not_wait_for_a_clean_leader() -> None:
     coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
     assert refusal(replace(ENTRY, strategy="aggressive"), coming) is None

@@ -61,7 +61,7 @@ def entries(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
     cases = [situation(topic, past, {}) for topic, (past, *_) in RESOLVED.items()]
     cases += [situation(topic, past, state) for topic, (past, state, _) in GAPS.items()]
     rows = [*broker_rows(4), *(row for case in [*cases, situation("no-history", None, {})] for row in case.rows())]
-    return by_topic(plan_all(spark, tmp_path_factory.mktemp("history"), {"east": rows}, "balanced")["east"])
+    return by_topic(plan_all(tmp_path_factory.mktemp("history"), {"east": rows}, "balanced")["east"])
 
 
 @pytest.mark.parametrize("topic", RESOLVED)

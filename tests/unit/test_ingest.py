@@ -87,7 +87,7 @@ def remarks(found: Iterable[Mapping[str, Any]]) -> str:
 
 
 def test_a_recovery_and_a_snapshot_whole(spark: SparkSession, tmp_path: Path) -> None:
-    plan_all(spark, tmp_path, {"east": rows(*PARTITIONS), "west": rows(PARTITIONS[0])}, "balanced")
+    plan_all(tmp_path, {"east": rows(*PARTITIONS), "west": rows(PARTITIONS[0])}, "balanced")
     results(tmp_path)
     marks = [healthy_files.mark("orders"), healthy_files.mark("orders", 1, isr=[1], replica_ends=[[1, 100], [3, 40]])]
     healthy_files.write(tmp_path, "2026-11-20T23-59-00Z", [*map(healthy_files.broker, (1, 2, 3)), *marks], cluster_id="id-of-east")
@@ -187,7 +187,7 @@ def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
     whole.write_bytes(b"".join(whole.read_bytes().splitlines(keepends=True)[:-2]))
     shutil.copy(folder / "sound.jsonl", folder / "copied.jsonl")
     newer = land(tmp_path, "newer", rows(PARTITIONS[0]))
-    newer.write_bytes(newer.read_bytes().replace(b'"schema":3', b'"schema":4', 1))
+    newer.write_bytes(newer.read_bytes().replace(b'"schema":4', b'"schema":5', 1))
     (folder / "empty.jsonl").touch()
     (folder / "link.jsonl").symlink_to(folder / "sound.jsonl")
     (folder / "we ird.jsonl").write_text("x")
@@ -207,7 +207,7 @@ def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
     wanted = {
         f"landing/{RUN}/truncated.jsonl": "no seal at its end",
         f"landing/{RUN}/copied.jsonl": "its cluster is sound, and not the one of its path, copied",
-        f"landing/{RUN}/newer.jsonl": "schema 4 is none of",
+        f"landing/{RUN}/newer.jsonl": "schema 5 is not 4",
         f"landing/{RUN}/empty.jsonl": "does not begin with the header",
         f"landing/{RUN}/link.jsonl": "cannot be read",
         f"landing/{RUN}/we ird.jsonl": "its path is not that of a run",

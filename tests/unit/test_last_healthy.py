@@ -141,7 +141,7 @@ def test_files_that_cannot_be_used_are_left_out_by_name_and_reason(tmp_path: Pat
     assert "cut off" in told(newer)
     newer.write_bytes(good.read_bytes().replace(b"777", b"778"))
     assert "changed after it was written" in told(newer)
-    newer.write_bytes(good.read_bytes().replace(b'"schema":3', b'"schema":9'))
+    newer.write_bytes(good.read_bytes().replace(b'"schema":4', b'"schema":9'))
     assert "schema 9" in told(newer)
     newer.touch()
     assert "header" in told(newer)

@@ -1,29 +1,25 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loss: what bounds it, in numbers and in words, by hand and against the plain Python oracle. tests/model compares it with what is really lost."""
+"""Bounds of the loss: in numbers and in a sentence, by hand. tests/model compares them with what is really lost."""
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from typing import Any
 
-import oracle
 import pytest
-from pyspark.sql import SparkSession
-from situations import (
-    COLLECTED_AT,
-    FENCED,
-    Log,
-    Situation,
-    broker_rows,
-    by_topic,
-    healthy,
-    history,
-    plan_all,
-    random_situations,
-)
+from documents import cluster, document, evidence
+from situations import COLLECTED_AT, FENCED, Log, Situation, broker_rows, healthy, history, random_situations
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Strategy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss, bounds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text
 
 SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)
 # Broker 3 led and died, 2 and 1 went on, 1 left, 2 died. Nothing was committed since 1 left.
@@ -35,7 +31,7 @@ OFFLINE_SINCE = 1_795_000_005_000
 NO_SNAPSHOT = "not estimated (no healthy snapshot has it)"
 FEWER = "there are fewer records than offsets where there is"
 
-# topic: (partition, lower bound, its source, upper bound, its source, estimate, what is said)
+# topic: (partition, lower bound, its source, upper bound, its source, estimate, sentence)
 CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, str]] = {
     "nothing-known": (
         Situation("nothing-known", {1: FENCED, 9: FENCED, 2: Log.of()}), None, "none", None, "unknown", None,
@@ -145,29 +141,31 @@ CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, 
         "history",
     ),
     "absurd-rate": (
-        Situation("absurd-rate", {1: FENCED, 2: SHORT}, healthy=healthy(60, 2**63 - 1, 90, 1e300)), 0, "healthy_snapshot", None, "unknown", None,
+        Situation("absurd-rate", {1: FENCED, 2: SHORT}, healthy=healthy(60, 2**63 - 1, 90, 1e15)), 0, "healthy_snapshot", None, "unknown", None,
         "",
     ),
 }  # fmt: skip
 
-Plan = dict[str, Any]
+EAST = cluster(broker_rows(9))
 
 
-@pytest.fixture(scope="module")
-def plan(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    """The cases, and as many random partitions, in one cluster each."""
-    rows = [*broker_rows(9), *(row for case, *_ in CASES.values() for row in case.rows())]
-    transactions = Situation("transactions", {1: FENCED, 2: SHORT}).rows()
-    transactions[2]["last_batch_transactional"] = True
-    others = [*broker_rows(6), *(row for case in random_cases() for row in case.rows())]
-    plans = plan_all(spark, tmp_path_factory.mktemp("loss"), {"east": [*rows, *transactions], "random": others}, "aggressive")
-    return {**by_topic(plans["east"]), "random": plans["random"]}
+def decided(case: Situation, ranking: Ranking = Ranking.LAST_WRITTEN_EPOCH) -> Decision:
+    return decide(evidence(case), Policy(Strategy.AGGRESSIVE, ranking))
 
 
-def random_cases() -> list[Situation]:
+def loss_of(case: Situation) -> Loss:
+    return bounds(decided(case), EAST)
+
+
+def as_json(loss: Loss) -> dict[str, Any]:
+    """The loss as a plan has it."""
+    return {**loss._asdict(), "gaps": list(loss.gaps)}
+
+
+def random_cases(seed: int, count: int) -> list[Situation]:
     """Random partitions, half of them with a healthy snapshot, some with an ELR."""
-    rng = random.Random(6)
-    return [_more(rng, case) for case in random_situations(rng, 400)]
+    rng = random.Random(seed)
+    return [_more(rng, case) for case in random_situations(rng, count)]
 
 
 def _more(rng: random.Random, case: Situation) -> Situation:
@@ -179,43 +177,66 @@ def _more(rng: random.Random, case: Situation) -> Situation:
     policy = rng.choice(("delete", "compact", "compact,delete", None))
     eligible = rng.sample(list(case.brokers), 1) if rng.random() < 0.2 else []
     state = {**case.state, "cleanup_policy": policy, "eligible_leader_replicas": eligible}
-    return replace(case, topic=f"random-{case.topic}", state=state, healthy=seen if rng.random() < 0.5 else None)
+    return replace(case, state=state, healthy=seen if rng.random() < 0.5 else None)
 
 
 @pytest.mark.parametrize("topic", CASES)
-def test_bounds_say_what_they_rest_on(plan: Plan, topic: str) -> None:
-    loss = plan[topic]["loss"]
-    stated = [loss[name] for name in ("lower_bound", "lower_bound_from", "upper_bound", "upper_bound_from", "estimate")]
-    assert stated == list(CASES[topic][1:6])
-    assert loss["estimate_from"] == ("none" if loss["estimate"] is None else "healthy_snapshot")
+def test_bounds_say_what_they_rest_on(topic: str) -> None:
+    loss = loss_of(CASES[topic][0])
+    assert (loss.lower_bound, loss.lower_bound_from, loss.upper_bound, loss.upper_bound_from, loss.estimate) == CASES[topic][1:6]
+    assert loss.estimate_from == ("none" if loss.estimate is None else "healthy_snapshot")
 
 
 @pytest.mark.parametrize("topic", [topic for topic, case in CASES.items() if case[6]])
-def test_the_explanation_tells_the_loss(plan: Plan, topic: str) -> None:
-    assert CASES[topic][6] in plan[topic]["explanation"].split("; ")
+def test_the_sentence_states_the_bounds(topic: str) -> None:
+    decision = decided(CASES[topic][0])
+    assert loss_text(decision, bounds(decision, EAST), EAST) == CASES[topic][6]
 
 
-def test_who_has_no_winner_loses_nothing_by_one(plan: Plan) -> None:
-    assert "lost" not in plan["nobody"]["explanation"]
+def test_without_a_survivor_there_is_no_sentence() -> None:
+    decision = decided(CASES["nobody"][0])
+    assert loss_text(decision, bounds(decision, EAST), EAST) is None
 
 
-def test_what_leaves_gaps_between_offsets_is_named(plan: Plan) -> None:
-    gaps = {topic: plan[topic]["loss"]["gaps"] for topic in ("gap", "exact", "between", "transactions")}
-    assert gaps == {"gap": [], "exact": ["compaction"], "between": ["compaction"], "transactions": ["transaction_markers"]}
-    assert f"({FEWER} transaction markers)" in plan["transactions"]["explanation"]
+def test_the_fields_stand_in_the_order_of_the_digest() -> None:
+    assert list(Loss._fields) == sorted(Loss._fields)
 
 
-def test_random_partitions_have_the_bounds_of_the_oracle(plan: Plan) -> None:
-    entries = {(row["topic"], row["partition"]): row for section in ("partitions", "held") for row in plan["random"][section]}
-    cases = [case for case in random_cases() if case.state["leader"] < 0]
-    assert len(cases) == len(entries) > 350
-    for case in cases:
-        entry = entries[case.topic, case.partition]
-        assert entry["loss"] == oracle.bounds(case.rows(), COLLECTED_AT), case
-        lower, upper, guess = (entry["loss"][name] for name in ("lower_bound", "upper_bound", "estimate"))
+def test_gaps_between_offsets_are_named() -> None:
+    found = {topic: loss_of(CASES[topic][0]).gaps for topic in ("gap", "exact", "between")}
+    assert found == {"gap": (), "exact": ("compaction",), "between": ("compaction",)}
+
+
+def test_the_last_batch_of_a_survivor_may_be_transactional() -> None:
+    transactions = document(CASES["gap"][0].rows())
+    transactions["logs"][1]["last_batch_transactional"] = True
+    decision = decide(read(transactions), Policy())
+    loss = bounds(decision, EAST)
+    assert loss.gaps == ("transaction_markers",)
+    assert str(loss_text(decision, loss, EAST)).endswith(f" ({FEWER} transaction markers)")
+
+
+def test_a_cluster_without_a_time_of_collection_has_no_estimate() -> None:
+    case = CASES["seen-healthy"][0]
+    assert bounds(decided(case), Cluster(EAST.brokers)).estimate is None
+
+
+def test_a_rate_is_a_number_with_or_without_a_fraction() -> None:
+    case = CASES["seen-healthy"][0]
+    assert case.healthy
+    for rate, estimate in ((2, 170), (2.0, 170), (0, 50), (0.99, 109)):
+        found = read(json.loads(json.dumps(document(replace(case, healthy={**case.healthy, "append_rate": rate}).rows()))))
+        assert bounds(decide(found, Policy()), EAST).estimate == estimate
+
+
+@pytest.mark.parametrize("ranking", Ranking)
+def test_random_partitions_have_bounds_that_fit_each_other(ranking: Ranking) -> None:
+    cases = [case for case in random_cases(6, 3000) if case.state["leader"] < 0]
+    known = [as_json(bounds(decided(case, ranking), EAST)) for case in cases]
+    for case, loss in zip(cases, known, strict=True):
+        lower, upper, guess = (loss[name] for name in ("lower_bound", "upper_bound", "estimate"))
         assert upper is None or (lower or 0) <= upper, case
         assert guess is None or (lower or 0) <= guess <= (guess if upper is None else upper), case
-    known = [entry["loss"] for entry in entries.values()]
     assert {loss["lower_bound_from"] for loss in known} == {"none", "high_watermark", "consumer_group", "healthy_snapshot"}
     assert {loss["upper_bound_from"] for loss in known} == {"unknown", "isr_history", "elr", "isr", "all_replicas"}
     assert any(loss["estimate"] for loss in known)

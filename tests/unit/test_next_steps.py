@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.filter.step_lines import FilterModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED, Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import (
@@ -30,7 +31,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_step
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import PLANNED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.words import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import NOT_ALLOWED
 
 PLAN = "/var/lib/kafka-recovery/plans/1/east.json"

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import document as document_of
+from situations import Log, Situation
 from test_planfile import ELECTED, HEADER, SURVIVORS
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, recovered, snapshot
@@ -57,18 +60,19 @@ def plan(workdir: Path, name: str = "east", **changes: Any) -> Path:
     return path
 
 
-def landing(workdir: Path, *rows: dict[str, Any], **changes: Any) -> None:
+def landing(workdir: Path, logs: Sequence[dict[str, Any]] = (), *proofs: dict[str, Any], **changes: Any) -> None:
     path = private_directory(private_directory(workdir / "landing") / "r1") / "east.jsonl"
     header = {"cluster": "east", "cluster_id": CLUSTER_ID, "run_id": "r1", "collected_at": "2026-11-21T14:00:00Z", "backend": "compat"}
-    snapshot.write(path, {**header, **changes}, rows)
+    document = document_of(Situation("orders", {2: Log.of((100, 3)), 3: Log.of((100, 3))}).rows())
+    snapshot.write(path, {**header, "brokers": [], **changes}, [{**document, "logs": logs, "pairs": [], "proofs": proofs}])
 
 
 def replica(broker: int, mark: int | None) -> dict[str, Any]:
-    return {"kind": "replica", "topic": "orders", "partition": 0, "broker_id": broker, "high_watermark": mark}
+    return {"broker_id": broker, "broker_state": "unfenced", "error": None, "log_end_offset": 100, "high_watermark": mark}
 
 
 def proof(group: str, offset: int, source: str = "consumer_group") -> dict[str, Any]:
-    return {"kind": "proof", "topic": "orders", "partition": 0, "source": source, "name": group, "offset": offset, "leader_epoch": -1}
+    return {"source": source, "name": group, "offset": offset, "broker_id": 2, "held": False, "leader_epoch": -1}
 
 
 def noted(workdir: Path) -> dict[str, Any]:
@@ -92,7 +96,7 @@ def test_results_plan_and_evidence_are_put_together(workdir: Path) -> None:
         row("already_online", 1, 5),
     )
     plan(workdir)
-    landing(workdir, replica(2, 88), replica(3, 95), proof("billing", 150), proof("earlier", 7, "healthy_snapshot"))
+    landing(workdir, [replica(2, 88), replica(3, 95)], proof("billing", 150), proof("earlier", 7, "healthy_snapshot"))
     found = read(workdir)
     epochs = {survivor["broker_id"]: survivor["last_written_epoch"] for survivor in SURVIVORS}
     assert found.partitions == {
@@ -113,7 +117,7 @@ def test_a_run_that_was_repeated_is_still_what_elected(workdir: Path) -> None:
 def test_forks_are_not_known_of_a_leader_that_was_not_designated(workdir: Path) -> None:
     results(workdir, row("clean_leader", leader=3))
     plan(workdir)
-    landing(workdir, replica(2, 88), replica(3, 95))
+    landing(workdir, [replica(2, 88), replica(3, 95)])
     assert read(workdir).partitions[KEY] == Recovered("orders", 0, "clean_leader", "id", 3, (), 95, leader=3)
 
 
@@ -129,7 +133,7 @@ def test_evidence_that_cannot_be_trusted_is_left_out_with_a_warning(workdir: Pat
     results(workdir, row())
     plan(workdir)
     strange = {**replica(3, 95), "high_watermark": "many"} if damage == "strange" else replica(3, 95)
-    landing(workdir, replica(2, 88), strange, **({"cluster_id": "xyz"} if damage == "other cluster" else {}))
+    landing(workdir, [replica(2, 88), strange], **({"cluster_id": "xyz"} if damage == "other cluster" else {}))
     path = workdir / "landing" / "r1" / "east.jsonl"
     if damage == "torn":
         path.write_bytes(path.read_bytes()[:-20])

@@ -43,7 +43,7 @@ def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tm
     workdir = tmp_path / "work"
     workdir.mkdir(mode=0o700)
     offline = Situation("orders", {2: Log.of((5, 3)), 3: Log.of((4, 3))})
-    plan_all(spark, workdir, {"east": [*broker_rows(3, {1: 3.5}), *offline.rows()]}, "balanced")
+    plan_all(workdir, {"east": [*broker_rows(3, {1: 3.5}), *offline.rows()]}, "balanced")
     params: dict[str, Any] = {
         **{"workdir": str(workdir), "run_ids": None, "clusters": None, "what_if_brokers": None, "ingest": True},
         **{"textfile": None, "retention_days": None, "inventory": [], "run_options": [], "require_commit": False},

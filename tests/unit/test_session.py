@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -143,3 +144,21 @@ def test_pyspark_supports_the_pandas_of_the_requirements() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         require_minimum_pandas_version()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, PySpark cannot run with different minor",
+            "the workers of Spark have Python 3.12, which is of another version of Python than this one (3.11)",
+        ),
+        ("ModuleNotFoundError: No module named 'pyarrow'", "pyarrow is missing for the Python of Spark's workers"),
+        ('Cannot run program "python3": error=2, No such file or directory', "the workers of Spark cannot run python3"),
+    ],
+)
+@pytest.mark.parametrize("remote", [None, "sc://spark.example.com"])
+def test_workers_without_the_right_python_are_told_in_one_line(said: str, told: str, remote: str | None) -> None:
+    with pytest.raises(SparkError, match=re.escape(told)) as error, in_words(BytesIO(), remote):
+        raise PySparkException(f"Job aborted\n{said}\n\tat java")
+    assert "PYSPARK_PYTHON" in str(error.value) and "\n" not in str(error.value)

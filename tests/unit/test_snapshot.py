@@ -28,7 +28,7 @@ def landing(tmp_path: Path) -> Path:
 
 
 def test_what_was_written_is_valid_and_private(landing: Path) -> None:
-    assert snapshot.check(landing) == {"kind": "header", "schema": 3, **HEADER}
+    assert snapshot.check(landing) == {"kind": "header", "schema": 4, **HEADER}
     assert stat.S_IMODE(landing.stat().st_mode) == 0o600
     assert [path.name for path in landing.parent.iterdir()] == ["east.jsonl"], "nothing is left beside it"
 
@@ -63,8 +63,8 @@ def test_every_changed_byte_is_refused(tmp_path: Path, position: int, change: in
     [
         (b"", "header"),
         (b"{}\n", "header"),
-        (b'{"kind":"header","schema":4}\n', "schema 4"),
-        (b'{"kind":"header","schema":1,"cluster":"east"}\n', "lacks cluster_id, run_id"),
+        (b'{"kind":"header","schema":3}\n', "schema 3 is not 4"),
+        (b'{"kind":"header","schema":4,"cluster":"east"}\n', "lacks cluster_id, run_id"),
         (b"\x00\xff\n", "header"),
     ],
 )
@@ -91,5 +91,5 @@ def test_a_failed_write_leaves_the_old_file(landing: Path) -> None:
 def test_a_line_that_no_reader_takes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "east.jsonl"
     snapshot.write(path, HEADER, [*ROWS, {"kind": "proof", "name": "x" * snapshot.LONGEST_LINE}])
-    with pytest.raises(SnapshotError, match="line 4 is longer than 1048576 bytes"):
+    with pytest.raises(SnapshotError, match="line 4 is longer than 16777216 bytes"):
         snapshot.check(path)

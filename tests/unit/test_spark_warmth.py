@@ -8,10 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
-from situations import plan_all
+from bench import plain
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_warmth
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, spark_warmth
 
 
 @pytest.mark.parametrize(
@@ -27,10 +26,10 @@ def test_rehearsals_end_where_plans_do_not_get_faster(took: list[float], settled
     assert spark_warmth.settled(took) is settled
 
 
-def test_a_rehearsal_meets_everything_that_befalls_partitions(spark: SparkSession, tmp_path: Path) -> None:
-    plan = plan_all(spark, tmp_path, {spark_warmth.WARM: list(spark_warmth.rows(9 * len(spark_warmth.FATES)))}, "balanced")[
-        spark_warmth.WARM
-    ]
+def test_a_rehearsal_meets_everything_that_befalls_partitions(tmp_path: Path) -> None:
+    spark_warmth.landed(tmp_path, 9 * len(spark_warmth.FATES))
+    plain.plan(tmp_path, spark_warmth.WARM, folder="plans")
+    plan = planfile.load(tmp_path / "plans" / spark_warmth.WARM / f"{spark_warmth.WARM}.json")
     assert {row["evidence"] for row in plan["partitions"]} == {"prefix", "forked_resolved"}
     held = {(row["reason"], row["evidence"]) for row in plan["held"]}
     assert held >= {("wait_for_clean_leader", "incomplete"), ("no_survivor", "no_survivor"), ("incomplete", "incomplete")}

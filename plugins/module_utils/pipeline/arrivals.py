@@ -16,11 +16,11 @@ with suppress(ImportError):  # libraries.py says why
     import pyarrow.parquet as pq
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import DataFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.compaction import day_before
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.gold import RANKINGS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import (
     IMPACT,
     LANDING,
@@ -284,8 +284,8 @@ def _header(source: Source, other: Row | None) -> Row:
     header = source.check()
     if other and other["cluster_id"] not in (None, header["cluster_id"]) and source.kind in (PLAN, RESULT, IMPACT):
         raise SourceError(f"its cluster id is {header['cluster_id']}, and that of the run {other['cluster_id']}")
-    if source.kind == PLAN and header["ranking"] not in RANKINGS:
-        raise SourceError(f"its ranking {header['ranking']} is none of {', '.join(RANKINGS)}")
+    if source.kind == PLAN and header["ranking"] not in list(Ranking):
+        raise SourceError(f"its ranking {header['ranking']} is none of {', '.join(Ranking)}")
     name = TIMES[source.kind][0]
     try:
         time = instants.read(header[name])

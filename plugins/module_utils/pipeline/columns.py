@@ -26,20 +26,9 @@ def any_of(array: Column | str, test: Callable[[Column], Column]) -> Column:
     return present(F.exists(array, lambda element: present(test(element))))
 
 
-def all_of(*conditions: Column) -> Column:
-    """Whether all hold, as a tree of few levels: Spark Connect takes no query of more than a hundred."""
-    half = len(conditions) // 2
-    return all_of(*conditions[:half]) & all_of(*conditions[half:]) if half else conditions[0]
-
-
 def first(array: Column | str) -> Column:
     """The first element of `array`, null where there is none."""
     return F.get(array, F.lit(0))
-
-
-def plural(count: Column, one: str, many: str) -> Column:
-    """`one` for a count of 1, else `many`."""
-    return F.when(count == 1, F.lit(one)).otherwise(F.lit(many))
 
 
 def listed(array: Column) -> Column:
@@ -58,11 +47,6 @@ def filled(template: str, *values: Column) -> Column:
 def as_json(entry: Column) -> Column:
     """A struct as JSON, with its nulls."""
     return F.to_json(entry, {"ignoreNullFields": "false"})
-
-
-def json_lines(*fields: Column) -> Column:
-    """Each of `fields` as JSON, with its nulls, on a line of its own: as array of this one, since Spark makes JSON of no bare value."""
-    return F.concat_ws("\n", *(as_json(F.array(field)) for field in fields))
 
 
 def in_plan_order(rows: DataFrame, sections: Sequence[str], *last: str) -> DataFrame:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
@@ -25,6 +26,7 @@ NO_ROOM = (
     "Failed to create any local dir",
     "Read-only file system",
 )
+PYTHON_OF_WORKERS = "PYSPARK_PYTHON"
 NO_MEMORY = ("OutOfMemoryError", "GC overhead limit")
 
 
@@ -47,18 +49,34 @@ def _spoken(error: Exception, log: IO[bytes], remote: str | None = None) -> str:
         return f"Spark cannot read the landing files: the workdir must be readable under the same path on every Spark host ({text})"
     if "JAVA_GATEWAY_EXITED" in text:
         return f"Java ended before Spark was up (Spark needs Java 17 or newer); its last words: {_last_words(log)}"
+    if problem := _problem_of_workers(str(error)):
+        return problem
     if remote:
         return _spoken_of_remote(remote.partition(";")[0].rstrip("/"), text)
     if isinstance(error, Py4JNetworkError | ConnectionError) and (told := _errors(log)):
         text = f"Java ended: {told}"
-    said = text + _whole(log)
-    if any(sign in said for sign in NO_MEMORY):
+    said = f"{text}{error}"
+    if any(sign in said + _whole(log) for sign in NO_MEMORY):
         return (
             f"Spark ran out of memory: give it more with spark_conf spark.driver.memory (6g, for example), or use a larger machine ({text})"
         )
-    if any(sign in text for sign in NO_ROOM):
+    if any(sign in said for sign in NO_ROOM):
         return f"Spark has no room for its work, or may not write there: make room, or name another directory with spark_conf spark.local.dir ({text})"
     return f"Spark failed: {text}"
+
+
+def _problem_of_workers(said: str) -> str | None:
+    """What is wrong with the Python that Spark's workers run, None if that is not the matter."""
+    if found := re.search(r"different version: (\S+) than that in driver:? (\d+\.\d+)", said):
+        return (
+            f"the workers of Spark have Python {found[1]}, which is of another version of Python than this one ({found[2]}): give them that, and name it "
+            f"in {PYTHON_OF_WORKERS} (where a Spark Connect server is started, else here)"
+        )
+    if "No module named 'pyarrow'" in said or ("PACKAGE_NOT_INSTALLED" in said and "PyArrow" in said):
+        return f"pyarrow is missing for the Python of Spark's workers: install it there, or name another Python in {PYTHON_OF_WORKERS}"
+    if found := re.search(r'Cannot run program "([^"]{1,200})"', said):
+        return f"the workers of Spark cannot run {found[1]}: name their Python in {PYTHON_OF_WORKERS}"
+    return None
 
 
 def _spoken_of_remote(remote: str, text: str) -> str:

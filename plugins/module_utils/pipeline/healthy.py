@@ -18,7 +18,7 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import local
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import TIME, lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.lines import TIME, lines
 
 BROKER = "broker_id int, broker_state string, silent_seconds double, rack string"
 WATERMARK = (

@@ -18,14 +18,16 @@ from typing import Any
 with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame, SparkSession
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import (
-    bronze,
-    gold,
     healthy,
+    landing_lines,
     local,
     observations,
     recorded,
     risk,
+    worker,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.arrivals import (
     QUARANTINE,
@@ -95,6 +97,7 @@ def _batch(runs: list[Run], batch: Batch) -> Batch:
 
 def _publish(spark: SparkSession, publication: Publication, batch: Batch, now: datetime, summary: Summary) -> None:
     """Stage all tables' rows of a batch, the audit's last: it counts the others."""
+    worker.by_value()
     _refuse_broken(spark, batch)
     rows, refused = batch.rows(now), batch.quarantine(now)
     if not rows:
@@ -115,10 +118,9 @@ def _publish(spark: SparkSession, publication: Publication, batch: Batch, now: d
 def _refuse_broken(spark: SparkSession, batch: Batch) -> None:
     """Files whose seal is sound, with rows that cannot be put down to a partition: nobody knows what is missing."""
     landing, snapshots = _paths(batch.usable(LANDING)), _paths(batch.usable(HEALTHY))
-    if landing:
-        for row in bronze.broken_files(bronze.brokers(bronze.grouped(observations.records(spark, landing)))).collect():
-            run_id, _slash, cluster = row.cluster.partition("/")
-            batch.refuse(Run(RECOVERY, cluster, run_id), LANDING, row.reason)
+    for key, reason in observations.faults(spark, landing).items() if landing else ():
+        run_id, _slash, cluster = key.partition("/")
+        batch.refuse(Run(RECOVERY, cluster, run_id), LANDING, reason)
     if snapshots:
         for row in healthy.broken_files(spark, snapshots).collect():
             batch.refuse(Run(HEALTHY, row.cluster, row.run_id), HEALTHY, row.reason)
@@ -130,11 +132,14 @@ def _frames(spark: SparkSession, batch: Batch, runs: DataFrame, rows: list[dict[
     landing, snapshots, plans, results, looks = (batch.usable(kind) for kind in (LANDING, HEALTHY, PLAN, RESULT, IMPACT))
     recoveries, watched = (runs.where(runs["origin"] == origin) for origin in (RECOVERY, HEALTHY))
     if landing:
-        frames["replica_log"] = [observations.replica_log(observations.records(spark, _paths(landing)), recoveries)]
-        rankings = {Run(row["origin"], row["cluster"], row["run_id"]): row["ranking"] or gold.RANKINGS[0] for row in rows}
+        clusters = {
+            f"{source.run.run_id}/{source.run.cluster}": landing_lines.cluster(snapshot.header_of(source.path)) for source in landing
+        }
+        frames["replica_log"] = [observations.replica_log(spark, _paths(landing), clusters, recoveries)]
+        rankings = {Run(row["origin"], row["cluster"], row["run_id"]): row["ranking"] or Ranking.LAST_WRITTEN_EPOCH for row in rows}
         for ranking in sorted({rankings[source.run] for source in landing}):
             ranked = [source for source in landing if rankings[source.run] == ranking]
-            found = observations.candidates(observations.records(spark, _paths(ranked)), recoveries, ranking)
+            found = observations.candidates(spark, _paths(ranked), recoveries, ranking)
             frames.setdefault("candidates", []).append(found)
     if snapshots:
         watermarks, brokers = healthy.watermarks(spark, _paths(snapshots)), healthy.brokers(spark, _paths(snapshots))

@@ -13,13 +13,13 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.lines import (
     BROKER_STATES,
     TOPIC_NAME,
     cluster_of_file,
     lines,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, present
 
 BROKER = "broker_id int, broker_state string, rack string, usable_bytes bigint, total_bytes bigint"
 PARTITION = (

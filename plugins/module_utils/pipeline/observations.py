@@ -16,7 +16,9 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, gold, history, silver, tables
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines, tables, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import first
 
 # What is known of each run before its rows are read. `key`: its files' directory and name, "<run_id>/<cluster>" or "<cluster>/<run_id>".
@@ -27,19 +29,11 @@ RUNS = (
     "result_sha256 string, kept_rows map<string,bigint>, kept_outcomes map<string,bigint>, remarks array<string>, "
     f"{tables.IMPACT_OF_RUN}, {tables.MODE_OF_RUN}"
 )
-REPLICA = (
-    "log_start_offset",
-    "log_end_offset",
-    "high_watermark",
-    "partition_leader_epoch",
-    "last_written_epoch",
-    "error",
-)
 
 
-def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """The rows of landing files `<run_id>/<cluster>.jsonl` (see `bronze.records`), by run."""
-    return bronze.records(spark, files).withColumn("cluster", run_key(".jsonl"))
+def lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """The lines of landing files `<run_id>/<cluster>.jsonl` (see `landing_lines.by_cluster`), by run."""
+    return landing_lines.by_cluster(spark, files, run_key(".jsonl"))
 
 
 def run_key(suffix: str) -> Column:
@@ -56,59 +50,24 @@ def of_runs(rows: DataFrame, runs: DataFrame, names: Mapping[str, str]) -> DataF
     return joined.withColumnRenamed("_name", "cluster")
 
 
-def replica_log(records: DataFrame, runs: DataFrame) -> DataFrame:
+def replica_log(spark: SparkSession, files: Sequence[str], clusters: Mapping[str, Cluster], runs: DataFrame) -> DataFrame:
     """One row per replica of each partition that the landing files speak of, as it was seen: nothing is judged."""
-    racks = (
-        records.where(F.col("kind") == "broker")
-        .groupBy("cluster")
-        .agg(F.map_from_entries(F.array_distinct(F.collect_list(F.struct("broker_id", "rack")))).alias("racks"))
-    )
-    seen = bronze.partition_records(bronze.grouped(records)).select(
-        "cluster", "topic", "partition", first("states").alias("state"), F.explode("replica_rows").alias("replica")
-    )
-    state, replica = F.col("state"), F.col("replica")
-    broker = replica["broker_id"]
-    rows = seen.join(F.broadcast(racks), "cluster", "left").select(
-        "cluster",
-        "topic",
-        "partition",
-        F.lit(tables.RECOVERY).alias("origin"),
-        state["topic_id"].alias("topic_id"),
-        state["leader"].alias("leader"),
-        state["leader_epoch"].alias("leader_epoch"),
-        broker.alias("broker_id"),
-        replica["broker_state"].alias("broker_state"),
-        F.col("racks")[broker].alias("rack"),
-        F.array_contains(state["isr"], broker).alias("in_isr"),
-        F.array_contains(state["eligible_leader_replicas"], broker).alias("in_elr"),
-        F.array_contains(state["last_known_elr"], broker).alias("in_last_known_elr"),
-        state["min_insync_replicas"].alias("min_insync_replicas"),
-        state["cleanup_policy"].alias("cleanup_policy"),
-        *(replica[name].alias(name) for name in REPLICA),
-    )
+    seen = lines(spark, files).mapInArrow(worker.replica_log(clusters), worker.REPLICA_LOG)
+    rows = seen.withColumn("origin", F.lit(tables.RECOVERY))
     return of_runs(rows, runs, {"collected_at": "observed_at"}).select(*tables.columns("replica_log"))
 
 
-def candidates(records: DataFrame, runs: DataFrame, ranking: str) -> DataFrame:
-    """The survivors of each offline partition as `gold` ranks them by `ranking`, best first, with its word of evidence."""
-    grouped = bronze.grouped(records)
-    partitions = history.histories(silver.partitions(bronze.partition_records(grouped), bronze.brokers(grouped)))
-    judged = gold.evidence(gold.candidates(partitions, ranking)).where(F.coalesce("leader", F.lit(-1)) < 0)
-    rows = judged.select("cluster", "topic", "partition", "evidence", "winner", F.posexplode("ranked").alias("place", "log"))
-    log = F.col("log")
-    relation = first(F.filter(F.col("winner")["relations"], lambda row: row["other"] == log["broker_id"]))
-    names = ("broker_id", "log_end_offset", "high_watermark", "last_written_epoch", "partition_leader_epoch", "proven", "resolved")
-    found = rows.select(
-        "cluster",
-        "topic",
-        "partition",
-        "evidence",
-        (F.col("place") + 1).alias("place"),
-        *(log[name].alias(name) for name in names),
-        relation["relation"].alias("relation_to_winner"),
-        relation["common_offset"].alias("common_offset"),
-    )
+def candidates(spark: SparkSession, files: Sequence[str], runs: DataFrame, ranking: str) -> DataFrame:
+    """The survivors of each offline partition as `decide` ranks them by `ranking`, best first, with its word of evidence."""
+    found = lines(spark, files).mapInArrow(worker.candidates(Ranking(ranking)), worker.CANDIDATES)
     return of_runs(found, runs, {"collected_at": "observed_at"}).select(*tables.columns("candidates"))
+
+
+def faults(spark: SparkSession, files: Sequence[str]) -> dict[str, str]:
+    """By run why its landing file cannot be used, where lines of it cannot be put down to a partition: nobody knows what is missing."""
+    found = lines(spark, files).mapInArrow(worker.faults(), worker.FAULTS).groupBy("cluster")
+    rows = found.agg(F.min("reason").alias("reason"), F.count("*").alias("number")).collect()
+    return {row["cluster"]: f"{row['reason']} (lines that cannot be used: {row['number']})" for row in rows}
 
 
 def healthy_replica_log(watermarks: DataFrame, brokers: DataFrame, runs: DataFrame) -> DataFrame:

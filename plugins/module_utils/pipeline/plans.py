@@ -5,21 +5,28 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import bronze, entries, gold, history, silver, spread
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import in_plan_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import (
     BrokenFileError,
     Keep,
@@ -31,9 +38,24 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 
 # Entries by (section, evidence or reason).
 Counts: TypeAlias = "Counter[tuple[str, str | None]]"
-# The first held partitions by reason, as JSON texts of topic and partition.
-Firsts: TypeAlias = dict[str, list[list[str]]]
+# The first held partitions by reason.
+Firsts: TypeAlias = dict[str, list[dict[str, Any]]]
 SHOWN = 3
+SECTIONS = (worker.QUARANTINE, worker.FRAME, PARTITIONS, HELD, ONLINE)
+# Every sealed file has one header and one seal.
+FRAME_LINES = 2
+
+
+@dataclass
+class _Plan:
+    """The plan of one cluster while it is made. `seats`: who leads the next partition of those with the same choices."""
+
+    path: Path
+    header: Mapping[str, Any]
+    cluster: Cluster
+    seats: Seats = field(default_factory=lambda: Seats({}))
+    counts: Counts = field(default_factory=Counter)
+    firsts: Firsts = field(default_factory=dict)
 
 
 def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
@@ -41,6 +63,7 @@ def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
         raise snapshot.SnapshotError(f"it was gathered from cluster {header['cluster']}: a copied or renamed file")
     if header["run_id"] != run_id:
         raise snapshot.SnapshotError(f"it belongs to run {header['run_id']}")
+    landing_lines.cluster(header)
 
 
 LANDING = Kind("landing", "landing file", ("evidence", "kafka_replica_log_info"), _prove)
@@ -51,37 +74,41 @@ def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: 
     return look(workdir, LANDING, run_id, clusters, others)
 
 
-def plan_entries(spark: SparkSession, files: Sequence[str], strategy: str, ranking: str, keep: Keep) -> DataFrame:
-    """Build the plan entries (see `entries.plan_entries`) of all `files`."""
-    grouped = keep(bronze.grouped(bronze.records(spark, files)))
-    brokers = bronze.brokers(grouped)
-    partitions = history.histories(silver.partitions(bronze.partition_records(grouped), brokers))
-    decisions = keep(entries.needed(gold.decisions(gold.evidence(gold.candidates(partitions, ranking)), strategy)))
-    return entries.plan_entries(spread.leaders(decisions), brokers, bronze.broken_files(brokers))
-
-
 def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: str, ranking: str, dry_run: bool = False) -> dict[str, Any]:
     """Write `<workdir>/plans/<run_id>/<cluster>.json` for every cluster whose file can be read; return plans, quarantine and summary.
 
     `dry_run` stands in the plans: the report does not take a dry run for a recovery.
     """
-    paths = {name: work_file(workdir, "plans", name, found.run_id) for name in found.files}
+    policy = Policy(Strategy(strategy), Ranking(ranking))
     options: dict[str, str | bool] = {"strategy": strategy, "ranking": ranking, "dry_run": dry_run}
-    firsts: dict[str, Firsts] = {name: {} for name in found.files}
-    counted = write_each(
-        found,
-        lambda files, keep: plan_entries(spark, files, strategy, ranking, keep),
-        lambda name, rows: _write(paths[name], found.headers[name], options, rows, firsts[name]),
-    )
+    plans = {
+        name: _Plan(work_file(workdir, "plans", name, found.run_id), found.headers[name], landing_lines.cluster(found.headers[name]))
+        for name in found.files
+    }
+
+    def rows(files: Sequence[str], keep: Keep) -> DataFrame:
+        clusters = {name: plans[name].cluster for name in map(landing_lines.cluster_of, files)}
+        decided = keep(landing_lines.by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS))
+        groups: dict[str, dict[tuple[int, ...], int]] = {}
+        for row in decided.where(F.size("choices") > 1).groupBy("cluster", "choices").count().collect():
+            groups.setdefault(row["cluster"], {})[tuple(row["choices"])] = row["count"]
+        for name in clusters:
+            plans[name].seats = Seats(groups.get(name, {}))
+        return in_plan_order(decided, SECTIONS)
+
+    worker.by_value()
+
+    written = write_each(found, rows, lambda name, of_cluster: _write(plans[name], options, of_cluster))
     return {
-        "plans": [_plan(name, paths[name], counted[name], firsts[name]) for name in sorted(counted)],
+        "plans": [_row(name, plans[name]) for name in sorted(written)],
         "quarantine": found.quarantine,
-        "summary": _summary(counted.values(), len(found.quarantine)),
+        "summary": _summary([plans[name].counts for name in written], len(found.quarantine)),
     }
 
 
-def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str | bool], rows: Iterable[Row], firsts: Firsts) -> Counts:
-    plan = {
+def told(header: Mapping[str, Any], options: Mapping[str, str | bool]) -> dict[str, Any]:
+    """What a plan says first, of a landing file with this header."""
+    return {
         "plan_id": str(uuid.uuid4()),
         "cluster": header["cluster"],
         "cluster_id": header["cluster_id"],
@@ -90,43 +117,51 @@ def _write(path: Path, header: Mapping[str, Any], options: Mapping[str, str | bo
         "backend": header["backend"],
         **options,
     }
-    counts: Counts = Counter()
-    with planfile.writing(path, plan) as writer:
+
+
+def _write(plan: _Plan, options: Mapping[str, str | bool], rows: Iterable[Row]) -> None:
+    frame = 0
+    seen: set[tuple[str, int]] = set()
+    with planfile.writing(plan.path, told(plan.header, options)) as writer:
+        for broker in sorted(plan.cluster.brokers):
+            writer.add("brokers", plan.cluster.brokers[broker]._asdict())
         # Taken apart, since to ask a Row for a field by its name takes longer than to write it.
-        for _cluster, section, word, entry in rows:
-            if section == entries.QUARANTINE:
-                raise BrokenFileError(entry)
-            writer.add_json(section, entry)
-            counts[section, word] += 1
-            if section == entries.HELD_BACK and counts[section, word] <= SHOWN:
-                firsts.setdefault(word, []).append(entry[1:-1].split("]\n[", 2)[:2])
-    return counts
+        for _cluster, section, word, topic, partition, choices, entries in rows:
+            if section == worker.QUARANTINE:
+                raise BrokenFileError(entries[0])
+            if section == worker.FRAME:
+                frame += 1
+                continue
+            if (topic, partition) in seen:
+                raise BrokenFileError(f"two documents of {topic}-{partition}")
+            seen.add((topic, partition))
+            leader = plan.seats.leader(tuple(choices)) if choices else None
+            writer.add_lines(section, entries[choices.index(leader) if choices else 0])
+            plan.counts[section, word] += 1
+            if section == HELD and plan.counts[section, word] <= SHOWN:
+                plan.firsts.setdefault(word, []).append({"topic": topic, "partition": partition})
+        if frame != FRAME_LINES:
+            raise BrokenFileError("a header or a seal in the middle of it")
 
 
 def _total(counts: Counts, section: str) -> int:
     return sum(number for (part, _word), number in counts.items() if part == section)
 
 
-def _plan(name: str, path: Path, counts: Counts, firsts: Firsts) -> dict[str, Any]:
+def _row(name: str, plan: _Plan) -> dict[str, Any]:
     return {
         "cluster": name,
-        "path": str(path),
-        "elect": _total(counts, entries.PARTITIONS),
-        "held": _total(counts, entries.HELD_BACK),
-        "online": _total(counts, entries.ONLINE_ALREADY),
+        "path": str(plan.path),
+        "elect": _total(plan.counts, PARTITIONS),
+        "held": _total(plan.counts, HELD),
+        "online": _total(plan.counts, ONLINE),
         "held_reasons": [
-            {
-                "reason": word,
-                "count": counts[entries.HELD_BACK, word],
-                "partitions": [{"topic": json.loads(topic), "partition": int(partition)} for topic, partition in firsts[word]],
-            }
-            for word in sorted(firsts)
+            {"reason": word, "count": plan.counts[HELD, word], "partitions": plan.firsts[word]} for word in sorted(plan.firsts)
         ],
     }
 
 
-def _summary(counted: Iterable[Counts], quarantined: int) -> dict[str, Any]:
-    clusters = list(counted)
+def _summary(clusters: Sequence[Counts], quarantined: int) -> dict[str, Any]:
     counts = sum(clusters, Counter())
 
     def by_word(section: str) -> dict[str, int]:
@@ -135,9 +170,9 @@ def _summary(counted: Iterable[Counts], quarantined: int) -> dict[str, Any]:
     return {
         "clusters": len(clusters),
         "quarantined": quarantined,
-        "elect": _total(counts, entries.PARTITIONS),
-        "elect_by_evidence": by_word(entries.PARTITIONS),
-        "held": _total(counts, entries.HELD_BACK),
-        "held_by_reason": by_word(entries.HELD_BACK),
-        "online": _total(counts, entries.ONLINE_ALREADY),
+        "elect": _total(counts, PARTITIONS),
+        "elect_by_evidence": by_word(PARTITIONS),
+        "held": _total(counts, HELD),
+        "held_by_reason": by_word(HELD),
+        "online": _total(counts, ONLINE),
     }

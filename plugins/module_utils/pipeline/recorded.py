@@ -18,8 +18,8 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import tables
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import literal_path
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.lines import literal_path
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.observations import of_runs, run_key
 
 # Numbers as text: older plans say "unknown" where newer ones have null.

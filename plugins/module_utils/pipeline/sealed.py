@@ -19,14 +19,18 @@ with suppress(ImportError):  # libraries.py says why
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, check_inside, safe_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import INTERPRETED, tasks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import BYTES_PER_TASK, INTERPRETED, tasks
 
 # Files that are planned together. No cluster's plan depends on another's, so a fleet of any size is planned in parts: what is kept
 # in memory does not grow with it. Large enough for the time that Spark takes to analyse each part, about a second, not to count.
 BATCH_BYTES = 64 << 20
 # For sessions that make plans. To generate code for the rules, and to look for parts that occur twice in them, took a fifth of the time of
 # 300,000 rows; in a warm server generated code brings no more than it costs.
-SETTINGS = {**INTERPRETED, "spark.sql.subexpressionElimination.enabled": "false"}
+SETTINGS = {
+    **INTERPRETED,
+    "spark.sql.subexpressionElimination.enabled": "false",
+    "spark.sql.files.maxPartitionBytes": str(BYTES_PER_TASK),
+}
 SUFFIX = ".jsonl"
 
 Keep = Callable[["DataFrame"], "DataFrame"]

@@ -144,6 +144,9 @@ def _start(master: str, settings: Mapping[str, str], conf: Mapping[str, str], lo
         reach(STANDALONE + address, "spark", 7077, "spark_master")
     # Set for Spark Connect clients; a driver refuses to start with it.
     os.environ.pop("SPARK_REMOTE", None)
+    if master.startswith("local"):
+        # What decides runs in this Python, which has pyarrow. On other machines their own is taken, or what the operator says.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(master).appName("kafka_recovery_plan")
     for key, value in {**LEAN, **(EMBEDDED if master.startswith("local") else {}), **settings, **conf}.items():
         builder = builder.config(key, value)

@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import SAFE_NAME, check_inside, opened_regular, read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import OUTCOMES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER, ContentError, Name, Optional
@@ -167,8 +168,14 @@ def _plain(read: Callable[[Path], Mapping[str, Any]]) -> Callable[[Path], Mappin
     return told
 
 
+def _landing(path: Path) -> Mapping[str, Any]:
+    header = snapshot.check(path)
+    landing_lines.cluster(header)
+    return header
+
+
 _CHECKS: Mapping[str, Callable[[Path], Mapping[str, Any]]] = {
-    LANDING: snapshot.check,
+    LANDING: _landing,
     HEALTHY: snapshot.check,
     PLAN: _plan,
     RESULT: _plain(_results),

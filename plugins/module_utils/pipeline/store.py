@@ -25,7 +25,6 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql.types import StructType
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import local, rewriting, tables
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.bronze import literal_path
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import (
     GRACE,
     PATIENCE,
@@ -34,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     Change,
     DataFile,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.lines import literal_path
 
 CONF = {
     # What every tool reads as a time in UTC; Spark's own default is a type that nobody else writes any more.

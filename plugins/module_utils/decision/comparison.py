@@ -1,0 +1,143 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The survivors of one partition compared: who holds what is known to be committed, and which log is the best. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    FORKED,
+    PREFIX,
+    SAME,
+    UNFENCED,
+    UNKNOWN,
+    Log,
+    PartitionEvidence,
+    State,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof, isr_proof
+
+NO_COMPARISON = "the snapshot has no comparison of them"
+
+
+class Ranking(StrEnum):
+    """What makes one log better than another."""
+
+    LAST_WRITTEN_EPOCH = "last_written_epoch"
+    KIP1275 = "kip1275"  # KIP-1275, "Proposed Changes": leader epoch, then log end offset
+
+
+class Relation(NamedTuple):
+    """How another survivor's log relates to the winner's: below `common_offset` both hold the same records (None: not known)."""
+
+    other: Log
+    relation: str
+    shorter: int | None
+    common_offset: int | None
+    reason: str | None
+
+    @property
+    def beyond_common(self) -> int | None:
+        """How many offsets the other log holds that the winner's does not, None where that is not known."""
+        return None if self.common_offset is None else self.other.end - self.common_offset
+
+
+class Point(NamedTuple):
+    """Below `offset` the log of the broker `holder` is known to be committed. `source`: high_watermark, or that of a proof."""
+
+    holder: int
+    offset: int
+    source: str
+    name: str
+
+
+class Comparison:
+    """The survivors of one partition, with what is known to be committed."""
+
+    def __init__(self, evidence: PartitionEvidence, state: State) -> None:
+        self.evidence = evidence
+        alive = [] if evidence.defects else [log for log in evidence.logs if log.broker_state == UNFENCED and log.answered]
+        self.survivors = tuple(sorted(alive, key=lambda log: state.replicas.index(log.broker_id)))
+        self.points = tuple(self._points()) if self.survivors else ()
+        self.isr_proof: IsrProof = isr_proof(state, evidence.history, [log.broker_id for log in self.survivors])
+
+    def _points(self) -> Iterator[Point]:
+        """High watermarks and committed offsets that a survivor is known to hold. A high watermark of 0 proves nothing."""
+        for log in self.survivors:
+            if log.high_watermark:
+                yield Point(log.broker_id, log.high_watermark, "high_watermark", "")
+        for proof in self.evidence.proofs:
+            if proof.held:
+                yield Point(proof.broker_id, proof.offset, proof.source, proof.name or "")
+
+    def relation(self, one: Log, other: Log) -> Relation:
+        """How the log of `other` relates to that of `one`."""
+        pair = self.evidence.pairs.get((min(one.broker_id, other.broker_id), max(one.broker_id, other.broker_id)))
+        if pair is None:
+            return Relation(other, UNKNOWN, None, None, NO_COMPARISON)
+        return Relation(other, pair.relation, pair.shorter, pair.common_offset, pair.reason)
+
+    def held(self, log: Log, point: Point) -> int:
+        """How much of the records that `point` proves committed this log holds. What could not be compared counts as nothing held."""
+        if point.holder == log.broker_id:
+            return point.offset
+        pair = self.evidence.pairs.get((min(log.broker_id, point.holder), max(log.broker_id, point.holder)))
+        return min(point.offset, (pair.common_offset or 0) if pair else 0)
+
+    def proven(self, log: Log) -> int:
+        """Up to which offset this log holds what is known to be committed."""
+        return max((self.held(log, point) for point in self.points), default=0)
+
+    def holds_all_points(self, log: Log) -> bool:
+        """Whether this log holds all that is proven committed."""
+        return all(self.held(log, point) >= point.offset for point in self.points)
+
+    def resolved(self, log: Log) -> bool:
+        """Whether this log holds all that a log holds which the ISR history calls complete."""
+        return any(holder == log.broker_id or self._continues(log, holder) for holder in self.isr_proof.holders)
+
+    def _continues(self, log: Log, holder: int) -> bool:
+        pair = self.evidence.pairs.get((min(log.broker_id, holder), max(log.broker_id, holder)))
+        return pair is not None and (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == holder))
+
+    def ranked(self, ranking: Ranking) -> tuple[Log, ...]:
+        """The survivors, best first. Ties go to the order of the assignment.
+
+        Where every log is a prefix of one, that one is also the plain maximum of (last-written epoch, log end offset), because it holds whatever
+        another proves. Where logs fork, proof of commitment is worth more than a later epoch.
+        """
+        if ranking == Ranking.KIP1275:
+            return tuple(sorted(self.survivors, key=lambda log: (-_known(log.partition_leader_epoch, -1), -log.end)))
+        return tuple(
+            sorted(
+                self.survivors,
+                key=lambda log: (-self.proven(log), not self.resolved(log), -_known(log.last_written_epoch, -2), -log.end),
+            )
+        )
+
+    def contradicted(self) -> bool:
+        """Whether every log that the ISR history calls complete lacks something that is proven committed."""
+        complete = [log for log in self.survivors if self.resolved(log)]
+        return bool(complete) and not any(map(self.holds_all_points, complete))
+
+    def singled_out(self, winner: Log, relations: tuple[Relation, ...]) -> bool:
+        """Whether proof of commitment leaves one branch of a fork: the winner holds the greatest proven offset, so do at most logs that are
+        prefixes of the winner's (or equal to it), a log that forked from it does not, and nothing is proven that the winner lacks."""
+        greatest = max((point.offset for point in self.points), default=0)
+        if not greatest or self.proven(winner) < greatest or not self.holds_all_points(winner):
+            return False
+        left_out = any(row.relation == FORKED and self.proven(row.other) < greatest for row in relations)
+        return left_out and all(follows(row) for row in relations if self.proven(row.other) >= greatest)
+
+
+def _known(number: int | None, otherwise: int) -> int:
+    return otherwise if number is None else number
+
+
+def follows(row: Relation) -> bool:
+    """Whether the other's log is the winner's, or a prefix of it."""
+    return row.relation == SAME or (row.relation == PREFIX and row.shorter == row.other.broker_id)

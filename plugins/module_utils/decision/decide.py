@@ -1,0 +1,273 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The decision about one partition: who should lead it, how sure that is, and why it is held if it is (docs/decisions.md).
+
+This is the only statement of the rule. Spark carries it, the model checks it. Pure: no I/O, no Kafka client, no Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import (
+    Comparison,
+    Point,
+    Ranking,
+    Relation,
+    follows,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    COMING_BACK,
+    FENCED,
+    FORKED,
+    PREFIX,
+    SAME,
+    UNFENCED,
+    UNKNOWN,
+    Log,
+    PartitionEvidence,
+    State,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof
+
+TRANSACTION_STATE, CLUSTER_METADATA = "__transaction_state", "__cluster_metadata"
+
+
+class Strategy(StrEnum):
+    """How much doubt an election may have."""
+
+    NONE = "none"
+    BALANCED = "balanced"
+    AGGRESSIVE = "aggressive"
+
+
+class Word(StrEnum):
+    """What the evidence is worth."""
+
+    PREFIX = "prefix"
+    FORKED_RESOLVED = "forked_resolved"
+    FORKED_PROVEN = "forked_proven"
+    FORKED = "forked"
+    INCOMPLETE = "incomplete"
+    WEAK = "weak"
+    CONTRADICTED = "contradicted"
+    BELOW_HIGH_WATERMARK = "below_high_watermark"
+    NO_SURVIVOR = "no_survivor"
+
+
+class Outcome(StrEnum):
+    """What is to be done with a partition."""
+
+    ELECT = "elect"
+    HELD = "held"
+    ONLINE = "online"
+
+
+# What each strategy elects on. Nobody elects without a survivor; `none` elects nothing.
+ACCEPTED: Mapping[Strategy, frozenset[Word]] = {
+    Strategy.NONE: frozenset(),
+    Strategy.BALANCED: frozenset({Word.PREFIX, Word.FORKED_RESOLVED}),
+    Strategy.AGGRESSIVE: frozenset(Word) - {Word.NO_SURVIVOR},
+}
+# Evidence that committed records are going to be lost, or that Kafka did not do what the rules stand on.
+ALARMING = frozenset({Word.CONTRADICTED, Word.BELOW_HIGH_WATERMARK})
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the operator chose."""
+
+    strategy: Strategy = Strategy.BALANCED
+    ranking: Ranking = Ranking.LAST_WRITTEN_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about a partition, and what that rests on.
+
+    choices       brokers any of which may lead, empty where nobody is elected; their logs are identical
+    best_first    all replicas in the order in which they should lead
+    reason        why it is held: a code, None where it is not
+    survivors     logs that were read, in the order of the assignment; `ranked`: best first
+    tails         survivors that hold records which the winner lacks
+    beyond        survivors whose high watermark lies above what the winner shares with them
+    uncompared    survivors whose log could not be compared with the winner's
+    unwritten     survivors whose last-written epoch could not be read
+    singled_out   whether proof of commitment leaves one branch of a fork
+    resolved      whether the ISR history says that the winner holds every committed record, and no proof says otherwise
+    contradicted  whether each log that the ISR history calls complete lacks something that is proven committed
+    waiting_for   brokers that the controller may elect by itself, with their states
+    """
+
+    evidence: PartitionEvidence
+    outcome: Outcome
+    word: Word
+    reason: str | None
+    choices: tuple[int, ...]
+    best_first: tuple[int, ...]
+    survivors: tuple[Log, ...]
+    ranked: tuple[Log, ...]
+    relations: tuple[Relation, ...]
+    identical: tuple[int, ...]
+    points: tuple[Point, ...]
+    isr_proof: IsrProof
+    singled_out: bool
+    resolved: bool
+    contradicted: bool
+    waiting_for: tuple[tuple[int, str], ...]
+
+    @property
+    def state(self) -> State:
+        """What the controller keeps of the partition, as good as nothing if its document is damaged there."""
+        return self.evidence.state or _UNREAD
+
+    @property
+    def winner(self) -> Log | None:
+        """The best log, None where there is no survivor."""
+        return self.ranked[0] if self.ranked else None
+
+    @property
+    def tails(self) -> tuple[Relation, ...]:
+        return tuple(
+            row for row in self.relations if row.relation == FORKED or (row.relation == PREFIX and row.shorter != row.other.broker_id)
+        )
+
+    @property
+    def beyond(self) -> tuple[Relation, ...]:
+        return tuple(row for row in self.relations if _beyond(row, self.ranked[0]))
+
+    @property
+    def uncompared(self) -> tuple[Relation, ...]:
+        return tuple(row for row in self.relations if row.relation == UNKNOWN)
+
+    @property
+    def unwritten(self) -> tuple[int, ...]:
+        return tuple(log.broker_id for log in self.survivors if log.last_written_epoch is None)
+
+    @property
+    def unanswered(self) -> tuple[Log, ...]:
+        """Replicas whose brokers are alive and did not answer for them."""
+        return tuple(log for log in self.evidence.logs if log.silent)
+
+    @property
+    def lost(self) -> tuple[Log, ...]:
+        """Replicas whose brokers are not alive, or whose disks have failed."""
+        return tuple(log for log in self.evidence.logs if log.broker_state != UNFENCED or log.disk_failed)
+
+
+def decide(evidence: PartitionEvidence, policy: Policy) -> Decision:
+    """Decide about one partition. Same evidence, same decision."""
+    state = evidence.state or _UNREAD
+    compared = Comparison(evidence, state)
+    ranked = compared.ranked(policy.ranking)
+    winner = ranked[0] if ranked else None
+    relations = tuple(compared.relation(winner, log) for log in compared.survivors if log is not winner) if winner else ()
+    singled_out = winner is not None and compared.singled_out(winner, relations)
+    resolved = winner is not None and compared.resolved(winner) and compared.holds_all_points(winner)
+    contradicted = compared.contradicted()
+    word = _word(evidence, compared, winner, relations, (contradicted, resolved, singled_out))
+    first = [log.broker_id for log in ranked]
+    best_first = (*first, *(broker for broker in state.replicas if broker not in first))
+    waiting_for = tuple(_waiting_for(evidence, state))
+    reason = None if state.leader >= 0 else _reason(evidence, state, policy.strategy, word, waiting_for, best_first)
+    outcome = Outcome.ONLINE if state.leader >= 0 else Outcome.HELD if reason else Outcome.ELECT
+    same = {row.other.broker_id for row in relations if row.relation == SAME}
+    identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
+    # A partition under reassignment is planned only as its order stands: so nobody but the winner itself may be chosen.
+    choices = () if outcome != Outcome.ELECT or winner is None else (winner.broker_id,) if state.reassigning else identical
+    return Decision(
+        evidence, outcome, word, reason, choices, best_first, compared.survivors, ranked, relations, identical, compared.points,
+        compared.isr_proof, singled_out, resolved, contradicted, waiting_for,
+    )  # fmt: skip
+
+
+_UNREAD = State("", -1, -1, (), (), (), (), False, False, None, None, None)
+
+
+def _beyond(row: Relation, winner: Log) -> bool:
+    """Whether the other's high watermark lies above what the winner shares with it."""
+    return (row.other.high_watermark or 0) > (winner.end if row.common_offset is None else row.common_offset)
+
+
+def _word(
+    evidence: PartitionEvidence, compared: Comparison, winner: Log | None, relations: tuple[Relation, ...], proofs: tuple[bool, bool, bool]
+) -> Word:
+    """What the evidence is worth: the worst that is true of it."""
+    if evidence.defects:
+        return Word.INCOMPLETE
+    if winner is None:
+        return Word.NO_SURVIVOR
+    if any(_beyond(row, winner) for row in relations):
+        return Word.BELOW_HIGH_WATERMARK
+    if any(log.last_written_epoch is None for log in compared.survivors):
+        return Word.WEAK
+    if any(_may_hold_more(log) for log in evidence.logs) or any(row.relation == UNKNOWN for row in relations):
+        return Word.INCOMPLETE
+    if all(map(follows, relations)):
+        return Word.PREFIX
+    contradicted, resolved, singled_out = proofs
+    if contradicted:
+        return Word.CONTRADICTED
+    if resolved:
+        return Word.FORKED_RESOLVED
+    return Word.FORKED_PROVEN if singled_out else Word.FORKED
+
+
+def _may_hold_more(log: Log) -> bool:
+    """Whether a replica cannot be read now and may be read soon: it may hold more than any survivor."""
+    return log.broker_state == COMING_BACK or log.silent
+
+
+def _reason(
+    evidence: PartitionEvidence,
+    state: State,
+    strategy: Strategy,
+    word: Word,
+    waiting_for: tuple[tuple[int, str], ...],
+    best_first: tuple[int, ...],
+) -> str | None:
+    """Why the partition is held, None where nothing holds it. The first that applies, from what no strategy overrides downwards."""
+    if evidence.topic == CLUSTER_METADATA:
+        return "cluster_metadata"
+    if strategy == Strategy.NONE:
+        return "strategy_none"
+    if evidence.defects:
+        return "incomplete"
+    if strategy != Strategy.AGGRESSIVE and waiting_for:
+        return "wait_for_clean_leader"
+    if word not in ACCEPTED[strategy]:
+        return word.value
+    if (evidence.topic == TRANSACTION_STATE or word in ALARMING) and not state.named:
+        return "must_be_named"
+    if state.reassigning and not _stands_best_first(evidence, state, best_first):
+        return "reassignment_in_progress"
+    return None
+
+
+def _waiting_for(evidence: PartitionEvidence, state: State) -> Iterator[tuple[int, str]]:
+    """Yield whom the controller may elect by itself, because the broker is there or comes back: first those that come back."""
+    there = {log.broker_id for log in evidence.logs if not _is_gone(log)}
+    waited = waited_for(Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr), there)
+    # Survivors stand in the order of the assignment, the others in that of their ids.
+    assigned = [log for broker in state.replicas for log in evidence.logs if log.broker_id == broker and log.answered]
+    logs = [*assigned, *(log for log in evidence.logs if log not in assigned)]
+    for wanted in (COMING_BACK, UNFENCED):
+        yield from ((log.broker_id, wanted) for log in logs if log.broker_id in waited and log.broker_state == wanted)
+
+
+def _stands_best_first(evidence: PartitionEvidence, state: State, best_first: tuple[int, ...]) -> bool:
+    """Whether the controller, which takes the first live replica, would choose best-first from the order that stands.
+
+    A broker that is coming back counts as live: it may be unfenced before the election.
+    """
+    gone = {log.broker_id for log in evidence.logs if _is_gone(log)}
+    return [broker for broker in state.replicas if broker not in gone] == [broker for broker in best_first if broker not in gone]
+
+
+def _is_gone(log: Log) -> bool:
+    """Whether the controller cannot elect this replica before somebody mends its broker or its disk."""
+    return log.broker_state == FENCED or log.disk_failed

@@ -1,0 +1,165 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Evidence documents: what was gathered about one partition, and what the header says of its cluster. `decode.py` reads them.
+
+Offsets and epochs are Kafka's; times are milliseconds since 1970. None stands for what was not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+# What a broker answers of a replica whose log directory has failed (KIP-858).
+DISK_FAILED = "KAFKA_STORAGE_ERROR"
+UNFENCED, FENCED, COMING_BACK = "unfenced", "fenced", "coming_back"
+BROKER_STATES = (UNFENCED, FENCED, COMING_BACK)
+SAME, PREFIX, FORKED, UNKNOWN = "same", "prefix", "forked", "unknown"
+RELATIONS = (SAME, PREFIX, FORKED, UNKNOWN)
+
+
+class Log(NamedTuple):
+    """What a replica's broker said of its log. `error`: Kafka's name of why it said nothing.
+
+    `last_written_epoch`: the leader epoch of its last batch, -1 for an empty log, None where it could not be read.
+    """
+
+    broker_id: int
+    broker_state: str
+    error: str | None
+    log_start_offset: int | None
+    log_end_offset: int | None
+    high_watermark: int | None
+    partition_leader_epoch: int | None
+    last_written_epoch: int | None
+    broker_epoch: int | None
+    last_batch_transactional: bool | None
+
+    @property
+    def end(self) -> int:
+        """The log end offset of a log that was read."""
+        return self.log_end_offset or 0
+
+    @property
+    def answered(self) -> bool:
+        """Whether the log was read."""
+        return self.error is None and self.log_end_offset is not None
+
+    @property
+    def silent(self) -> bool:
+        """Whether its broker is alive and did not answer for it, and may do so soon."""
+        return self.broker_state == UNFENCED and not self.answered and not self.disk_failed
+
+    @property
+    def disk_failed(self) -> bool:
+        """Whether its broker is alive and its log directory has failed. It is lost until the disk is changed: the controller does not elect it."""
+        return self.broker_state == UNFENCED and self.error == DISK_FAILED
+
+
+class Pair(NamedTuple):
+    """How the logs of two brokers relate: below `common_offset` they hold the same records. `shorter`: of a prefix, whose log it is."""
+
+    broker_a: int
+    broker_b: int
+    relation: str
+    shorter: int | None
+    common_offset: int | None
+    reason: str | None
+
+
+class Proof(NamedTuple):
+    """A committed offset and a survivor: whether its log is known to hold all below the offset (None: not known)."""
+
+    source: str
+    name: str | None
+    offset: int
+    broker_id: int
+    held: bool | None
+
+
+class Change(NamedTuple):
+    """A record of the metadata log: what held for the partition from then on."""
+
+    offset: int
+    timestamp: int | None
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    eligible_leader_replicas: tuple[int, ...]
+    unclean: bool
+    reassigned: bool
+
+
+class History(NamedTuple):
+    """What the metadata log says of the partition, oldest change first. `doubt`: why this may not be what happened."""
+
+    doubt: str | None
+    offline_since: int | None
+    last_isr: tuple[int, ...] | None
+    metadata_version: int | None
+    min_insync_replicas: int | None
+    changes: tuple[Change, ...]
+
+
+class Healthy(NamedTuple):
+    """The newest healthy snapshot in which the partition had a leader. `append_rate`: offsets per second."""
+
+    observed_at: int
+    topic_id: str
+    leader_epoch: int
+    isr: tuple[int, ...]
+    log_end_offset: int
+    high_watermark: int
+    append_rate: float | None
+
+
+class State(NamedTuple):
+    """What the controller keeps of the partition, and what was asked for."""
+
+    topic_id: str
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    eligible_leader_replicas: tuple[int, ...]
+    last_known_elr: tuple[int, ...]
+    reassigning: bool
+    named: bool
+    min_insync_replicas: int | None
+    unclean_leader_election_enable: bool | None
+    cleanup_policy: str | None
+
+
+class Broker(NamedTuple):
+    """A broker of the cluster. `silent_seconds`: for how long a fenced one has not been heard of, None where that is not known."""
+
+    broker_id: int
+    broker_state: str
+    silent_seconds: float | None
+    rack: str | None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What the header says that decides or is told. `eligible_leader_replicas_version`: the level of that feature (KIP-966)."""
+
+    brokers: Mapping[int, Broker] = field(default_factory=dict)
+    eligible_leader_replicas_version: int | None = None
+    collected_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionEvidence:
+    """One partition. `defects`: why nothing may be concluded from it; `state` is None where it could not be read."""
+
+    topic: str
+    partition: int
+    state: State | None
+    logs: tuple[Log, ...] = ()
+    pairs: Mapping[tuple[int, int], Pair] = field(default_factory=dict)
+    proofs: tuple[Proof, ...] = ()
+    history: History | None = None
+    healthy: Healthy | None = None
+    defects: tuple[str, ...] = ()

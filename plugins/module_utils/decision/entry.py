@@ -1,0 +1,105 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The entry of a plan about one partition, field by field in the order in which a plan file has them. Pure.
+
+Names inside of a field stand in the order of the alphabet, in which the digest of a plan is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
+
+PARTITIONS, HELD, ONLINE = "partitions", "held", "online"
+SECTIONS = {Outcome.ELECT: PARTITIONS, Outcome.HELD: HELD, Outcome.ONLINE: ONLINE}
+
+Fields = dict[str, object]
+
+
+def fields(decision: Decision, loss: Loss, text: str, leader: int | None) -> Fields:
+    """Return the entry for the section `SECTIONS[decision.outcome]`, ready for JSON.
+
+    text    the explanation
+    leader  the broker to elect; of a held partition the winner, None if there is no survivor
+    """
+    if decision.outcome == Outcome.ONLINE:
+        return {**_place(decision), "leader": decision.state.leader}
+    if decision.outcome == Outcome.HELD:
+        return _held(decision, loss, text, leader)
+    if leader is None:
+        raise ValueError(f"nobody is designated for {decision.evidence.topic}-{decision.evidence.partition}, which is to be elected")
+    return _elected(decision, loss, text, leader)
+
+
+def _elected(decision: Decision, loss: Loss, text: str, leader: int) -> Fields:
+    state = decision.state
+    return {
+        **_place(decision),
+        "designatedLeader": leader,
+        "replicas_best_first": [leader, *(broker for broker in decision.best_first if broker != leader)],
+        "evidence": decision.word.value,
+        "explanation": text,
+        "guards": {
+            "leader_epoch": state.leader_epoch,
+            "replicas": list(state.replicas),
+            "survivors": list(_survivors(decision)),
+            "topic_id": state.topic_id,
+        },
+        "loss": _loss(loss),
+        "truncated": list(_truncated(decision, leader)),
+        "isr": list(state.isr),
+        "eligible_leader_replicas": list(state.eligible_leader_replicas),
+        "last_known_elr": list(state.last_known_elr),
+        **_configs(decision),
+    }
+
+
+def _held(decision: Decision, loss: Loss, text: str, leader: int | None) -> Fields:
+    return {
+        **_place(decision),
+        "reason": decision.reason,
+        "evidence": decision.word.value,
+        "candidate": decision.winner.broker_id if decision.winner else None,
+        "explanation": text,
+        "loss": _loss(loss),
+        "truncated": list(_truncated(decision, leader)),
+        "survivors": list(_survivors(decision)),
+        **_configs(decision),
+    }
+
+
+def _place(decision: Decision) -> Fields:
+    return {"topic": decision.evidence.topic, "partition": decision.evidence.partition}
+
+
+def _configs(decision: Decision) -> Fields:
+    state = decision.state
+    return {
+        "min_insync_replicas": state.min_insync_replicas,
+        "unclean_leader_election_enable": state.unclean_leader_election_enable,
+    }
+
+
+def _loss(loss: Loss) -> Fields:
+    return {**loss._asdict(), "gaps": list(loss.gaps)}
+
+
+def _survivors(decision: Decision) -> Iterator[Fields]:
+    for log in decision.survivors:
+        yield {
+            "broker_epoch": log.broker_epoch,
+            "broker_id": log.broker_id,
+            "last_written_epoch": log.last_written_epoch,
+            "log_end_offset": log.log_end_offset,
+        }
+
+
+def _truncated(decision: Decision, leader: int | None) -> Iterator[Fields]:
+    """Yield what other survivors lose when `leader` leads: from `offset` on, at most `records`; both None if that is not known."""
+    for row in decision.relations:
+        holds_more = row.common_offset is None or row.common_offset < row.other.end
+        if row.other.broker_id != leader and holds_more:
+            yield {"broker_id": row.other.broker_id, "offset": row.common_offset, "records": row.beyond_common}

@@ -1,0 +1,249 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The explanation of a decision for the operator. Every finding is stated, not only the one that decided. Pure.
+
+Lengths are offsets: a range of offsets holds at most that many records (compaction and transaction markers leave gaps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    COMING_BACK,
+    FENCED,
+    PREFIX,
+    UNFENCED,
+    Cluster,
+    Log,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, comma_list, instant, plural
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import ELIGIBLE, LAST_IN_SYNC, LAST_KNOWN_LEADER
+
+# What the operator can do about a held partition, by the code of the reason.
+REASONS: Mapping[str, str] = {
+    "cluster_metadata": "held: the metadata log elects its own leader, this tool never touches it",
+    "strategy_none": "held: strategy none elects nothing",
+    "wait_for_clean_leader": "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+    "no_survivor": "held: no replica is on a live broker that answers; bring one of its brokers back",
+    "must_be_named": "held: it is elected only where partitions or partitions_file names it",
+    "reassignment_in_progress": "held: a reassignment is under way and a new replica order would replace it; let it complete or cancel it",
+    "forked": "held: strategy aggressive would give those offsets up",
+    "forked_proven": "held: strategy aggressive would elect the proven branch and give the other up",
+    "contradicted": "held: believe neither before you know why; strategy aggressive would elect it where partitions or partitions_file names it",
+    "incomplete": "held: gather the evidence again once everything answers",
+    "weak": "held: strategy aggressive would go by length",
+    "below_high_watermark": "held: strategy aggressive would elect it where partitions or partitions_file names it",
+}
+
+
+def explanation(decision: Decision, loss: Loss, cluster: Cluster, leader: int | None) -> str:
+    """Return one text about a partition.
+
+    leader  the broker to elect; of a held partition the winner, None if there is no survivor
+    """
+    parts = (
+        _defects(decision),
+        _best(decision, leader),
+        _identical(decision),
+        _prefixes(decision),
+        " and ".join(_tails(decision)),
+        _history(decision),
+        _proof(decision),
+        " and ".join(_beyond(decision)),
+        _unwritten(decision),
+        " and ".join(_unanswered(decision)),
+        " and ".join(_uncompared(decision)),
+        ", ".join(_end(decision)),
+        ", ".join(_lost(decision, cluster)),
+        loss_text(decision, loss, cluster),
+        ", ".join(_elected_on_return(decision, cluster)),
+        ", ".join(_waiting(decision, cluster)),
+        _unclean(decision),
+        _writable(decision),
+        REASONS.get(decision.reason or ""),
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def _defects(decision: Decision) -> str | None:
+    defects = decision.evidence.defects
+    return f"the snapshot cannot be trusted for this partition ({', '.join(defects)})" if defects else None
+
+
+def _best(decision: Decision, leader: int | None) -> str | None:
+    log = next((log for log in decision.survivors if log.broker_id == leader), None)
+    if log is None:
+        return None
+    best = plural(len(decision.survivors), "is the only survivor", "holds the best log")
+    return f"broker {log.broker_id} {best}: it ends at offset {log.end}{_last_written(log)}"
+
+
+def _last_written(log: Log) -> str:
+    if log.last_written_epoch is None:
+        return ", in a leader epoch that could not be read"
+    return f", last written in leader epoch {log.last_written_epoch}" if log.last_written_epoch >= 0 else " and is empty"
+
+
+def _identical(decision: Decision) -> str | None:
+    brokers = decision.identical
+    if len(brokers) <= 1:
+        return None
+    return f"the logs of brokers {comma_list(brokers)} are identical, leadership is shared out among them"
+
+
+def _prefixes(decision: Decision) -> str | None:
+    shorter = [row for row in decision.relations if row.relation == PREFIX and follows(row)]
+    if not shorter:
+        return None
+    logs = " and ".join(f"broker {row.other.broker_id}'s log (to offset {row.common_offset})" for row in shorter)
+    return logs + plural(len(shorter), " is a prefix of it", " are prefixes of it")
+
+
+def _tails(decision: Decision) -> Iterator[str]:
+    for row in decision.tails:
+        other, offset = row.other.broker_id, row.common_offset
+        yield (
+            f"broker {other}'s log parts from it at offset {offset}, "
+            f"so electing it truncates broker {other}'s offsets {offset} to {row.other.end - 1}"
+        )
+
+
+def _history(decision: Decision) -> str | None:
+    """Return what the ISR history says if logs fork."""
+    proof, history = decision.isr_proof, decision.evidence.history
+    if decision.word == Word.FORKED_RESOLVED and history:
+        return (
+            f"the ISR history resolves it: since {broker_list(proof.holders)} left the ISR it has always been smaller than min.insync.replicas "
+            f"({history.min_insync_replicas}), so nothing was committed any more, and every committed record is on this branch"
+        )
+    if not decision.tails:
+        return None
+    if decision.contradicted:
+        return f"the ISR history says that {broker_list(proof.holders)} would hold every committed record, but what is proven committed is not there"
+    return f"the ISR history does not resolve it: {proof.gap}" if proof.gap else None
+
+
+def _proof(decision: Decision) -> str | None:
+    """Return what proves that the winner's branch is the committed one."""
+    if not decision.singled_out:
+        return None
+    greatest = max(point.offset for point in decision.points)
+    proofs = {
+        f"the high watermark of broker {point.holder}"
+        if point.source == "high_watermark"
+        else f"the committed offset of {point.source.replace('_', ' ')} {point.name}"
+        for point in decision.points
+        if point.offset == greatest
+    }
+    return (
+        f"everything below offset {greatest} on its branch is proven committed by {' and '.join(sorted(proofs))}, "
+        "and the other branch lacks some of it"
+    )
+
+
+def _beyond(decision: Decision) -> Iterator[str]:
+    for row in decision.beyond:
+        yield (
+            f"broker {row.other.broker_id}'s high watermark {row.other.high_watermark} says that committed records would be lost, "
+            f"since only offsets below {row.common_offset or 0} are known to be shared"
+        )
+
+
+def _unwritten(decision: Decision) -> str | None:
+    if not decision.unwritten:
+        return None
+    return f"the last-written epoch of {broker_list(decision.unwritten)} could not be read, so only lengths can be compared"
+
+
+def _unanswered(decision: Decision) -> Iterator[str]:
+    for log in decision.unanswered:
+        error = "no log end offset" if log.error is None else log.error
+        yield f"broker {log.broker_id} is alive but did not answer for its replica ({error})"
+
+
+def _uncompared(decision: Decision) -> Iterator[str]:
+    for row in decision.uncompared:
+        reason = "no reason given" if row.reason is None else row.reason
+        yield f"whether broker {row.other.broker_id}'s log (to offset {row.other.end}) fits it is not known ({reason})"
+
+
+def _end(decision: Decision) -> Iterator[str]:
+    """Yield since when the partition is offline, and which survivors were in the ISR last."""
+    history, proof = decision.evidence.history, decision.isr_proof
+    if history and history.offline_since is not None:
+        last_isr = "null" if history.last_isr is None else comma_list(history.last_isr)
+        yield f"it has had no leader since {instant(history.offline_since)}, when the ISR was [{last_isr}]"
+    if proof.left_at is not None and len(decision.survivors) > 1:
+        yield f"{broker_list(proof.left_last)} left the ISR last of the survivors, at {instant(proof.left_at)}"
+
+
+def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
+    """Yield for how long brokers have been silent, in whole seconds: nobody decides by fractions."""
+    for log in decision.lost:
+        broker = cluster.brokers.get(log.broker_id)
+        if log.disk_failed:
+            yield f"its disk on broker {log.broker_id} has failed"
+        elif log.broker_state == COMING_BACK:
+            yield f"broker {log.broker_id} is coming back"
+        elif broker is None or broker.silent_seconds is None:
+            yield f"broker {log.broker_id} is fenced, since when is not known"
+        else:
+            yield f"broker {log.broker_id} has been silent for {int(broker.silent_seconds)} s"
+
+
+def _elected_on_return(decision: Decision, cluster: Cluster) -> Iterator[str]:
+    """Yield which of the silent brokers the controller would elect by itself (KIP-966)."""
+    state = decision.state
+    for log in decision.lost:
+        if log.broker_state != FENCED:
+            continue
+        if log.broker_id in state.eligible_leader_replicas:
+            standing = "ELR"
+        elif log.broker_id in state.isr:
+            standing = f"last in the ISR{_without_elr(cluster)}"
+        elif log.broker_id in state.last_known_elr:
+            standing = "last known leader, its shutdown was unclean"
+        else:
+            continue
+        yield f"should broker {log.broker_id} come back before an election, the controller elects it by itself ({standing})"
+
+
+def _waiting(decision: Decision, cluster: Cluster) -> Iterator[str]:
+    state = decision.state
+    for broker, broker_state in decision.waiting_for:
+        alive = "alive and " if broker_state == UNFENCED else ""
+        if broker in state.eligible_leader_replicas:
+            standing = ELIGIBLE
+        elif broker in state.isr:
+            standing = LAST_IN_SYNC + _without_elr(cluster)
+        else:
+            standing = LAST_KNOWN_LEADER
+        yield f"broker {broker} is {alive}{standing}"
+
+
+def _without_elr(cluster: Cluster) -> str:
+    return ", eligible leader replicas are off" if cluster.eligible_leader_replicas_version == 0 else ""
+
+
+def _unclean(decision: Decision) -> str | None:
+    if not decision.state.unclean_leader_election_enable:
+        return None
+    return "unclean.leader.election.enable is true: the controller elects any live replica by itself, without a look at its log, and may be faster"
+
+
+def _writable(decision: Decision) -> str | None:
+    """Return what the partition cannot do with its new leader: with fewer live replicas than min.insync.replicas it can only be read."""
+    live, wanted = len(decision.survivors) + len(decision.unanswered), decision.state.min_insync_replicas
+    if not decision.survivors or wanted is None or live >= wanted:
+        return None
+    missing = wanted - live
+    return (
+        f"once elected it is online but not writable with acks=all: {live} live {plural(live, 'replica', 'replicas')}, min ISR {wanted}, "
+        f"until {missing} more {plural(missing, 'is', 'are')} back"
+    )

@@ -1,0 +1,91 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the ISR history proves: which survivors hold every committed record. Pure.
+
+Since Kafka 3.7 nothing is committed while the ISR is smaller than min.insync.replicas. So a replica since whose leaving the ISR has always been
+smaller holds every committed record: it had them all when it left, none was committed since, and to follow a clean leader never truncates one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Change, History, State
+
+# 3.7-IV0: with it finalized every broker runs 3.7 or later. Before, a small ISR committed too.
+SOUND_METADATA_VERSION = 15
+
+
+class IsrProof(NamedTuple):
+    """`holders`: survivors which hold every committed record. `left_last`: the survivors that left the ISR last, and when (milliseconds since 1970).
+
+    `gap`: why a history proves nothing; None where it does, or where none was read.
+    """
+
+    holders: tuple[int, ...] = ()
+    left_last: tuple[int, ...] = ()
+    left_at: int | None = None
+    gap: str | None = None
+
+
+def isr_proof(state: State, history: History | None, survivors: Sequence[int]) -> IsrProof:
+    """Return what the history proves about the survivors, given in the order of the assignment."""
+    if history is None or not survivors:
+        return IsrProof()
+    changes = history.changes
+    # Positions in the history: the last at which each survivor was in the ISR, and the last at which records could be committed.
+    inside = {broker: _last(place for place, change in enumerate(changes) if broker in change.isr) for broker in survivors}
+    least = history.min_insync_replicas
+    committing = _last(place for place, change in enumerate(changes) if least is not None and len(change.isr) >= least)
+    holders = tuple(broker for broker, place in inside.items() if place >= committing)
+    latest = max(inside.values())
+    left_last: tuple[int, ...] = ()
+    left_at = None
+    if latest >= 0 and history.doubt is None:
+        left_last = tuple(broker for broker, place in inside.items() if place == latest)
+        left_at = changes[latest + 1].timestamp if latest + 1 < len(changes) else None
+    gap = next(_gaps(state, history, inside, holders), None)
+    return IsrProof(() if gap else holders, left_last, left_at, gap)
+
+
+def _last(places: Iterable[int]) -> int:
+    return max(places, default=-1)
+
+
+def _gaps(state: State, history: History, inside: dict[int, int], holders: tuple[int, ...]) -> Iterator[str]:
+    """Say why the history proves nothing, the reason that tells most first."""
+    changes, earliest = history.changes, min(inside.values())
+    if history.doubt is not None:
+        yield history.doubt
+    if not changes or changes[-1].leader >= 0 or changes[-1].leader_epoch != state.leader_epoch:
+        yield "it does not end where the partition stands"
+    if unseen := [broker for broker, place in inside.items() if place < 0]:
+        yield f"it does not go back to a moment when these were in the ISR: brokers {', '.join(map(str, unseen))}"
+    if history.metadata_version is None or history.metadata_version < SOUND_METADATA_VERSION:
+        yield "metadata.version was below 3.7-IV0, and such brokers commit records with an ISR smaller than min.insync.replicas"
+    if history.min_insync_replicas is None:
+        yield (
+            "min.insync.replicas was not set for the topic or the cluster all the time, and what the files of brokers said then cannot be proven"
+        )
+    # What happened after the moment from which on a survivor was missing in the ISR.
+    since = changes[earliest + 1 :] if earliest >= 0 else ()
+    if any(change.unclean for change in since):
+        yield "there was an unclean election"
+    if any(change.reassigned for change in since):
+        yield "its replicas were reassigned"
+    if _lost_its_leader_and_got_one_back(changes, earliest):
+        yield "it lost its last leader before and got one back, and whether that one had lost the end of its log is not known"
+    if {*inside} & {*state.isr, *state.eligible_leader_replicas, *state.last_known_elr}:
+        yield "a survivor is in the ISR, ELR or last known ELR"
+    if not holders:
+        yield (
+            "records could be committed after all survivors had left the ISR "
+            f"(min.insync.replicas was {'null' if history.min_insync_replicas is None else history.min_insync_replicas})"
+        )
+
+
+def _lost_its_leader_and_got_one_back(changes: Sequence[Change], earliest: int) -> bool:
+    led = _last(place for place, change in enumerate(changes) if change.leader >= 0)
+    return any(change.leader < 0 for change in changes[max(0, earliest) : max(0, led)])

@@ -1,0 +1,109 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bounds of the loss as a sentence for the operator. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import (
+    ALL_REPLICAS,
+    ELR,
+    HEALTHY_SNAPSHOT,
+    ISR,
+    ISR_HISTORY,
+    Loss,
+    age,
+    is_current,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, plural
+
+_LOWER: Mapping[str, str] = {
+    "high_watermark": "a survivor's high watermark",
+    "consumer_group": "the committed offset of a consumer group",
+    HEALTHY_SNAPSHOT: "the high watermark of the last healthy snapshot",
+}
+_UPPER: Mapping[str, str] = {
+    ISR_HISTORY: "the ISR history",
+    ELR: "the log of an eligible leader replica",
+    ISR: "the log of a member of the ISR",
+    ALL_REPLICAS: "the logs of all replicas",
+}
+_NOTHING: Mapping[str, str] = {
+    ISR_HISTORY: "the ISR history shows that its log holds every committed record",
+    ELR: "its log holds all that an eligible leader replica holds",
+    ISR: "its log holds all that a member of the ISR holds",
+    ALL_REPLICAS: "every replica answered, and none holds more",
+}
+_NO_PROOF = "no proof"
+_CONTRADICTION = "what is proven to be committed contradicts the rest of the evidence"
+
+
+def loss_text(decision: Decision, loss: Loss, cluster: Cluster) -> str | None:
+    """Return the bounds in a sentence, None if there is no survivor to elect."""
+    if decision.winner is None:
+        return None
+    text = _bounds(loss)
+    # An exact number needs no guess.
+    if loss.upper_bound is None or loss.upper_bound != (loss.lower_bound or 0):
+        text += _estimate(decision, loss, cluster)
+    if loss.upper_bound is None:
+        text += f", how many at most is not known: {_why_unknown(decision)}"
+    if loss.gaps and loss.upper_bound != 0:
+        text += f" (there are fewer records than offsets where there is {' or '.join(loss.gaps).replace('_', ' ')})"
+    return text
+
+
+def _bounds(loss: Loss) -> str:
+    least, most = loss.lower_bound or 0, loss.upper_bound
+    counted = "committed offset" if loss.gaps else "committed record"
+    lost = counted + plural(most or least, " is lost", "s are lost")
+    by_least, by_most = _LOWER.get(loss.lower_bound_from, _NO_PROOF), _UPPER.get(loss.upper_bound_from, _NO_PROOF)
+    if most == 0:
+        proof = _NOTHING.get(loss.upper_bound_from, _NO_PROOF)
+        return f"nothing that was committed is lost: {proof} (unless a crash before had cost a log the end that was not yet flushed)"
+    if most == least:
+        return f"{most} {lost} (by {by_most})"
+    if most is not None:
+        return f"between {least} (by {by_least}) and {most} (by {by_most}) {lost}" if least else f"at most {most} {lost} (by {by_most})"
+    return f"at least {least} {lost} (by {by_least})" if least else "committed records may be lost"
+
+
+def _estimate(decision: Decision, loss: Loss, cluster: Cluster) -> str:
+    """Return the estimate, or why there is none."""
+    healthy, milliseconds = decision.evidence.healthy, age(decision.evidence, cluster)
+    if loss.estimate is not None and milliseconds is not None:
+        return f", about {loss.estimate} by the rate of the last healthy snapshot ({milliseconds // 1000} s before)"
+    if healthy is None:
+        return ", not estimated (no healthy snapshot has it)"
+    if not is_current(healthy, decision.state):
+        return ", not estimated (the last healthy snapshot is of another topic of this name, or of a later time)"
+    if healthy.append_rate is None:
+        return ", not estimated (the last healthy snapshot has no rate)"
+    return ", not estimated (the last healthy snapshot is younger than the evidence: a clock went backwards)"
+
+
+def _why_unknown(decision: Decision) -> str:
+    """Return why nothing bounds the loss."""
+    gap = decision.isr_proof.gap
+    absent = [log.broker_id for log in (*decision.lost, *decision.unanswered)]
+    # A log that holds every committed record bounds the loss, unless more is proven to be lost.
+    if decision.contradicted or _has_complete_log(decision):
+        return _CONTRADICTION
+    if gap is not None:
+        # If logs fork, the explanation has stated the gap already.
+        return "the ISR history gives no bound" if decision.tails else f"the ISR history gives no bound, {gap}"
+    if decision.evidence.history is None and absent:
+        return f"what {broker_list(absent)} alone held cannot be told without the ISR history"
+    return "not all logs could be compared" if decision.uncompared else _CONTRADICTION
+
+
+def _has_complete_log(decision: Decision) -> bool:
+    """Whether the winner's log, or one that was compared with it, holds every committed record."""
+    state, winner = decision.state, decision.winner
+    complete = {*decision.isr_proof.holders, *state.eligible_leader_replicas, *state.isr}
+    compared = {row.other.broker_id for row in decision.relations if row.common_offset is not None}
+    return winner is not None and bool(complete & {winner.broker_id, *compared})

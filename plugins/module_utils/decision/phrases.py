@@ -1,0 +1,37 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parts of sentences: numbers of things, lists of brokers, times. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+
+# The Gregorian calendar repeats itself after 400 years. A datetime ends with the year 9999, a timestamp of Kafka is any int64.
+_CYCLE_YEARS, _CYCLE_SECONDS = 400, 146_097 * 86_400
+_LAST_YEAR_OF_FOUR_DIGITS = 9999
+
+
+def plural(count: int, one: str, many: str) -> str:
+    """Return `one` for a count of 1, else `many`."""
+    return one if count == 1 else many
+
+
+def comma_list(numbers: Collection[int]) -> str:
+    """Return numbers as "1, 2, 3"."""
+    return ", ".join(map(str, numbers))
+
+
+def broker_list(brokers: Collection[int]) -> str:
+    """Return brokers as "broker 1" or "brokers 1, 2"."""
+    return plural(len(brokers), "broker ", "brokers ") + comma_list(brokers)
+
+
+def instant(milliseconds: int) -> str:
+    """Return milliseconds since 1970 as a time in UTC, in whole seconds."""
+    cycles, seconds = divmod(milliseconds // 1000, _CYCLE_SECONDS)
+    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+    year = time.year + cycles * _CYCLE_YEARS
+    sign = "+" if year > _LAST_YEAR_OF_FOUR_DIGITS else ""
+    return f"{sign}{year:04}{time:-%m-%dT%H:%M:%SZ}"

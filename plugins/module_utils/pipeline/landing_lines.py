@@ -1,0 +1,54 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Landing files as lines: what Spark reads, and what a header says of its cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import functions as F
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, read_brokers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.lines import cluster_of_file, literal_path
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.snapshot import SnapshotError
+
+
+def cluster_of(file: str) -> str:
+    """The cluster that a landing file is named after."""
+    return Path(file).name.removesuffix(".jsonl")
+
+
+def by_cluster(spark: SparkSession, files: Sequence[str], key: Column | None = None) -> DataFrame:
+    """One row (value, cluster) per line of `files` (absolute paths). `value`: its bytes, which need not be text.
+
+    `key`: what stands for the cluster, by default what the file is named after.
+    """
+    lines = spark.read.text([literal_path(file) for file in files], lineSep="\n")
+    named = cluster_of_file() if key is None else key
+    return lines.select(F.col("value").cast("binary").alias("value"), named.alias("cluster"))
+
+
+def cluster(header: Mapping[str, Any]) -> Cluster:
+    """What the header of a landing file says of its cluster. SnapshotError if it cannot be used."""
+    version = header.get("eligible_leader_replicas_version")
+    if version is not None and not (strictjson.is_whole(version) and version >= 0):
+        raise SnapshotError("the header, eligible_leader_replicas_version: it is no level of a feature")
+    try:
+        return Cluster(read_brokers(header.get("brokers")), version, _milliseconds(header["collected_at"]))
+    except DocumentError as error:
+        raise SnapshotError(f"the header, {error}") from error
+
+
+def _milliseconds(text: str) -> int | None:
+    try:
+        return int(instants.read(text).timestamp() * 1000)
+    except ValueError:
+        return None

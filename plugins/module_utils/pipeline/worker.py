@@ -1,0 +1,167 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Spark's workers do with the lines of landing files: decode, decide, and say so in rows.
+
+These functions go to the workers by value, with the package `decision`. A worker needs Python of the same minor version and pyarrow, nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+with suppress(ImportError):  # libraries.py says why
+    import pyarrow as pa
+    from pyspark import cloudpickle
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import decision
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Comparison, Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import SECTIONS, fields
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
+
+# Beside the sections of a plan: a line that cannot be put down to a partition, and the header and the seal of a file.
+QUARANTINE, FRAME = "quarantine", "frame"
+PLAN_ROWS = "cluster string, section string, word string, topic string, partition int, choices array<int>, entries array<string>"
+FAULTS = "cluster string, reason string"
+REPLICA_LOG = (
+    "cluster string, topic string, partition int, topic_id string, leader int, leader_epoch int, broker_id int, broker_state string, rack string, "
+    "in_isr boolean, in_elr boolean, in_last_known_elr boolean, min_insync_replicas int, cleanup_policy string, log_start_offset bigint, "
+    "log_end_offset bigint, high_watermark bigint, partition_leader_epoch int, last_written_epoch int, error string"
+)
+CANDIDATES = (
+    "cluster string, topic string, partition int, evidence string, place int, broker_id int, log_end_offset bigint, high_watermark bigint, "
+    "last_written_epoch int, partition_leader_epoch int, proven bigint, resolved boolean, relation_to_winner string, common_offset bigint"
+)
+_FRAME_LINE = b'{"kind":'
+# Each field of an entry as a plan file has it: sorted names, no spaces, ASCII.
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+Row = tuple[Any, ...]
+Carry = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+
+
+def by_value() -> None:
+    """Have the functions of this module travel with all that they call."""
+    cloudpickle.register_pickle_by_value(decision)
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def plan(clusters: Mapping[str, Cluster], policy: Policy) -> Carry:
+    """Make rows of PLAN_ROWS from lines with their clusters.
+
+    `entries`: what the plan says, field by field on lines, once for each of `choices` (once where there are none). `word`: the evidence of what is
+    elected, the reason of what is held. A line that is QUARANTINE has the reason as its entry.
+    """
+
+    def rows(line: bytes, cluster: str) -> Iterator[Row]:
+        yield planned(line, cluster, clusters[cluster], policy)
+
+    return _carried(rows, PLAN_ROWS)
+
+
+def planned(line: bytes, name: str, cluster: Cluster, policy: Policy) -> Row:
+    """The row of PLAN_ROWS of one line."""
+    try:
+        evidence = _evidence(line)
+    except DocumentError as error:
+        return (name, QUARANTINE, None, None, None, None, [str(error)])
+    if evidence is None:
+        return (name, FRAME, None, None, None, None, [])
+    decided = decide(evidence, policy)
+    loss = bounds(decided, cluster)
+    winner = decided.winner.broker_id if decided.winner else None
+    leaders = decided.choices or (winner,)
+    texts = ["\n".join(map(_canonical, fields(decided, loss, explanation(decided, loss, cluster, one), one).values())) for one in leaders]
+    return (name, SECTIONS[decided.outcome], _word(decided), evidence.topic, evidence.partition, list(decided.choices), texts)
+
+
+def faults() -> Carry:
+    """Make rows of FAULTS: why lines cannot be put down to a partition."""
+
+    def rows(line: bytes, cluster: str) -> Iterator[Row]:
+        try:
+            _evidence(line)
+        except DocumentError as error:
+            yield cluster, str(error)
+
+    return _carried(rows, FAULTS)
+
+
+def replica_log(clusters: Mapping[str, Cluster]) -> Carry:
+    """Make rows of REPLICA_LOG: each replica of each partition as it was seen. Nothing is judged."""
+
+    def rows(line: bytes, cluster: str) -> Iterator[Row]:
+        evidence = _evidence(line)
+        if evidence is None or evidence.state is None:
+            return
+        state, brokers = evidence.state, clusters[cluster].brokers
+        for log in evidence.logs:
+            broker = log.broker_id
+            yield (
+                cluster, evidence.topic, evidence.partition, state.topic_id, state.leader, state.leader_epoch, broker, log.broker_state,
+                brokers[broker].rack if broker in brokers else None, broker in state.isr, broker in state.eligible_leader_replicas,
+                broker in state.last_known_elr, state.min_insync_replicas, state.cleanup_policy, log.log_start_offset, log.log_end_offset,
+                log.high_watermark, log.partition_leader_epoch, log.last_written_epoch, log.error,
+            )  # fmt: skip
+
+    return _carried(rows, REPLICA_LOG)
+
+
+def candidates(ranking: Ranking) -> Carry:
+    """Make rows of CANDIDATES: the survivors of each partition without a leader, best first, with the word of evidence."""
+
+    def rows(line: bytes, cluster: str) -> Iterator[Row]:
+        evidence = _evidence(line)
+        if evidence is None or evidence.state is None or evidence.state.leader >= 0:
+            return
+        decided, compared = decide(evidence, Policy(ranking=ranking)), Comparison(evidence, evidence.state)
+        relations = {row.other.broker_id: row for row in decided.relations}
+        for place, log in enumerate(decided.ranked, 1):
+            relation = relations.get(log.broker_id)
+            yield (
+                cluster, evidence.topic, evidence.partition, decided.word.value, place, log.broker_id, log.log_end_offset, log.high_watermark,
+                log.last_written_epoch, log.partition_leader_epoch, compared.proven(log), compared.resolved(log),
+                relation.relation if relation else None, relation.common_offset if relation else None,
+            )  # fmt: skip
+
+    return _carried(rows, CANDIDATES)
+
+
+def _evidence(line: bytes) -> PartitionEvidence | None:
+    """The document of a line, None for the header and the seal."""
+    return None if line.startswith(_FRAME_LINE) else decode(line)
+
+
+def _word(decided: Decision) -> str | None:
+    return decided.word.value if decided.outcome == Outcome.ELECT else decided.reason
+
+
+def _carried(rows: Callable[[bytes, str], Iterable[Row]], schema: str) -> Carry:
+    """Apply `rows` to each (line, cluster), Arrow batch by Arrow batch."""
+    names = [field.split()[0] for field in schema.split(", ")]
+    types = [field.split(maxsplit=1)[1] for field in schema.split(", ")]
+
+    def carry(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as arrow
+
+        kinds = {
+            "string": arrow.string(), "int": arrow.int32(), "bigint": arrow.int64(), "boolean": arrow.bool_(),
+            "array<int>": arrow.list_(arrow.int32()), "array<string>": arrow.list_(arrow.string()),
+        }  # fmt: skip
+        for batch in batches:
+            lines, clusters = (column.to_pylist() for column in batch.columns)
+            made = [row for line, cluster in zip(lines, clusters, strict=True) for row in rows(line, cluster)]
+            columns = list(zip(*made, strict=True)) if made else [()] * len(names)
+            yield arrow.RecordBatch.from_arrays(
+                [arrow.array(values, type=kinds[kind]) for values, kind in zip(columns, types, strict=True)], names=names
+            )
+
+    return carry

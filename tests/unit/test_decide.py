@@ -1,0 +1,236 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rule of decision: hand-made partitions whose answer is known, and properties that hold for any partition."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import pkgutil
+import random
+from itertools import combinations, product
+from typing import Any
+
+import pytest
+from decided_cases import CASES, EXPECTED
+from documents import document, evidence
+from hostile import damage, encoded, mutate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark import cloudpickle
+from situations import COMING_BACK, FENCED, Log, Situation, healthy, history, random_situations
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, Strategy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read
+
+BY_TOPIC = {case.topic: case for case in CASES}
+POLICIES = [Policy(strategy, ranking) for strategy, ranking in product(Strategy, Ranking)]
+BALANCED, AGGRESSIVE = Policy(Strategy.BALANCED), Policy(Strategy.AGGRESSIVE)
+SEEDS = st.integers(0, 2**32)
+EMPTY_LOG = {1: FENCED, 2: Log.of(), 3: Log.of()}
+
+
+def decided(topic: str, policy: Policy) -> Decision:
+    return decide(evidence(BY_TOPIC[topic]), policy)
+
+
+def damaged_state(fields: dict[str, Any], topic: str = "orders") -> Decision:
+    """The decision of `aggressive` about a partition with such fields of its state."""
+    return decide(read(document(Situation(topic, {1: FENCED, 2: Log.of((5, 0))}).rows()) | fields), AGGRESSIVE)
+
+
+# --- hand-made partitions ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["balanced", "aggressive"])
+@pytest.mark.parametrize("topic", EXPECTED)
+def test_each_situation_gets_its_decision(topic: str, strategy: str) -> None:
+    word, candidate, *answers = EXPECTED[topic]
+    answer = answers[strategy == "aggressive"]
+    decision = decided(topic, Policy(Strategy(strategy)))
+    assert decision.word == word
+    assert (decision.winner.broker_id if decision.winner else None) == candidate
+    if isinstance(answer, int):
+        assert (decision.outcome, decision.reason, decision.choices) == (Outcome.ELECT, None, (answer,))
+    else:
+        assert (decision.outcome, decision.reason, decision.choices) == (Outcome.HELD, answer, ())
+
+
+@pytest.mark.parametrize("topic", EXPECTED)
+def test_strategy_none_elects_nothing_but_shows_the_same_evidence(topic: str) -> None:
+    decision = decided(topic, Policy(Strategy.NONE))
+    assert (decision.outcome, decision.choices) == (Outcome.HELD, ())
+    assert decision.reason == ("cluster_metadata" if topic == "__cluster_metadata" else "strategy_none")
+    assert (decision.word, decision.winner.broker_id if decision.winner else None) == EXPECTED[topic][:2]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_a_partition_with_a_leader_is_left_alone(policy: Policy) -> None:
+    decision = decided("online", policy)
+    assert (decision.outcome, decision.reason, decision.choices) == (Outcome.ONLINE, None, ())
+
+
+@pytest.mark.parametrize(
+    ("topic", "order"),
+    [("prefix", (3, 2, 1)), ("silent", (2, 1, 3)), ("reassigning-best-first", (3, 2, 1)), ("resolved-prefix", (4, 1, 3, 2))],
+)
+def test_the_order_is_best_first_and_then_as_assigned(topic: str, order: tuple[int, ...]) -> None:
+    assert decided(topic, AGGRESSIVE).best_first == order
+
+
+def test_any_of_identical_logs_may_lead() -> None:
+    assert decided("identical", BALANCED).choices == (2, 3)
+    assert decide(evidence(Situation("empty", dict(EMPTY_LOG))), BALANCED).choices == (2, 3)
+
+
+def test_a_partition_under_reassignment_offers_no_choice() -> None:
+    decision = decided("reassigning-identical", BALANCED)
+    assert (decision.choices, decision.identical) == ((3,), (3, 2))
+
+
+@pytest.mark.parametrize(
+    ("topic", "word", "leader"),
+    [
+        ("forked", "forked", 3),  # 80 records that were never committed beat 21 acknowledged ones
+        ("figure-8", "forked", 1),
+        ("resolved", "forked_resolved", 1),
+        ("resolved-fork", "forked", 3),  # the KIP does not ask the ISR history
+        ("proven-by-watermark", "forked_proven", 2),
+    ],
+)
+def test_kip1275_ranks_by_length(topic: str, word: str, leader: int) -> None:
+    decision = decided(topic, Policy(Strategy.AGGRESSIVE, Ranking.KIP1275))
+    assert (decision.word, decision.choices) == (word, (leader,))
+
+
+def test_the_tail_of_a_fork_is_what_the_winner_lacks() -> None:
+    (tail,) = decided("forked", Policy(Strategy.AGGRESSIVE, Ranking.KIP1275)).tails
+    assert (tail.other.broker_id, tail.common_offset, tail.beyond_common) == (2, 100, 21)
+
+
+def test_the_tail_of_a_log_that_was_not_compared_is_not_known() -> None:
+    decision = decided("uncompared", AGGRESSIVE)
+    assert [(row.other.broker_id, row.common_offset, row.beyond_common) for row in decision.uncompared] == [(2, None, None)]
+
+
+def test_brokers_that_come_back_are_waited_for_before_those_that_are_alive() -> None:
+    situation = Situation("orders", {2: Log.of((5, 0)), 1: COMING_BACK}, state={"isr": [1, 2]})
+    assert decide(evidence(situation), BALANCED).waiting_for == ((1, "coming_back"), (2, "unfenced"))
+
+
+# --- damaged documents -------------------------------------------------------------------------------------------------
+
+DAMAGE: dict[str, dict[str, Any]] = {
+    "log": {"logs": [{"broker_id": 1}]},
+    "contradiction": {"pairs": [{"broker_a": 1, "broker_b": 2, "relation": "same", "common_offset": 5}]},
+    "state": {"leader_epoch": "seven"},
+    "clean-leader-alive": {"isr": [2], "min_insync_replicas": 9},
+    "named": {"named": True, "proofs": None},
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize("damage_of", DAMAGE)
+def test_a_damaged_document_is_held(damage_of: str, policy: Policy) -> None:
+    sound = document(Situation("orders", {1: FENCED, 2: Log.of((5, 0))}).rows())
+    decision = decide(read(sound | DAMAGE[damage_of]), policy)
+    assert decision.evidence.defects
+    assert (decision.outcome, decision.word, decision.choices, decision.survivors) == (Outcome.HELD, "incomplete", (), ())
+    assert decision.reason == ("strategy_none" if policy.strategy == Strategy.NONE else "incomplete")
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_a_document_of_which_only_the_name_could_be_read_is_held(policy: Policy) -> None:
+    decision = decide(decode('{"topic":"orders","partition":0}'), policy)
+    assert decision.evidence.state is None
+    assert (decision.outcome, decision.word, decision.best_first) == (Outcome.HELD, "incomplete", ())
+    assert decision.reason == ("strategy_none" if policy.strategy == Strategy.NONE else "incomplete")
+
+
+@pytest.mark.parametrize("fields", [{}, {"named": True}, {"isr": [2]}, {"leader_epoch": None}, {"logs": []}], ids=str)
+def test_the_cluster_metadata_is_never_elected(fields: dict[str, Any]) -> None:
+    decision = damaged_state(fields, "__cluster_metadata")
+    assert (decision.outcome, decision.reason, decision.choices) == (Outcome.HELD, "cluster_metadata", ())
+
+
+def test_the_transaction_state_is_elected_where_it_is_named() -> None:
+    assert damaged_state({"named": True}, "__transaction_state").choices == (2,)
+    assert damaged_state({}, "__transaction_state").reason == "must_be_named"
+
+
+# --- properties of random partitions -----------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS)
+def test_the_order_of_lists_decides_nothing(seed: int) -> None:
+    rng = random.Random(seed)
+    for situation in random_situations(rng, 10):
+        ordered = document(situation.rows())
+        shuffled = ordered | {name: rng.sample(ordered[name], len(ordered[name])) for name in ("logs", "pairs", "proofs")}
+        for policy in POLICIES:
+            assert decide(read(ordered), policy) == decide(read(shuffled), policy), situation
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS)
+def test_what_is_elected_is_safe(seed: int) -> None:
+    for situation in random_situations(random.Random(seed), 20):
+        for policy in POLICIES:
+            decision = decide(evidence(situation), policy)
+            survivors = {broker: log for broker, log in situation.brokers.items() if isinstance(log, Log)}
+            logs = [survivors[broker] for broker in decision.choices]  # KeyError if a choice were no survivor
+            assert all(one.common(other) == one.end == other.end for one, other in combinations(logs, 2)), situation
+            assert (decision.outcome == Outcome.ELECT) == bool(logs)
+            assert (decision.reason is None) == (decision.outcome != Outcome.HELD)
+            assert sorted(decision.best_first) == sorted(situation.brokers)
+            if logs and situation.topic == "__transaction_state":
+                assert situation.state["named"], situation
+            if logs and policy.strategy == Strategy.BALANCED and decision.word == "prefix":
+                assert all(log.common(other) == other.end for log in logs for other in survivors.values()), situation
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS)
+def test_aggressive_elects_wherever_balanced_does(seed: int) -> None:
+    for situation in random_situations(random.Random(seed), 20):
+        careful, bold = decide(evidence(situation), BALANCED), decide(evidence(situation), AGGRESSIVE)
+        assert careful.outcome != Outcome.ELECT or careful.choices == bold.choices, situation
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=SEEDS)
+def test_whatever_decode_returns_can_be_decided(seed: int) -> None:
+    rng = random.Random(seed)
+    past = history({"leader": 1, "isr": [1, 2, 3]}, {"isr": [1, 2]}, {"leader": -1, "isr": []})
+    logs: dict[int, Log | str] = {1: FENCED, 2: Log.of((5, 0), (3, 1)), 3: Log.of((5, 0))}
+    rows = Situation("target", logs, proofs=[(5, 2, True)], history=past, healthy=healthy(60, 5, 5, 1.0)).rows()
+    try:
+        found = decode(damage(rng, encoded(mutate(rng, document(rows)))))
+    except DocumentError:
+        return
+    for policy in POLICIES:
+        decision = decide(found, policy)
+        assert not (found.defects and decision.choices)
+        # What plans show is worked out, too.
+        assert all((*decision.tails, *decision.beyond, *decision.uncompared)) or not decision.relations
+        assert {log.broker_id for log in (*decision.lost, *decision.unanswered)} <= {log.broker_id for log in found.logs}
+
+
+def test_the_rule_can_be_sent_to_workers_by_value() -> None:
+    package = importlib.import_module(decide.__module__.rpartition(".")[0])
+    modules = [package, *(importlib.import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__))]
+
+    def answer(line: str) -> str | None:
+        return decide(decode(line), AGGRESSIVE).reason
+
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        sent = cloudpickle.dumps(answer)
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)
+    assert pickle.loads(sent)('{"topic":"orders","partition":0}') == "incomplete"

@@ -1,0 +1,295 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Damaged evidence documents: each is refused, or decoded with a defect that names the place, and raises nothing else."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from documents import document
+from hostile import damage, encoded, mutate, places
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from situations import FENCED, Log, Situation, broker_rows, healthy, history
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, forks, isr_history
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read, read_brokers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+
+Document = dict[str, Any]
+SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)
+PAST = history({"leader": 1, "isr": [1, 2, 3]}, {"isr": [1, 2]}, {"leader": -1, "isr": []})
+# Logs: 0 is broker 1 (fenced), 1 is broker 2 (100 records), 2 is broker 3 (120 records).
+SOUND: Document = document(
+    Situation(
+        "orders", {1: FENCED, 2: SHORT, 3: LONG}, proofs=[(100, 2, True)], history=PAST, healthy=healthy(60, 120, 80, 2.5)
+    ).rows()
+)  # fmt: skip
+NAME = '{"topic":"orders","partition":0'
+
+
+def at(path: str, value: Any) -> Document:
+    """The sound document with this value at a path such as `logs.1.error`."""
+    changed = copy.deepcopy(SOUND)
+    *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+    container: Any = changed
+    for step in way:
+        container = container[step]
+    container[last] = value
+    return changed
+
+
+def place(path: str) -> str:
+    """A path as defects write it: `logs[1].error`."""
+    first, *rest = path.split(".")
+    return first + "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in rest)
+
+
+def test_a_sound_document_has_no_defects() -> None:
+    found = decode(json.dumps(SOUND))
+    assert found == decode(json.dumps(SOUND).encode()) == read(SOUND)
+    assert (found.topic, found.partition, found.defects) == ("orders", 0, ())
+    assert found.state and found.state.replicas == (1, 2, 3)
+    assert [log.log_end_offset for log in found.logs] == [None, 100, 120]
+    assert [*found.pairs] == [(2, 3)] and found.proofs[0].held
+    assert found.history and found.history.changes[1].isr == (1, 2)
+    assert found.healthy and found.healthy.append_rate == 2.5
+
+
+# --- values that cannot be ---------------------------------------------------------------------------------------------
+
+WRONG: tuple[Any, ...] = (True, "7", 7.0, float("nan"), float("inf"), 2**70, 10**4000, [7], {"a": 7})
+OFFSET, INT32 = (*WRONG, -1, -(2**63), 2**63), (*WRONG, -3, 2**31)
+BOOLEAN: tuple[Any, ...] = (0, 1, "true", [], 1.0)
+TEXT = (7, True, ["a"], {"a": "b"}, "x" * 5000, "\ud800")
+TOPIC_ID = (*TEXT, None, "", "a b", "../x", "ö", "a\n")
+BROKERS: tuple[Any, ...] = (
+    1, "12", True, [None], [True], [1.5], ["1"], [-1], [2**31], [[1]], {"1": 1}, [2, 2], [*range(10_000)],
+)  # fmt: skip
+LIST: tuple[Any, ...] = (7, "logs", {}, True)
+ROW: tuple[Any, ...] = (7, "log", [], True)
+REQUIRED: dict[str, tuple[Any, ...]] = {
+    "topic_id": TOPIC_ID, "leader": INT32, "leader_epoch": INT32, "replicas": BROKERS, "isr": BROKERS, "eligible_leader_replicas": BROKERS,
+    "last_known_elr": BROKERS, "reassigning": BOOLEAN, "named": BOOLEAN,
+    "logs.0.broker_id": (*INT32, -1), "logs.0.broker_state": (*TEXT, "tired", []),
+    "pairs.0.broker_a": (*INT32, -1), "pairs.0.broker_b": (*INT32, -1), "pairs.0.relation": (*TEXT, "similar", []),
+    "proofs.0.source": TEXT, "proofs.0.offset": (*OFFSET, 0), "proofs.0.broker_id": (*INT32, -1),
+    "history.changes.1.offset": OFFSET, "history.changes.1.leader": INT32, "history.changes.1.leader_epoch": INT32,
+    "history.changes.1.isr": BROKERS, "history.changes.1.eligible_leader_replicas": BROKERS, "history.changes.1.unclean": BOOLEAN,
+    "history.changes.1.reassigned": BOOLEAN, "history.changes": LIST,
+    "healthy.observed_at": (*OFFSET, 0), "healthy.topic_id": TOPIC_ID, "healthy.leader_epoch": (*INT32, -1), "healthy.isr": BROKERS,
+    "healthy.log_end_offset": OFFSET, "healthy.high_watermark": OFFSET,
+}  # fmt: skip
+NULLABLE: dict[str, tuple[Any, ...]] = {
+    "min_insync_replicas": (*INT32, 0), "unclean_leader_election_enable": BOOLEAN, "cleanup_policy": TEXT,
+    "logs.1.error": TEXT, "logs.1.log_start_offset": OFFSET, "logs.1.log_end_offset": OFFSET, "logs.1.high_watermark": OFFSET,
+    "logs.1.partition_leader_epoch": (*INT32, -2), "logs.1.last_written_epoch": (*INT32, -2), "logs.1.broker_epoch": (*WRONG, -2, 2**63),
+    "logs.1.last_batch_transactional": BOOLEAN,
+    "pairs.0.shorter": (*INT32, -1), "pairs.0.common_offset": OFFSET, "pairs.0.reason": TEXT,
+    "proofs.0.name": TEXT, "proofs.0.held": BOOLEAN,
+    "history.doubt": TEXT, "history.offline_since": OFFSET, "history.last_isr": BROKERS, "history.metadata_version": (*INT32, -1),
+    "history.min_insync_replicas": (*INT32, 0), "history.changes.1.timestamp": OFFSET,
+    "healthy.append_rate": (True, "7", -1, -0.5, float("nan"), float("inf"), 10**4000, [], {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", [*REQUIRED, *NULLABLE])
+def test_a_field_with_an_impossible_value_is_a_defect_that_names_it(path: str) -> None:
+    for value in (*REQUIRED[path], None) if path in REQUIRED else NULLABLE[path]:
+        found = decode(json.dumps(at(path, value)))
+        assert found.defects == (f"{place(path)} is missing or has an impossible value",), ascii(value)[:80]
+        assert not (found.logs or found.pairs or found.proofs or found.history)
+
+
+@pytest.mark.parametrize("path", ["logs", "pairs", "proofs"])
+def test_what_is_no_list_is_a_defect(path: str) -> None:
+    for value in (*LIST, None, [{}] * 100_001):
+        (defect,) = read(at(path, value)).defects
+        assert path in defect
+
+
+@pytest.mark.parametrize("path", ["logs.0", "pairs.0", "proofs.0", "history", "history.changes.0", "healthy"])
+def test_what_is_no_object_is_a_defect(path: str) -> None:
+    for value in ROW:
+        (defect,) = read(at(path, value)).defects
+        assert "is no object" in defect
+
+
+@pytest.mark.parametrize("path", ["", "logs.1.", "pairs.0.", "proofs.0.", "history.", "history.changes.0.", "healthy."])
+@pytest.mark.parametrize("name", ["fenced", "Leader", "", "logs ", "\x1b[31m", "\ud800", "x" * 100_000], ids=lambda name: ascii(name[:20]))
+def test_a_field_that_the_schema_does_not_know_is_a_defect(path: str, name: str) -> None:
+    found = decode(json.dumps(at(path + name, None)))
+    (defect,) = found.defects
+    assert "does not know" in defect and ascii(name)[:20] in defect
+    assert defect.isprintable() and len(defect) < 200
+    assert not found.logs
+
+
+# --- what contradicts itself -------------------------------------------------------------------------------------------
+
+
+def changed(path: str, **fields: Any) -> Callable[[Document], None]:
+    """Set fields of one of the document's objects."""
+
+    def apply(sound: Document) -> None:
+        target: Any = sound
+        for step in path.split("."):
+            target = target[int(step)] if step.isdigit() else target[step]
+        target.update(fields)
+
+    return apply
+
+
+def repeated(name: str) -> Callable[[Document], None]:
+    return lambda sound: sound[name].append(sound[name][0])
+
+
+def same_longer_log(sound: Document) -> None:
+    sound["pairs"][0] |= {"relation": "same", "shorter": None}
+
+
+MISFIT, NOT_HELD = "the comparison of brokers", "a committed offset that broker"
+CONTRADICTIONS: dict[str, tuple[Callable[[Document], Any], str]] = {
+    "no-replicas": (lambda sound: sound.update(replicas=[]), "replicas is empty"),
+    "min-isr-beyond-the-replicas": (lambda sound: sound.update(min_insync_replicas=4), "min_insync_replicas is greater"),
+    "start-after-end": (changed("logs.1", log_start_offset=101), "the log of broker 2 starts"),
+    "watermark-after-end": (changed("logs.1", high_watermark=101), "the log of broker 2 starts"),
+    "log-twice": (repeated("logs"), "two logs of one replica"),
+    "foreign-log": (lambda sound: sound["logs"].append(sound["logs"][0] | {"broker_id": 7}), "outside the assignment"),
+    "no-log": (lambda sound: sound["logs"].pop(0), "nothing about the log of one of its replicas"),
+    "pair-of-strangers": (changed("pairs.0", broker_b=8), MISFIT),
+    "pair-with-the-dead": (changed("pairs.0", broker_a=1), MISFIT),
+    "pair-backwards": (changed("pairs.0", broker_a=3, broker_b=2), MISFIT),
+    "pair-of-one": (changed("pairs.0", broker_b=2), MISFIT),
+    "same-but-longer": (same_longer_log, MISFIT),
+    "prefix-of-the-shorter": (changed("pairs.0", shorter=3), MISFIT),
+    "prefix-with-less-in-common": (changed("pairs.0", common_offset=99), MISFIT),
+    "prefix-of-nobody": (changed("pairs.0", shorter=None), MISFIT),
+    "fork-beyond": (changed("pairs.0", relation="forked", shorter=None, common_offset=101), MISFIT),
+    "fork-nowhere": (changed("pairs.0", relation="forked", shorter=None, common_offset=None), MISFIT),
+    "pair-twice": (repeated("pairs"), "two comparisons of one pair"),
+    "proof-of-stranger": (changed("proofs.0", broker_id=8), NOT_HELD),
+    "proof-of-the-dead": (changed("proofs.0", broker_id=1), NOT_HELD),
+    "proof-beyond": (changed("proofs.0", offset=101), NOT_HELD),
+    "history-backwards": (changed("history.changes.0", offset=500), "a history that is not in order"),
+    "healthy-watermark-beyond": (changed("healthy", high_watermark=121), "a healthy snapshot whose high watermark"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_a_contradiction_is_a_defect(case: str) -> None:
+    contradict, defect = CONTRADICTIONS[case]
+    damaged = copy.deepcopy(SOUND)
+    contradict(damaged)
+    found = read(damaged)
+    assert any(defect in told for told in found.defects), found.defects
+    assert found.state is not None and not (found.pairs or found.proofs or found.history)
+
+
+def test_a_partition_with_a_leader_needs_no_logs() -> None:
+    assert read(SOUND | {"leader": 1, "logs": [], "pairs": [], "proofs": []}).defects == ()
+
+
+# --- lines that are no document ----------------------------------------------------------------------------------------
+
+NO_DOCUMENT: dict[str, str | bytes] = {
+    "empty": "", "text": '"orders"', "number": "7", "null": "null", "list": "[]", "cut-off": NAME, "two": NAME + "}{}", "no-topic": '{"partition":0}',
+    "no-partition": '{"topic":"orders"}', "path": '{"topic":"../orders","partition":0}', "dot": '{"topic":".","partition":0}',
+    "dots": '{"topic":"..","partition":0}', "line-feed": '{"topic":"orders\\n","partition":0}', "long": '{"topic":"%s","partition":0}' % ("x" * 250),
+    "surrogate": '{"topic":"\\ud800","partition":0}', "lone-surrogate": '{"topic":"\ud800","partition":0}', "null-topic": '{"topic":null,"partition":0}',
+    "true": '{"topic":"orders","partition":true}', "fraction": '{"topic":"orders","partition":0.0}', "negative": '{"topic":"orders","partition":-1}',
+    "large": '{"topic":"orders","partition":2147483648}', "nan": '{"topic":"orders","partition":NaN}', "infinity": '{"topic":"orders","partition":-Infinity}',
+    "exponent": '{"topic":"orders","partition":1e400000000}', "digits": NAME + ',"leader":%s}' % ("9" * 10_000),
+    "deep": NAME + ',"x":' + "[" * 100_000 + "]" * 100_000 + "}", "deep-objects": NAME + ',"x":' + '{"x":' * 50_000 + "1" + "}" * 50_000 + "}",
+    "control": NAME + ',"cleanup_policy":"\x1b"}', "no-utf-8": b'{"topic":"orders\xff","partition":0}', "utf-16": (NAME + "}").encode("utf-16"),
+    "utf-32": (NAME + "}").encode("utf-32"), "utf-16-le": (NAME + "}").encode("utf-16-le"), "byte-order-mark": b"\xef\xbb\xbf" + NAME.encode() + b"}",
+    "bytes-of-a-surrogate": NAME.encode() + b',"cleanup_policy":"\xed\xa0\x80"}', "name-twice": NAME + ',"topic":"payments"}',
+    "state-twice": NAME + ',"named":false,"named":true}', "field-of-a-log-twice": NAME + ',"logs":[{"error":null,"error":"x"}]}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NO_DOCUMENT)
+def test_a_line_that_is_no_document_is_refused(case: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        decode(NO_DOCUMENT[case])
+    assert str(refused.value).isprintable()
+
+
+# --- what is written today ---------------------------------------------------------------------------------------------
+
+
+def test_every_field_that_gathering_writes_is_known() -> None:
+    key, batch = ("orders", 0), LastBatch(4, 4, 7, 1, 1_795_000_000_000, False)
+    state = PartitionState(*key, "id", -1, 7, (1, 2, 3), (), (), (), (1,))
+    pair = forks.pair_row(key, 2, 3) | {"relation": "same", "common_offset": 5}
+    gathered = evidence.Evidence(
+        [state],
+        [{**row, "broker_state": FENCED if row["broker_id"] == 1 else "unfenced"} for row in broker_rows(3)],
+        {(key, broker): evidence.ReplicaLog(None, 0, 5, 5, 7, batch, 9, None) for broker in (2, 3)},
+        [pair],
+        [evidence._proof(("readers", key, 5, 7), 2, True)],
+        [isr_history.untold(key, "not read")],
+        [{"topic": "orders", "partition": 0, "run_id": "run-1", "topic_id": "id", **healthy(60, 5, 5, None)}],
+    )
+    (written,) = gathered.documents([], [])
+    found = decode(json.dumps(written))
+    assert found.defects == ()
+    assert len(found.logs) == 3 and found.history and found.healthy
+    assert [*read_brokers(gathered.brokers)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "brokers",
+    [None, {}, [7], [{"broker_id": 1}], [{"broker_id": True, "broker_state": "fenced"}], [{"broker_id": 1, "broker_state": "tired"}],
+     [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": -3}], [{"broker_id": 1, "broker_state": "fenced", "rack": 1}],
+     [{"broker_id": 1, "broker_state": "fenced"}] * 2, [{"broker_id": 1, "broker_state": "fenced", "port": 9092}]],
+    ids=str,
+)  # fmt: skip
+def test_brokers_of_a_header_that_cannot_be_used_are_refused(brokers: Any) -> None:
+    with pytest.raises(DocumentError):
+        read_brokers(brokers)
+
+
+# --- anything ----------------------------------------------------------------------------------------------------------
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(("\ud800", 2**63, 2**31, -1, "same", 10**4000)),
+    lambda values: st.lists(values, max_size=4) | st.dictionaries(st.text(), values, max_size=4),
+    max_leaves=8,
+)
+
+
+def decoded(line: str | bytes) -> PartitionEvidence | None:
+    """What decode makes of it; None if it refuses it. Anything else that it raises fails the test."""
+    try:
+        return decode(line)
+    except DocumentError as error:
+        assert str(error).isprintable()
+        return None
+
+
+@settings(max_examples=300, deadline=None)
+@given(number=st.integers(0, len(places(SOUND)) - 1), value=ANYTHING)
+def test_any_value_in_any_place_is_decoded_or_refused(number: int, value: Any) -> None:
+    damaged = copy.deepcopy(SOUND)
+    container, key = places(damaged)[number]
+    container[key] = value
+    found = decoded(json.dumps(damaged))
+    assert found is not None or (container is damaged and key in ("topic", "partition")), "only its name makes it anybody's"
+    assert found is None or all(defect.isprintable() for defect in found.defects)
+
+
+@settings(max_examples=300, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_any_damaged_bytes_are_decoded_or_refused(seed: int) -> None:
+    rng = Random(seed)
+    found = decoded(damage(rng, encoded(mutate(rng, SOUND))))
+    assert found is None or all(defect.isprintable() for defect in found.defects)

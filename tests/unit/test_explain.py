@@ -1,0 +1,353 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Explanations and entries: what a plan states of a partition, and in which order."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any
+
+import pytest
+from documents import cluster, document, evidence
+from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, broker_rows, history, random_situations
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Strategy, Word, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import REASONS, explanation
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import instant
+
+ACKNOWLEDGED, OLD_TAIL = Log.of((100, 0), (21, 1), high_watermark=90), Log.of((180, 0), high_watermark=90)
+LONG = Log.of((120, 0), high_watermark=80)
+# An error with letters beyond ASCII, controls, and what stands between the parts of other texts.
+ODD = 'no "bröker" \\ \x1f\x7f\u2028 [1]]\n[2]]'
+PAST = (
+    {"leader": 3, "isr": [1, 2, 3]}, {"isr": [2, 3]}, {"leader": 2, "isr": [2]}, {"isr": [1, 2]}, {"isr": [2]}, {"leader": -1, "isr": []},
+)  # fmt: skip
+# What test_decision_loss looks at.
+LOSS_TEXT = re.compile(r"(nothing that was committed is|committed records may be|(at least|at most|between) \d+ .*|\d+ committed .*) lost")
+# topic: (partition, explanation without the loss, truncated)
+CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]] = {
+    "prefix": (
+        Situation("prefix", {1: FENCED, 2: ACKNOWLEDGED, 3: Log.of((100, 0))}),
+        "broker 2 holds the best log: it ends at offset 121, last written in leader epoch 1; broker 3's log (to offset 100) is a prefix of it; "
+        "broker 1 has been silent for 12 s",
+        [],
+    ),
+    "identical": (
+        Situation("identical", {2: LONG, 3: LONG, 4: Log.of((7, 0)), 5: Log.of()}),
+        "broker 2 holds the best log: it ends at offset 120, last written in leader epoch 0; "
+        "the logs of brokers 2, 3 are identical, leadership is shared out among them; "
+        "broker 4's log (to offset 7) and broker 5's log (to offset 0) are prefixes of it",
+        [],
+    ),
+    "alone": (
+        Situation("alone", {1: FENCED, 9: FENCED, 2: Log.of()}),
+        "broker 2 is the only survivor: it ends at offset 0 and is empty; "
+        "broker 1 has been silent for 12 s, broker 9 is fenced, since when is not known",
+        [],
+    ),
+    "lost-with-the-leader": (
+        Situation("lost-with-the-leader", {1: FENCED, 2: LONG, 3: OLD_TAIL}, proofs=[(200, 2, False), (200, 3, False)]),
+        "broker 3 holds the best log: it ends at offset 180, last written in leader epoch 0; broker 2's log (to offset 120) is a prefix of it; "
+        "broker 1 has been silent for 12 s",
+        [],
+    ),
+    "forked": (
+        Situation("forked", {1: FENCED, 2: ACKNOWLEDGED, 3: OLD_TAIL}),
+        "broker 2 holds the best log: it ends at offset 121, last written in leader epoch 1; "
+        "broker 3's log parts from it at offset 100, so electing it truncates broker 3's offsets 100 to 179; broker 1 has been silent for 12 s; "
+        "held: strategy aggressive would give those offsets up",
+        [(3, 100, 80)],
+    ),
+    "proven": (
+        Situation("proven", {2: FENCED, 1: Log.of((15, 0)), 3: Log.of((10, 0), (3, 1), high_watermark=10)}, proofs=[(15, 1, True), (15, 3, False)]),
+        "broker 1 holds the best log: it ends at offset 15, last written in leader epoch 0; "
+        "broker 3's log parts from it at offset 10, so electing it truncates broker 3's offsets 10 to 12; everything below offset 15 on its branch "
+        "is proven committed by the committed offset of consumer group readers, and the other branch lacks some of it; "
+        "broker 2 is fenced, since when is not known; held: strategy aggressive would elect the proven branch and give the other up",
+        [(3, 10, 3)],
+    ),
+    "resolved": (
+        Situation("resolved", {2: FENCED, 1: Log.of((15, 0)), 3: Log.of((10, 0), (3, 1), high_watermark=10)}, history=history(*PAST)),
+        "broker 1 holds the best log: it ends at offset 15, last written in leader epoch 0; "
+        "broker 3's log parts from it at offset 10, so electing it truncates broker 3's offsets 10 to 12; "
+        "the ISR history resolves it: since broker 1 left the ISR it has always been smaller than min.insync.replicas (2), so nothing was committed "
+        "any more, and every committed record is on this branch; it has had no leader since 2026-11-18T11:06:45Z, when the ISR was [2], "
+        "broker 1 left the ISR last of the survivors, at 2026-11-18T11:06:44Z; broker 2 is fenced, since when is not known",
+        [(3, 10, 3)],
+    ),
+    "contradicted": (
+        Situation(
+            "contradicted",
+            {2: FENCED, 1: Log.of((15, 0)), 3: Log.of((10, 0), (3, 1), high_watermark=10)},
+            proofs=[(13, 3, True)],
+            history=history(*PAST),
+        ),
+        "broker 3 holds the best log: it ends at offset 13, last written in leader epoch 1; "
+        "broker 1's log parts from it at offset 10, so electing it truncates broker 1's offsets 10 to 14; "
+        "the ISR history says that broker 1 would hold every committed record, but what is proven committed is not there; "
+        "everything below offset 13 on its branch is proven committed by the committed offset of consumer group readers, "
+        "and the other branch lacks some of it; "
+        "it has had no leader since 2026-11-18T11:06:45Z, when the ISR was [2], broker 1 left the ISR last of the survivors, at 2026-11-18T11:06:44Z; "
+        "broker 2 is fenced, since when is not known; "
+        "held: believe neither before you know why; strategy aggressive would elect it where partitions or partitions_file names it",
+        [(1, 10, 5)],
+    ),
+    "not-resolved": (
+        Situation("not-resolved", {1: FENCED, 2: ACKNOWLEDGED, 3: OLD_TAIL}, history=history(*PAST, min_isr=None)),
+        "broker 2 holds the best log: it ends at offset 121, last written in leader epoch 1; "
+        "broker 3's log parts from it at offset 100, so electing it truncates broker 3's offsets 100 to 179; the ISR history does not resolve it: "
+        "min.insync.replicas was not set for the topic or the cluster all the time, and what the files of brokers said then cannot be proven; "
+        "it has had no leader since 2026-11-18T11:06:45Z, when the ISR was [2], broker 2 left the ISR last of the survivors, at 2026-11-18T11:06:45Z; "
+        "broker 1 has been silent for 12 s; held: strategy aggressive would give those offsets up",
+        [(3, 100, 80)],
+    ),
+    "unread": (
+        Situation("unread", {1: FENCED, 2: ACKNOWLEDGED}, history=history(doubt="the metadata log could not be read to its end: why")),
+        "broker 2 is the only survivor: it ends at offset 121, last written in leader epoch 1; broker 1 has been silent for 12 s",
+        [],
+    ),
+    "doubted": (
+        Situation("doubted", {1: FENCED, 2: ACKNOWLEDGED, 3: Log.of((100, 0))}, history={**history(*PAST, doubt="cut off"), "offline_since": None}),
+        "broker 2 holds the best log: it ends at offset 121, last written in leader epoch 1; broker 3's log (to offset 100) is a prefix of it; "
+        "broker 1 has been silent for 12 s",
+        [],
+    ),
+    "below": (
+        Situation("below", {2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120)}),
+        "broker 3 holds the best log: it ends at offset 120, last written in leader epoch 1; "
+        "broker 2's log parts from it at offset 50, so electing it truncates broker 2's offsets 50 to 99; broker 2's high watermark 100 says that "
+        "committed records would be lost, since only offsets below 50 are known to be shared; "
+        "held: strategy aggressive would elect it where partitions or partitions_file names it",
+        [(2, 50, 50)],
+    ),
+    "everything-unknown": (
+        Situation(
+            "everything-unknown", {2: Log.of((9, 0), (1, UNREADABLE)), 3: LONG, 4: "NO_ANSWER"}, unknown={(2, 3)}, state={"isr": [4]}
+        ),
+        "broker 3 holds the best log: it ends at offset 120, last written in leader epoch 0; "
+        "the last-written epoch of broker 2 could not be read, so only lengths can be compared; "
+        "broker 4 is alive but did not answer for its replica (NO_ANSWER); whether broker 2's log (to offset 10) fits it is not known (compacted); "
+        "broker 4 is alive and the last member of the ISR, which stays there however it was shut down: after an unclean shutdown the end of its log "
+        "may be missing; held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        [(2, None, None)],
+    ),
+    "eligible": (
+        Situation(
+            "eligible", {1: FENCED, 2: LONG, 4: LONG}, state={"eligible_leader_replicas": [1], "last_known_elr": [1], "reassigning": True}
+        ),
+        "broker 2 holds the best log: it ends at offset 120, last written in leader epoch 0; "
+        "the logs of brokers 2, 4 are identical, leadership is shared out among them; broker 1 has been silent for 12 s; "
+        "should broker 1 come back before an election, the controller elects it by itself (ELR)",
+        [],
+    ),
+    "last-known": (
+        Situation("last-known", {1: FENCED, 2: LONG}, state={"last_known_elr": [1], "min_insync_replicas": 2}),
+        "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s; "
+        "should broker 1 come back before an election, the controller elects it by itself (last known leader, its shutdown was unclean); "
+        "once elected it is online but not writable with acks=all: 1 live replica, min ISR 2, until 1 more is back",
+        [],
+    ),
+    "last-known-returns": (
+        Situation("last-known-returns", {9: COMING_BACK, 2: LONG}, state={"last_known_elr": [9], "unclean_leader_election_enable": True}),
+        "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 9 is coming back; "
+        "broker 9 is the last known leader, whose shutdown was unclean, so the end of its log may be missing; "
+        "unclean.leader.election.enable is true: the controller elects any live replica by itself, without a look at its log, and may be faster; "
+        "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        [],
+    ),
+    "eligible-returns": (
+        Situation("eligible-returns", {9: COMING_BACK, 8: FENCED, 7: FENCED}, state={"eligible_leader_replicas": [9], "min_insync_replicas": 3}),
+        "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known, broker 9 is coming back; "
+        "broker 9 is an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean; "
+        "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        [],
+    ),
+    "three-of-three": (
+        Situation("three-of-three", {1: FENCED, 2: LONG, 3: "NO_ANSWER", 8: FENCED, 7: FENCED},
+                  state={"isr": [1], "min_insync_replicas": 4, "unclean_leader_election_enable": False}),
+        "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; "
+        "broker 3 is alive but did not answer for its replica (NO_ANSWER); broker 1 has been silent for 12 s, "
+        "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known; "
+        "should broker 1 come back before an election, the controller elects it by itself (last in the ISR); "
+        "once elected it is online but not writable with acks=all: 2 live replicas, min ISR 4, until 2 more are back; "
+        "held: gather the evidence again once everything answers",
+        [],
+    ),
+    "odd-words": (
+        Situation("odd-words", {1: FENCED, 2: LONG, 3: ODD}),
+        f"broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 3 is alive but did not answer for its replica ({ODD}); "
+        "broker 1 has been silent for 12 s; held: gather the evidence again once everything answers",
+        [],
+    ),
+    "nobody": (
+        Situation("nobody", {1: FENCED, 9: COMING_BACK}, state={"isr": [9]}),
+        "broker 1 has been silent for 12 s, broker 9 is coming back; "
+        "broker 9 is the last member of the ISR, which stays there however it was shut down: after an unclean shutdown the end of its log may be "
+        "missing; held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        [],
+    ),
+}  # fmt: skip
+EAST = cluster(broker_rows(12, {1: 12.9}))
+Fields = dict[str, Any]
+
+
+def decided(case: Situation, strategy: Strategy = Strategy.BALANCED, ranking: Ranking = Ranking.LAST_WRITTEN_EPOCH) -> Decision:
+    return decide(evidence(case), Policy(strategy, ranking))
+
+
+def entry_of(decision: Decision, header: Cluster = EAST, leader: int | None = None) -> Fields:
+    """The entry if `leader` is designated, else the winner."""
+    leader = leader or (decision.winner.broker_id if decision.winner else None)
+    loss = bounds(decision, header)
+    return entry.fields(decision, loss, explanation(decision, loss, header, leader), leader)
+
+
+def parts_of(found: Fields) -> list[str]:
+    """The parts of the explanation that do not speak of the loss."""
+    return [part for part in found["explanation"].split("; ") if not LOSS_TEXT.match(part)]
+
+
+def test_times_are_whole_seconds_in_utc_however_far_away() -> None:
+    assert [instant(milliseconds) for milliseconds in (0, 999, 1_795_000_005_999)] == [
+        "1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-11-18T11:06:45Z",
+    ]  # fmt: skip
+    assert instant(253_402_300_799_999) == "9999-12-31T23:59:59Z"
+    assert instant(253_402_300_800_000) == "+10000-01-01T00:00:00Z"
+    assert instant(2**63 - 1).startswith("+292278994-08-17T")
+
+
+@pytest.mark.parametrize("topic", CASES)
+def test_the_explanation_states_every_finding(topic: str) -> None:
+    assert "; ".join(parts_of(entry_of(decided(CASES[topic][0])))) == CASES[topic][1]
+
+
+@pytest.mark.parametrize("topic", CASES)
+def test_truncation_is_counted_from_the_fork(topic: str) -> None:
+    found = entry_of(decided(CASES[topic][0]))
+    assert [(row["broker_id"], row["offset"], row["records"]) for row in found["truncated"]] == CASES[topic][2]
+
+
+def test_the_explanation_speaks_of_the_broker_that_is_designated() -> None:
+    decision = decided(CASES["identical"][0])
+    assert decision.choices == (2, 3)
+    found = entry_of(decision, leader=3)
+    assert found["explanation"].startswith("broker 3 holds the best log")
+    assert (found["designatedLeader"], found["replicas_best_first"]) == (3, [3, 2, 4, 5])
+
+
+def test_every_reason_has_its_sentence() -> None:
+    words = {word.value for word in Word} - {Word.PREFIX, Word.FORKED_RESOLVED}
+    others = {"cluster_metadata", "strategy_none", "wait_for_clean_leader", "must_be_named", "reassignment_in_progress"}
+    assert REASONS.keys() == words | others
+
+
+def test_a_survivor_that_says_neither_an_end_nor_an_error_did_not_answer() -> None:
+    rows = document(CASES["three-of-three"][0].rows())
+    rows["logs"][2]["error"] = None
+    assert "broker 3 is alive but did not answer for its replica (no log end offset)" in parts_of(entry_of(decide(read(rows), Policy())))
+
+
+def test_a_comparison_without_a_reason_is_stated_so() -> None:
+    rows = document(CASES["everything-unknown"][0].rows())
+    rows["pairs"][0]["reason"] = None
+    assert "fits it is not known (no reason given)" in entry_of(decide(read(rows), Policy()))["explanation"]
+    rows["pairs"] = []
+    assert "fits it is not known (the snapshot has no comparison of them)" in entry_of(decide(read(rows), Policy()))["explanation"]
+
+
+@pytest.mark.parametrize(("version", "suffix"), [(0, ", eligible leader replicas are off"), (1, ""), (None, "")])
+def test_without_eligible_leader_replicas_the_isr_keeps_its_last_member(version: int | None, suffix: str) -> None:
+    header = cluster(broker_rows(2, {1: 12.9}), version)
+    fenced = entry_of(decided(Situation("fenced", {1: FENCED, 2: LONG}, state={"isr": [1]})), header)
+    assert f"elects it by itself (last in the ISR{suffix})" in fenced["explanation"]
+    returning = entry_of(decided(Situation("returning", {9: COMING_BACK, 2: LONG}, state={"isr": [9]})), header)
+    assert f"the end of its log may be missing{suffix}; held" in returning["explanation"]
+
+
+def test_guards_hold_what_the_decision_stands_on() -> None:
+    assert entry_of(decided(CASES["prefix"][0]))["guards"] == {
+        "leader_epoch": 7,
+        "replicas": [1, 2, 3],
+        "survivors": [
+            {"broker_epoch": None, "broker_id": 2, "last_written_epoch": 1, "log_end_offset": 121},
+            {"broker_epoch": None, "broker_id": 3, "last_written_epoch": 0, "log_end_offset": 100},
+        ],
+        "topic_id": "id-of-prefix",
+    }
+
+
+def test_entries_carry_what_the_controller_goes_by() -> None:
+    elected, held = (entry_of(decided(CASES[topic][0])) for topic in ("last-known", "last-known-returns"))
+    fields = ("isr", "eligible_leader_replicas", "last_known_elr", "min_insync_replicas", "unclean_leader_election_enable")
+    assert [elected[field] for field in fields] == [[], [], [1], 2, None]
+    assert (held["min_insync_replicas"], held["unclean_leader_election_enable"]) == (None, True)
+
+
+def test_a_partition_with_a_leader_is_named_with_it() -> None:
+    assert entry_of(decided(Situation("online", {1: FENCED, 2: LONG}, state={"leader": 2}))) == {
+        "topic": "online",
+        "partition": 0,
+        "leader": 2,
+    }
+
+
+def test_somebody_must_be_designated_to_be_elected() -> None:
+    decision = decided(CASES["prefix"][0])
+    with pytest.raises(ValueError, match="prefix-0"):
+        entry.fields(decision, bounds(decision, EAST), "", None)
+
+
+def test_a_partition_whose_state_is_damaged_is_held_with_what_is_known() -> None:
+    damaged = PartitionEvidence("orders", 3, None, defects=("isr is missing or has an impossible value",))
+    held = entry_of(decide(damaged, Policy(Strategy.AGGRESSIVE)))
+    assert held == {
+        "topic": "orders", "partition": 3, "reason": "incomplete", "evidence": "incomplete", "candidate": None,
+        "explanation": "the snapshot cannot be trusted for this partition (isr is missing or has an impossible value); "
+        "held: gather the evidence again once everything answers",
+        "loss": {
+            "estimate": None, "estimate_from": "none", "gaps": ["compaction"], "lower_bound": None, "lower_bound_from": "none",
+            "upper_bound": None, "upper_bound_from": "unknown",
+        },
+        "truncated": [], "survivors": [], "min_insync_replicas": None, "unclean_leader_election_enable": None,
+    }  # fmt: skip
+
+
+def test_a_document_that_contradicts_itself_still_names_silent_brokers() -> None:
+    rows = document(Situation("orders", {1: FENCED, 2: LONG, 3: "NO_ANSWER"}, state={"min_insync_replicas": 2}).rows())
+    rows["logs"][1]["high_watermark"] = 121
+    held = entry_of(decide(read(rows), Policy()))
+    assert (held["reason"], held["survivors"], held["min_insync_replicas"]) == ("incomplete", [], 2)
+    assert held["explanation"].startswith("the snapshot cannot be trusted for this partition (the log of broker 2 ")
+    assert (
+        "broker 3 is alive but did not answer for its replica (NO_ANSWER); broker 1 has been silent for 12 s; held" in held["explanation"]
+    )
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("ranking", Ranking)
+def test_entries_have_the_fields_of_a_plan_and_the_order_of_documents_does_not_matter(strategy: Strategy, ranking: Ranking) -> None:
+    rng = random.Random(3)
+    sections = set()
+    for case in [*random_situations(rng, 500), *(case for case, *_ in CASES.values())]:
+        decision = decided(case, strategy, ranking)
+        found, section = entry_of(decision), entry.SECTIONS[decision.outcome]
+        sections.add(section)
+        assert tuple(found) == planfile.FIELDS[section]
+        assert json.loads(planfile.canonical(found)) == found
+        if section != entry.ONLINE:
+            inner = [found[name] for name in ("loss", "truncated", "guards" if section == entry.PARTITIONS else "survivors")]
+            assert json.dumps(inner) == json.dumps(inner, sort_keys=True), "the order of the digest"
+        shuffled = document(case.rows())
+        for name in ("logs", "pairs", "proofs"):
+            rng.shuffle(shuffled[name])
+        assert entry_of(decide(read(shuffled), Policy(strategy, ranking))) == found
+    assert sections == ({entry.HELD, entry.ONLINE} if strategy == Strategy.NONE else {entry.PARTITIONS, entry.HELD, entry.ONLINE})
