@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EVIDENCE_ROWS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import MOST_CHANGES, MOST_PROOFS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import MOST_CHANGES, MOST_PROOFS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
     PartitionState,

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What cannot be true of an evidence document. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    FORKED,
+    SAME,
+    UNKNOWN,
+    Log,
+    Pair,
+    PartitionEvidence,
+    State,
+)
+
+
+def contradictions(found: PartitionEvidence, state: State, pairs: int) -> Iterator[str]:
+    """Yield what contradicts the landing file's own rules. `pairs`: how many comparisons the document has.
+
+    The seal proves that this is what the gathering wrote, so a defect means that writer and reader disagree; then nothing of it proves anything.
+    """
+    if not state.replicas or len({*state.replicas}) < len(state.replicas):
+        yield "replicas is empty, or names a broker twice"
+    if (state.min_insync_replicas or 1) > max(1, len(state.replicas)):
+        yield "min_insync_replicas is greater than the number of replicas"
+    logs = {log.broker_id: log for log in found.logs}
+    if len(logs) < len(found.logs):
+        yield "two logs of one replica"
+    if not logs.keys() <= {*state.replicas}:
+        yield "the log of a broker outside the assignment"
+    if state.leader < 0 and not logs.keys() >= {*state.replicas}:
+        yield "nothing about the log of one of its replicas"
+    for log in found.logs:
+        end = log.log_end_offset
+        if end is not None and max(log.log_start_offset or 0, log.high_watermark or 0) > end:
+            yield f"the log of broker {log.broker_id} starts, or has its high watermark, beyond its end"
+    yield from _between(found, logs, pairs)
+    if found.history and not _in_order([change.offset for change in found.history.changes]):
+        yield "a history that is not in order"
+    if found.healthy and found.healthy.high_watermark > found.healthy.log_end_offset:
+        yield "a healthy snapshot whose high watermark is beyond the log end"
+
+
+def _between(found: PartitionEvidence, logs: Mapping[int, Log], pairs: int) -> Iterator[str]:
+    if pairs > len(found.pairs):
+        yield "two comparisons of one pair"
+    for pair in found.pairs.values():
+        if not _sound_pair(pair, logs):
+            yield f"the comparison of brokers {pair.broker_a} and {pair.broker_b} does not fit their logs"
+    for proof in found.proofs:
+        holder = logs.get(proof.broker_id)
+        if holder is None or not holder.answered or (proof.held and proof.offset > holder.end):
+            yield f"a committed offset that broker {proof.broker_id} cannot hold"
+
+
+def _in_order(offsets: Sequence[int]) -> bool:
+    return list(offsets) == sorted(offsets)
+
+
+def _sound_pair(pair: Pair, logs: Mapping[int, Log]) -> bool:
+    one, other = logs.get(pair.broker_a), logs.get(pair.broker_b)
+    if one is None or other is None or pair.broker_a >= pair.broker_b or not (one.answered and other.answered):
+        return False
+    if pair.relation == UNKNOWN:
+        return True
+    if pair.common_offset is None:
+        return False
+    if pair.relation == FORKED:
+        return pair.common_offset <= min(one.end, other.end)
+    if pair.relation == SAME:
+        return one.end == other.end == pair.common_offset
+    if pair.shorter not in (pair.broker_a, pair.broker_b):
+        return False
+    shorter, longer = (one, other) if pair.shorter == pair.broker_a else (other, one)
+    return shorter.end <= longer.end and pair.common_offset == shorter.end
