@@ -62,8 +62,6 @@ Orders = Mapping[TopicPartition, Sequence[int]]
 class Electing(Asked, Protocol):
     """What elections need of a cluster."""
 
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
-
     in_doubt: set[TopicPartition]
 
     def reassigning(self) -> set[TopicPartition]: ...

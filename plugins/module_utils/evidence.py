@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EVIDENCE_ROWS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import MOST_CHANGES, MOST_PROOFS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
@@ -31,10 +32,10 @@ POLL_SECONDS = 0.5
 # For committed offsets, also if `duration` is shorter.
 LEAST_PROOF_SECONDS = 10.0
 # A replica that was just opened, or whose broker is still loading metadata, answers with these for a moment.
-NO_ANSWER = "NO_ANSWER"
+NO_ANSWER, NOT_HOSTED = "NO_ANSWER", "NOT_LEADER_OR_FOLLOWER"
 PASSING = {
     NO_ANSWER,
-    "NOT_LEADER_OR_FOLLOWER",
+    NOT_HOSTED,
     "UNKNOWN_TOPIC_OR_PARTITION",
     "UNKNOWN_TOPIC_ID",
     "LEADER_NOT_AVAILABLE",
@@ -84,6 +85,7 @@ class Asked(Protocol):
 
     unreachable: dict[int, str]
 
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, Any]]: ...
 
     def batches(
@@ -233,7 +235,7 @@ def check_size(states: Sequence[PartitionState]) -> None:
 
 
 def read_logs(cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], duration: float) -> Replicas:
-    """Read the log of each wanted (partition, broker); see `gather` for how long."""
+    """Read the log of each wanted (partition, broker); see `gather` for how long. The error of a replica on a failed disk is DISK_FAILED."""
     deadline = time.monotonic() + duration
     logs: Replicas = {}
     missing = list(wanted)
@@ -245,7 +247,26 @@ def read_logs(cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], dura
         time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
         alive = cluster.unfenced()
         missing = [(key, broker) for key, broker in missing if broker in alive]
-    return logs
+    return logs | _without_disk(cluster, logs)
+
+
+def _without_disk(cluster: Asked, logs: Replicas) -> Replicas:
+    """Return the logs of replicas whose brokers have started without their disks.
+
+    A broker whose disk fails answers DISK_FAILED. When it has started again without the disk, it does not host the replica any more.
+    The cluster goes on calling the replica offline, although its broker is unfenced (KIP-858).
+    """
+    refused = [(key, broker) for (key, broker), log in logs.items() if log.error == NOT_HOSTED]
+    if not refused:
+        return {}
+    # In this order: a replica is also offline while its broker is fenced.
+    alive = cluster.unfenced()
+    states = cluster.partitions({key for key, _broker in refused})
+    return {
+        (key, broker): ReplicaLog(error=DISK_FAILED)
+        for key, broker in refused
+        if broker in alive and key in states and broker in states[key].offline_replicas
+    }
 
 
 def _ask_once(cluster: Asked, wanted: Sequence[tuple[TopicPartition, int]]) -> Replicas:

@@ -50,6 +50,7 @@ class Node:
     proxy_port: int | None = None  # where clients are told to reach a broker behind a proxy
     more_ports: Mapping[str, int] = field(default_factory=dict)  # of additional listeners, by name
     gateway_port: int | None = None  # where clients of the listener GATEWAY are told to reach a broker
+    second_log_dir: bool = False
 
     @property
     def name(self) -> str:
@@ -72,6 +73,11 @@ class Node:
     @property
     def data_dir(self) -> Path:
         return self.directory / "data"
+
+    @property
+    def log_dirs(self) -> list[Path]:
+        """The first one also has the metadata log."""
+        return [self.data_dir, self.directory / "data-2"] if self.second_log_dir else [self.data_dir]
 
     @property
     def properties_file(self) -> Path:
@@ -153,7 +159,7 @@ def _properties(listeners: Mapping[str, BrokerListener]) -> dict[str, str]:
 def _identity(node: Node, controllers: list[Node], session_timeout: float) -> dict[str, object]:
     return {
         "node.id": node.node_id,
-        "log.dirs": node.data_dir,
+        "log.dirs": ",".join(map(str, node.log_dirs)),
         "controller.listener.names": CONTROLLER,
         "controller.quorum.voters": ",".join(f"{voter.node_id}@{voter.address}" for voter in controllers),
         "broker.session.timeout.ms": int(session_timeout * 1000),

@@ -45,6 +45,7 @@ class Settings:
     request_log      the controllers' server.log has every request that they answer, in JSON
     gateway          one listener more, for clients that speak KIP-1275's messages: `gateways` add these, and pass everything else on
     proxied          clients reach the brokers through `proxies`, which pass everything on until they are told otherwise
+    second_log_dir   of every broker, which can fail without the broker (`fail_second_log_dir`)
     partitionable    controllers reach each other only through `network`, which can cut them off from each other
     keep             leave the cluster's directory (see rig.storage.base_directory) behind
     """
@@ -66,6 +67,7 @@ class Settings:
     request_log: bool = False
     gateway: bool = False
     proxied: bool = False
+    second_log_dir: bool = False
     partitionable: bool = False
     keep: bool = False
 
@@ -211,6 +213,12 @@ class Nodes:
             argv = java.command(self.libs, "kafka.Kafka", str(node.properties_file), jvm_options=options)
             self._running().start(node.name, argv, node.console_file)
 
+    def fail_second_log_dir(self, broker_id: int) -> None:
+        """Put a file where the second log directory of a broker is. The broker notices when it next writes a checkpoint of high watermarks."""
+        directory = self.brokers[broker_id].log_dirs[1]
+        directory.rename(directory.with_name("failed"))
+        directory.touch()
+
     def start_held(self, *broker_ids: int) -> None:
         """Start stopped brokers and hold them on their way: they register and fetch the metadata log, but stay fenced until `release`."""
         for broker_id in broker_ids:
@@ -272,7 +280,8 @@ class Nodes:
         proxy_port = self._ports.take() if self.settings.proxied else None
         more_ports = {name: self._ports.take() for name in self._listeners}
         gateway_port = self._ports.take() if self.settings.gateway else None
-        return Node(node_id, "broker", directory, self._ports.take(), self._ports.take(), rack, proxy_port, more_ports, gateway_port)
+        ports = (self._ports.take(), self._ports.take())
+        return Node(node_id, "broker", directory, *ports, rack, proxy_port, more_ports, gateway_port, self.settings.second_log_dir)
 
     def _write_properties(self, node: Node) -> None:
         controllers, settings = list(self.controllers.values()), self.settings

@@ -62,8 +62,8 @@ def format_nodes(libs: Path, cluster_id: str, nodes: Sequence[Node], features: S
     if done.returncode:
         raise RigError(f"formatting {first.data_dir} failed: {(done.stderr or done.stdout).strip()}")
     meta = (first.data_dir / "meta.properties").read_text()
-    for node in others:
-        shutil.copytree(first.data_dir, node.data_dir)  # where the bootstrap checkpoint lies is the release's business
+    for node, directory in [(other, log_dir) for other in others for log_dir in other.log_dirs]:
+        shutil.copytree(first.data_dir, directory)  # where the bootstrap checkpoint lies is the release's business
         own = re.sub(r"(?m)^node\.id=.*$", f"node.id={node.node_id}", meta)
         own = re.sub(r"(?m)^directory\.id=.*$", f"directory.id={random_id()}", own)
-        (node.data_dir / "meta.properties").write_text(own)
+        (directory / "meta.properties").write_text(own)

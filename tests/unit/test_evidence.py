@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import pytest
 from controller import ALIVE, Controller
@@ -65,6 +66,32 @@ def test_a_probe_that_fails_for_a_moment_is_tried_again_and_one_that_may_not_be_
     read_logs(passing, [(KEY, 2)], duration=0.6)
     read_logs(final, [(KEY, 2)], duration=0.6)
     assert passing.fetches > final.fetches
+
+
+class Restarted(Controller):
+    """Broker 2 has started without the disk of its replica, and does not know the replica (seen on 4.3.1)."""
+
+    def __init__(self, offline: tuple[int, ...]) -> None:
+        super().__init__()
+        self.states[KEY] = replace(self.states[KEY], offline_replicas=offline)
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+        unknown = LogEnd("NOT_LEADER_OR_FOLLOWER", -1, -1)
+        return {**super().log_ends(work), 2: dict.fromkeys(work.get(2, ()), unknown)}
+
+
+@pytest.mark.parametrize(("offline", "error"), [((1, 2), "KAFKA_STORAGE_ERROR"), ((1,), "NOT_LEADER_OR_FOLLOWER")])
+def test_a_replica_that_its_broker_does_not_know_is_on_a_failed_disk_if_the_cluster_calls_it_offline(
+    offline: tuple[int, ...], error: str
+) -> None:
+    logs = read_logs(Restarted(offline), [(KEY, 2), (KEY, 3)], duration=0.0)
+    assert (logs[KEY, 2].error, logs[KEY, 3].error) == (error, None)
+
+
+def test_a_replica_of_a_broker_that_has_been_fenced_meanwhile_is_not_on_a_failed_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    restarted = Restarted((1, 2))
+    monkeypatch.setattr(restarted, "unfenced", lambda: {3})
+    assert read_logs(restarted, [(KEY, 2)], duration=0.0)[KEY, 2].error == "NOT_LEADER_OR_FOLLOWER"
 
 
 def test_logs_without_last_batches_cannot_be_compared() -> None:
