@@ -54,6 +54,17 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         "broker 1 has been silent for 12 s, broker 9 is fenced, since when is not known",
         [],
     ),
+    "disk-failed": (
+        Situation("disk-failed", {1: FENCED, 2: "KAFKA_STORAGE_ERROR", 3: LONG}),
+        "broker 3 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s, "
+        "its disk on broker 2 has failed",
+        [],
+    ),
+    "only-disk-failed": (
+        Situation("only-disk-failed", {2: "KAFKA_STORAGE_ERROR"}),
+        "its disk on broker 2 has failed; held: no replica is on a live broker that answers; bring one of its brokers back, or the disk of broker 2",
+        [],
+    ),
     "lost-with-the-leader": (
         Situation("lost-with-the-leader", {1: FENCED, 2: LONG, 3: OLD_TAIL}, proofs=[(200, 2, False), (200, 3, False)]),
         "broker 3 holds the best log: it ends at offset 180, last written in leader epoch 0; broker 2's log (to offset 120) is a prefix of it; "

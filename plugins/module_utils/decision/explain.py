@@ -66,9 +66,16 @@ def explanation(decision: Decision, loss: Loss, cluster: Cluster, leader: int | 
         ", ".join(_waiting(decision, cluster)),
         _unclean(decision),
         _writable(decision),
-        REASONS.get(decision.reason or ""),
+        _held(decision),
     )
     return "; ".join(part for part in parts if part)
+
+
+def _held(decision: Decision) -> str | None:
+    failed = [log.broker_id for log in decision.lost if log.disk_failed]
+    if decision.reason == Word.NO_SURVIVOR and failed:
+        return f"held: no replica is on a live broker that answers; bring one of its brokers back, or the disk of {broker_list(failed)}"
+    return REASONS.get(decision.reason or "")
 
 
 def _defects(decision: Decision) -> str | None:
