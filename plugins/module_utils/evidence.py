@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Evidence: what each survivor's log holds, and for each pair of survivors whether one log is a prefix of the other.
 
-Gathering decides nothing: the pairs hold for any winner. Choice is Spark's.
+Gathering decides nothing: the pairs hold for any winner. Choice is the decision's.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EVIDENCE_ROWS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import MOST_CHANGES, MOST_PROOFS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import MOST_PROOFS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
     PartitionState,
@@ -29,13 +30,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 POLL_SECONDS = 0.5
+# A broker that has just come back hosts its replicas by then, and every broker knows that it is back.
+SETTLED_SECONDS = 5.0
 # For committed offsets, also if `duration` is shorter.
 LEAST_PROOF_SECONDS = 10.0
 # A replica that was just opened, or whose broker is still loading metadata, answers with these for a moment.
-NO_ANSWER, NOT_HOSTED = "NO_ANSWER", "NOT_LEADER_OR_FOLLOWER"
+NO_ANSWER, NOT_HOSTED, STORAGE_ERROR = "NO_ANSWER", "NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR"
 PASSING = {
     NO_ANSWER,
     NOT_HOSTED,
+    STORAGE_ERROR,
     "UNKNOWN_TOPIC_OR_PARTITION",
     "UNKNOWN_TOPIC_ID",
     "LEADER_NOT_AVAILABLE",
@@ -43,6 +47,11 @@ PASSING = {
     "UNKNOWN_LEADER_EPOCH",
     "REQUEST_LIMIT_REACHED",
 }
+
+
+# Of a partition, beside those of healthy snapshots.
+KEPT_PROOFS = MOST_PROOFS - 64
+LONGEST_NAME = 255
 
 
 @dataclass(frozen=True)
@@ -144,17 +153,34 @@ class Evidence:
                     for broker_id in (state.replicas if state.leader < 0 else ())
                 ],
                 "pairs": pairs.get(state.key, []),
-                "proofs": sorted(proofs.get(state.key, []), key=lambda proof: -proof["offset"])[:MOST_PROOFS],
-                "history": _bounded(next(iter(histories.get(state.key, ())), None)),
+                "proofs": proofs.get(state.key, []),
+                "history": next(iter(histories.get(state.key, ())), None),
                 "healthy": next(iter(healthy.get(state.key, ())), None),
             }
 
 
-def _bounded(history: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A history that fits into a document."""
-    if history is None or len(history["changes"]) <= MOST_CHANGES:
-        return history
-    return {**history, "doubt": f"the ISR changed more than {MOST_CHANGES} times", "changes": []}
+def bounded_proofs(proofs: Iterable[dict[str, Any]], missed: list[str]) -> list[dict[str, Any]]:
+    """As many proofs of each partition as fit into its document, with names that fit.
+
+    Clients may commit any offset under any name, so the ones that decide stay first: of each survivor the greatest that it holds (it has all that a
+    smaller one proves of it), then the greatest that nobody need hold. `missed` says of which partitions groups were left out.
+    """
+    rows: dict[TopicPartition, list[dict[str, Any]]] = {}
+    for proof in proofs:
+        rows.setdefault((proof["topic"], proof["partition"]), []).append({**proof, "name": _shortened(proof["name"])})
+    for key, found in rows.items():
+        if len(found) > KEPT_PROOFS:
+            greatest = sorted(found, key=lambda proof: -proof["offset"])
+            held = {proof["broker_id"]: proof for proof in reversed(greatest) if proof["held"]}
+            rows[key] = [*held.values(), *(proof for proof in greatest if proof is not held.get(proof["broker_id"]))][:KEPT_PROOFS]
+            missed.append(f"{key[0]}-{key[1]} has {len(found)} committed offsets, of which {KEPT_PROOFS} were kept")
+    return [proof for found in rows.values() for proof in found]
+
+
+def _shortened(name: str) -> str:
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 20]}… ({hashlib.sha256(name.encode(errors='replace')).hexdigest()[:16]})"
 
 
 def _by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, list[dict[str, Any]]]:
@@ -187,7 +213,7 @@ def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
         "last_batch_crc": batch.crc if batch else None,
         "last_batch_max_timestamp": batch.max_timestamp if batch else None,
         "last_batch_transactional": batch.transactional if batch else None,
-        "broker_epoch": log.broker_epoch,
+        "broker_epoch": log.broker_epoch if log.broker_epoch is None or log.broker_epoch >= 0 else None,
         "probe_error": log.probe_error,
     }
 
@@ -220,7 +246,7 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
         )
         evidence.pairs += [forks.pair_row(state.key, one, other) for one, other in combinations(answered, 2)]
     forks.settle(evidence.pairs, replicas, prober)
-    evidence.proofs = list(_proofs(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)))
+    evidence.proofs = bounded_proofs(_proofs(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)), evidence.missed)
     return evidence
 
 
@@ -239,34 +265,40 @@ def read_logs(cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], dura
     deadline = time.monotonic() + duration
     logs: Replicas = {}
     missing = list(wanted)
+    # Since when a broker has not hosted a replica that the cluster calls offline.
+    since: dict[tuple[TopicPartition, int], float] = {}
     while missing:
         logs |= _ask_once(cluster, missing)
+        now = time.monotonic()
+        without_disk = _without_disk(cluster, logs)
+        since = {replica: since.get(replica, now) for replica in without_disk if logs[replica].error == NOT_HOSTED}
+        for replica in without_disk:
+            if replica not in since or now - since[replica] >= SETTLED_SECONDS:
+                logs[replica] = ReplicaLog(error=DISK_FAILED)
         missing = [replica for replica in missing if {logs[replica].error, logs[replica].probe_error} & PASSING]
-        if not missing or time.monotonic() >= deadline:
+        # Whether a broker lives without its disk is worth a few seconds more.
+        end = max([deadline, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])
+        if not missing or now >= end:
             break
-        time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+        time.sleep(min(POLL_SECONDS, max(0.0, end - now)))
         alive = cluster.unfenced()
         missing = [(key, broker) for key, broker in missing if broker in alive]
-    return logs | _without_disk(cluster, logs)
+    return logs
 
 
-def _without_disk(cluster: Asked, logs: Replicas) -> Replicas:
-    """Return the logs of replicas whose brokers have started without their disks.
+def _without_disk(cluster: Asked, logs: Replicas) -> set[tuple[TopicPartition, int]]:
+    """Return the replicas whose brokers seem to live without their disks: the broker says so, and the cluster calls the replica offline (KIP-858).
 
-    A broker whose disk fails answers DISK_FAILED. When it has started again without the disk, it does not host the replica any more.
-    The cluster goes on calling the replica offline, although its broker is unfenced (KIP-858).
+    A broker whose disk fails answers STORAGE_ERROR. When it has started again without the disk, it does not host the replica any more; one that has
+    just come back says so too, for a moment.
     """
-    refused = [(key, broker) for (key, broker), log in logs.items() if log.error == NOT_HOSTED]
+    refused = [replica for replica, log in logs.items() if log.error in (STORAGE_ERROR, NOT_HOSTED)]
     if not refused:
-        return {}
+        return set()
     # In this order: a replica is also offline while its broker is fenced.
     alive = cluster.unfenced()
     states = cluster.partitions({key for key, _broker in refused})
-    return {
-        (key, broker): ReplicaLog(error=DISK_FAILED)
-        for key, broker in refused
-        if broker in alive and key in states and broker in states[key].offline_replicas
-    }
+    return {(key, broker) for key, broker in refused if broker in alive and key in states and broker in states[key].offline_replicas}
 
 
 def _ask_once(cluster: Asked, wanted: Sequence[tuple[TopicPartition, int]]) -> Replicas:

@@ -132,7 +132,7 @@ def needs_reorder(entry: Entry, live: Live) -> bool:
 
     It takes the first live replica. Brokers that are coming back count as live: one may be unfenced before the election.
     """
-    may_live = [broker for broker in live.states[entry.key].replicas if live.broker_states.get(broker) in (UNFENCED, COMING_BACK)]
+    may_live = [broker for broker in live.states[entry.key].replicas if _may_be_elected(broker, entry.key, live)]
     return may_live != [broker for broker in entry.best_first if broker in may_live]
 
 

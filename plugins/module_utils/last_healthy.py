@@ -65,7 +65,7 @@ class _Snapshot:
 def last(workdir: Path, cluster: str, cluster_id: str, offline: Sequence[PartitionState]) -> tuple[list[Row], list[str]]:
     """Return a row of kind `healthy` for each partition of `offline` that a snapshot of this cluster knew with a leader, and warnings.
 
-    Rows have what `bronze.HEALTHY` names, `topic`, `partition` and the `run_id` of the snapshot. `append_rate` (offsets per second) is None
+    Rows have what `decision.document.Healthy` names, `topic`, `partition` and the `run_id` of the snapshot. `append_rate` (offsets per second) is None
     where no older snapshot fits: of the same topic, taken long enough before, and with no more in it. Files that are damaged, of another
     cluster or of another version are left out, and the warnings say so.
     """

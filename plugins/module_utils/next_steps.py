@@ -45,6 +45,9 @@ ELECT = {
 # A forced election gives up what a lost disk may still hold.
 DISKS_FIRST = "first try to start the lost brokers with their disks. If that is impossible, "
 FORCE = {
+    "ahead_of_controller": (
+        "look again; if it stays, the metadata quorum has lost epochs that it issued: find out how, before you elect the partitions by their names"
+    ),
     "must_be_named": "read in {plan} what is lost, then elect the partitions by their names",
     "weak": f"{DISKS_FIRST}accept evidence without last-written epochs, and force the election",
     "forked_proven": DISKS_FIRST + "read in {plan} which branch is proven, then force its election, which gives the other one up",

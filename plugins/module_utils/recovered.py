@@ -112,7 +112,7 @@ def with_evidence(run: Run, workdir: Path, cluster: str, run_id: str, cluster_id
     """`run` with what its landing file tells, which only those need to know whose groups have committed something: it is several times as large as
     the other files. One that cannot be used is a warning."""
     try:
-        marks, before = _evidence(workdir, workdir / "landing" / run_id / f"{cluster}.jsonl", cluster_id)
+        marks, before, damaged = _evidence(workdir, workdir / "landing" / run_id / f"{cluster}.jsonl", cluster_id)
     except SpokenError as error:
         said = f"the evidence of run {run_id} is not used ({error}), so for some groups it cannot be said what they have read"
         return replace(run, warnings=(*run.warnings, said))
@@ -120,7 +120,8 @@ def with_evidence(run: Run, workdir: Path, cluster: str, run_id: str, cluster_id
         key: part if part.leader is None else replace(part, committed_below=marks.get((key, part.leader)))
         for key, part in run.partitions.items()
     }
-    return replace(run, partitions=partitions, committed_before=before)
+    warnings = [f"the evidence of {damaged} is not used, so for some groups it cannot be said what they have read"] if damaged else []
+    return replace(run, partitions=partitions, committed_before=before, warnings=(*run.warnings, *warnings))
 
 
 def note_impact(workdir: Path, cluster: str, run_id: str, run: Run, impact: Mapping[str, Any]) -> None:
@@ -222,26 +223,23 @@ def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Recov
 
 def _evidence(
     workdir: Path, path: Path, cluster_id: str
-) -> tuple[dict[tuple[TopicPartition, int], int], dict[tuple[str, TopicPartition], int]]:
-    """Take from a landing file the high watermarks, by partition and broker, and what groups had committed, by group and partition."""
+) -> tuple[dict[tuple[TopicPartition, int], int], dict[tuple[str, TopicPartition], int], str]:
+    """Take from a landing file the high watermarks, by partition and broker, what groups had committed, by group and partition, and in words of
+    which partitions it cannot be used."""
     check_inside(workdir, path)
     header = snapshot.check(path)
     if header["cluster_id"] != cluster_id:
         raise RecoveredError(f"it was gathered from the cluster {header['cluster_id']}")
-    documents = list(_documents(path))
-    marks = {
-        ((one.topic, one.partition), log.broker_id): log.high_watermark
-        for one in documents
-        for log in one.logs
-        if log.high_watermark is not None
-    }
-    before = {
-        (proof.name or "", (one.topic, one.partition)): proof.offset
-        for one in documents
-        for proof in one.proofs
-        if proof.source == "consumer_group"
-    }
-    return marks, before
+    marks: dict[tuple[TopicPartition, int], int] = {}
+    before: dict[tuple[str, TopicPartition], int] = {}
+    damaged = []
+    for one in _documents(path):
+        key = one.topic, one.partition
+        marks |= {(key, log.broker_id): log.high_watermark for log in one.logs if log.high_watermark is not None}
+        before |= {(proof.name or "", key): proof.offset for proof in one.proofs if proof.source == "consumer_group"}
+        damaged += [f"{one.topic}-{one.partition} ({one.defects[0]})"] if one.defects else []
+    more = f" and {len(damaged) - 1} more partitions" if len(damaged) > 1 else ""
+    return marks, before, damaged[0] + more if damaged else ""
 
 
 def _documents(path: Path) -> Iterator[PartitionEvidence]:
@@ -251,9 +249,6 @@ def _documents(path: Path) -> Iterator[PartitionEvidence]:
         raise RecoveredError(f"cannot be read: {error}") from error
     for line in lines:
         try:
-            document = decode(line)
+            yield decode(line)
         except DocumentError as error:
             raise RecoveredError(f"it holds {error}") from error
-        if document.defects:
-            raise RecoveredError(f"the evidence of {document.topic}-{document.partition} cannot be used: {document.defects[0]}")
-        yield document

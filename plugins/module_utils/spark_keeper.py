@@ -218,8 +218,7 @@ class Keeper:
         environment |= {
             "SPARK_HOME": str(home),
             spark_server.TOKEN_VARIABLE: spark_server.token(self.folder.workdir),
-            # What decides runs in this Python, on the workers of the server.
-            "PYSPARK_PYTHON": sys.executable,
+            **self._python_of_workers(),
             **({"SPARK_LOCAL_IP": LOOPBACK} if self.settings.master.startswith("local") else {}),
         }
         argv = [str(home / "bin" / "spark-submit"), "--properties-file", str(self._properties)]
@@ -231,6 +230,11 @@ class Keeper:
             stdin=subprocess.DEVNULL,
             preexec_fn=self._dies_with_keeper,  # noqa: PLW1509
         )
+
+    def _python_of_workers(self) -> dict[str, str]:
+        """What decides runs in this Python. On other machines their own is taken, or what the operator says."""
+        named = sys.executable if self.settings.master.startswith("local") else os.environ.get("PYSPARK_PYTHON")
+        return {"PYSPARK_PYTHON": named} if named else {}
 
     def _dies_with_keeper(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

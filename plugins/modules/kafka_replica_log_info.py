@@ -89,8 +89,8 @@ history:
   sample: {bytes: 8544, seconds: 0.033, from_snapshot: false, doubt: null}
 preview:
   description:
-    - The replicas of the first partitions. An C(error) V(KAFKA_STORAGE_ERROR) means that the disk of the replica has failed.
-    - This includes a broker that has started again without the disk.
+    - The replicas of the first partitions. An C(error) V(DISK_FAILED) means that the disk of the replica has failed, and that its broker
+      and the cluster say so. This includes a broker that has started again without the disk.
   returned: success
   type: list
   elements: dict

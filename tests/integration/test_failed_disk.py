@@ -88,7 +88,7 @@ def test_a_survivor_is_elected_although_the_broker_of_the_failed_disk_lives(fail
         for log in document["logs"]
         if log["broker_id"] == 1
     }
-    assert answers == dict.fromkeys(failed.of(*topics), ("unfenced", "KAFKA_STORAGE_ERROR"))
+    assert answers == dict.fromkeys(failed.of(*topics), ("unfenced", "DISK_FAILED"))
     electable = failed.of(BEHIND, SHUT_DOWN)
     planned = by_partition(plan["partitions"])
     assert {key: (row["designatedLeader"], row["evidence"]) for key, row in planned.items()} == dict.fromkeys(electable, (2, "prefix")), (

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    DISK_FAILED,
     FENCED,
     FORKED,
     PREFIX,
@@ -30,7 +31,6 @@ from model.traces import Row, Trace
 KAFKA_3_7, BEFORE_KAFKA_3_7 = 15, 14
 # The model knows no more than four replicas.
 REPLICAS = range(4)
-STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 
 Part = tuple[int, bool, int]
 
@@ -102,7 +102,7 @@ def in_past(survivors: Iterable[Replica], past: Past) -> dict[int, Replica]:
 @cache
 def _log(broker: int, replica: Replica | None, epoch: int, without_disk: bool) -> Log:
     if replica is None:
-        error = STORAGE_ERROR if without_disk else None
+        error = DISK_FAILED if without_disk else None
         return Log(broker, UNFENCED if without_disk else FENCED, error, None, None, None, None, None, None, None)
     written = replica.log[-1] if replica.log else -1
     return Log(broker, UNFENCED, None, 0, len(replica.log), replica.high_watermark, epoch, written, None, None)

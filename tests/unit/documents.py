@@ -27,4 +27,8 @@ def evidence(situation: Situation) -> PartitionEvidence:
 
 def cluster(broker_rows: Iterable[Mapping[str, Any]], eligible_leader_replicas_version: int | None = None) -> Cluster:
     """The header of a landing file with these brokers."""
-    return Cluster(read_brokers([dict(row) for row in broker_rows]), eligible_leader_replicas_version, COLLECTED_AT)
+    return Cluster(
+        read_brokers([{name: value for name, value in row.items() if name != "kind"} for row in broker_rows]),
+        eligible_leader_replicas_version,
+        COLLECTED_AT,
+    )

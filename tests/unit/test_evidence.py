@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from controller import ALIVE, Controller
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Committed, gather, read_logs, replica_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import (
+    Committed,
+    bounded_proofs,
+    gather,
+    read_logs,
+    replica_row,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
 
@@ -68,30 +75,89 @@ def test_a_probe_that_fails_for_a_moment_is_tried_again_and_one_that_may_not_be_
     assert passing.fetches > final.fetches
 
 
-class Restarted(Controller):
-    """Broker 2 has started without the disk of its replica, and does not know the replica (seen on 4.3.1)."""
+class WithoutDisk(Controller):
+    """Broker 2 answers with an error for the replica. `offline`: for whom the cluster calls it offline."""
 
-    def __init__(self, offline: tuple[int, ...]) -> None:
+    def __init__(self, error: str, offline: tuple[int, ...]) -> None:
         super().__init__()
+        self.error, self.asked = error, 0
         self.states[KEY] = replace(self.states[KEY], offline_replicas=offline)
 
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
-        unknown = LogEnd("NOT_LEADER_OR_FOLLOWER", -1, -1)
-        return {**super().log_ends(work), 2: dict.fromkeys(work.get(2, ()), unknown)}
+        self.asked += 1
+        return {**super().log_ends(work), 2: dict.fromkeys(work.get(2, ()), LogEnd(self.error, -1, -1))}
 
 
-@pytest.mark.parametrize(("offline", "error"), [((1, 2), "KAFKA_STORAGE_ERROR"), ((1,), "NOT_LEADER_OR_FOLLOWER")])
-def test_a_replica_that_its_broker_does_not_know_is_on_a_failed_disk_if_the_cluster_calls_it_offline(
-    offline: tuple[int, ...], error: str
-) -> None:
-    logs = read_logs(Restarted(offline), [(KEY, 2), (KEY, 3)], duration=0.0)
-    assert (logs[KEY, 2].error, logs[KEY, 3].error) == (error, None)
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "SETTLED_SECONDS", 0.2)
+    monkeypatch.setattr(evidence, "POLL_SECONDS", 0.05)
 
 
-def test_a_replica_of_a_broker_that_has_been_fenced_meanwhile_is_not_on_a_failed_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    restarted = Restarted((1, 2))
-    monkeypatch.setattr(restarted, "unfenced", lambda: {3})
-    assert read_logs(restarted, [(KEY, 2)], duration=0.0)[KEY, 2].error == "NOT_LEADER_OR_FOLLOWER"
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("answer", ["KAFKA_STORAGE_ERROR", "NOT_LEADER_OR_FOLLOWER"])
+@pytest.mark.parametrize("offline", [(1, 2), (1,)])
+def test_a_disk_has_failed_if_its_broker_and_the_cluster_say_so(answer: str, offline: tuple[int, ...]) -> None:
+    logs = read_logs(WithoutDisk(answer, offline), [(KEY, 2), (KEY, 3)], duration=0.0)
+    assert (logs[KEY, 2].error, logs[KEY, 3].error) == ("DISK_FAILED" if 2 in offline else answer, None)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_broker_that_does_not_host_a_replica_is_asked_for_some_seconds() -> None:
+    """It may have come back just now, and not all brokers know that yet."""
+    failed, back = WithoutDisk("KAFKA_STORAGE_ERROR", (1, 2)), WithoutDisk("NOT_LEADER_OR_FOLLOWER", (1, 2))
+    read_logs(failed, [(KEY, 2)], duration=0.0)
+    read_logs(back, [(KEY, 2)], duration=0.0)
+    assert failed.asked == 1 and back.asked > 2
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("answer", ["KAFKA_STORAGE_ERROR", "NOT_LEADER_OR_FOLLOWER"])
+def test_a_replica_of_a_broker_that_has_been_fenced_meanwhile_is_not_on_a_failed_disk(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fenced = WithoutDisk(answer, (1, 2))
+    monkeypatch.setattr(fenced, "unfenced", lambda: {3})
+    assert read_logs(fenced, [(KEY, 2)], duration=0.0)[KEY, 2].error == answer
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_log_that_cannot_be_read_for_a_moment_is_no_failed_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = WithoutDisk("KAFKA_STORAGE_ERROR", (1,))
+    first = moment.log_ends
+
+    def better(work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+        return Controller().log_ends(work) if moment.asked else first(work)
+
+    monkeypatch.setattr(moment, "log_ends", better)
+    assert read_logs(moment, [(KEY, 2)], duration=1.0)[KEY, 2].error is None
+
+
+def _committed(offset: int, broker: int, held: bool, name: str = "readers") -> dict[str, Any]:
+    return {
+        "topic": "t",
+        "partition": 0,
+        "source": "consumer_group",
+        "name": name,
+        "offset": offset,
+        "leader_epoch": 1,
+        "broker_id": broker,
+        "held": held,
+    }
+
+
+def test_no_number_of_committed_offsets_pushes_out_the_ones_that_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "KEPT_PROOFS", 10)
+    invented = [_committed(2**62 + place, broker, False, f"g{place}") for place in range(50) for broker in (2, 3)]
+    missed: list[str] = []
+    kept = bounded_proofs([*invented, _committed(90, 3, True), _committed(80, 3, True), _committed(70, 2, True)], missed)
+    assert len(kept) == 10
+    assert {(row["broker_id"], row["offset"]) for row in kept if row["held"]} == {(2, 70), (3, 90)}
+    assert max(row["offset"] for row in kept) == 2**62 + 49
+    assert missed == ["t-0 has 103 committed offsets, of which 10 were kept"]
+
+
+def test_a_name_of_a_group_fits_into_its_document() -> None:
+    long, other = (bounded_proofs([_committed(1, 2, False, "x" * 4097 + end)], [])[0]["name"] for end in "ab")
+    assert len(long) <= 255 and long != other
 
 
 def test_logs_without_last_batches_cannot_be_compared() -> None:

@@ -55,13 +55,13 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         [],
     ),
     "disk-failed": (
-        Situation("disk-failed", {1: FENCED, 2: "KAFKA_STORAGE_ERROR", 3: LONG}),
+        Situation("disk-failed", {1: FENCED, 2: "DISK_FAILED", 3: LONG}),
         "broker 3 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s, "
         "its disk on broker 2 has failed",
         [],
     ),
     "only-disk-failed": (
-        Situation("only-disk-failed", {2: "KAFKA_STORAGE_ERROR"}),
+        Situation("only-disk-failed", {2: "DISK_FAILED"}),
         "its disk on broker 2 has failed; held: no replica is on a live broker that answers; bring one of its brokers back, or the disk of broker 2",
         [],
     ),
@@ -257,7 +257,14 @@ def test_the_explanation_speaks_of_the_broker_that_is_designated() -> None:
 
 def test_every_reason_has_its_sentence() -> None:
     words = {word.value for word in Word} - {Word.PREFIX, Word.FORKED_RESOLVED}
-    others = {"cluster_metadata", "strategy_none", "wait_for_clean_leader", "must_be_named", "reassignment_in_progress"}
+    others = {
+        "cluster_metadata",
+        "strategy_none",
+        "wait_for_clean_leader",
+        "must_be_named",
+        "reassignment_in_progress",
+        "ahead_of_controller",
+    }
     assert REASONS.keys() == words | others
 
 

@@ -164,11 +164,19 @@ def test_a_member_of_the_elr_whose_disk_has_failed_is_not_waited_for() -> None:
     def on_disk(error: str | None) -> Live:
         return replace(eligible, broker_states=ALL_ALIVE, logs={**eligible.logs, (KEY, 1): ReplicaLog(error=error)})
 
-    assert refusal(ENTRY, on_disk("KAFKA_STORAGE_ERROR")) is None
-    silent = refusal(replace(ENTRY, evidence="incomplete"), on_disk("NO_ANSWER"))
+    assert refusal(ENTRY, on_disk("DISK_FAILED")) is None
+    silent = refusal(replace(ENTRY, evidence="incomplete"), on_disk("KAFKA_STORAGE_ERROR"))
     assert silent is not None and (silent.reason or "").startswith("wait_for_clean_leader: broker 1")
     mended = refusal(ENTRY, on_disk(None))
     assert mended is not None and "broker 1 came back with a replica that nobody has looked at" in (mended.reason or "")
+
+
+def test_an_order_with_a_failed_disk_before_the_leader_need_not_be_changed() -> None:
+    entry = replace(ENTRY, best_first=(2, 3, 1))
+    logs = {**LIVE.logs, (KEY, 1): ReplicaLog(error="DISK_FAILED")}
+    live = replace(LIVE, broker_states=ALL_ALIVE, logs=logs)
+    assert not needs_reorder(entry, live)
+    assert needs_reorder(entry, replace(live, logs={**logs, (KEY, 1): ReplicaLog(error="NO_ANSWER")}))
 
 
 def test_aggressive_does_not_wait_for_a_clean_leader() -> None:

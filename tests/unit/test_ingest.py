@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,12 @@ class Tables:
 
 def remarks(found: Iterable[Mapping[str, Any]]) -> str:
     return " | ".join(text for row in found for text in row["remarks"])
+
+
+def sealed(path: Path, lines: Sequence[bytes]) -> None:
+    """Write lines with a seal that fits them."""
+    seal = {"kind": "seal", "rows": len(lines), "sha256": hashlib.sha256(b"".join(lines)).hexdigest()}
+    path.write_bytes(b"".join(lines) + json.dumps(seal, separators=(",", ":")).encode() + b"\n")
 
 
 def test_a_recovery_and_a_snapshot_whole(spark: SparkSession, tmp_path: Path) -> None:
@@ -192,6 +199,9 @@ def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
     (folder / "link.jsonl").symlink_to(folder / "sound.jsonl")
     (folder / "we ird.jsonl").write_text("x")
     land(tmp_path, "_hidden", rows(PARTITIONS[0]))
+    twice = land(tmp_path, "twice", rows(PARTITIONS[0]))
+    content = twice.read_bytes().splitlines(keepends=True)
+    sealed(twice, [*content[:-1], content[1]])
     land(tmp_path, "strange", [*rows(PARTITIONS[0]), {"kind": "replica", "topic": None, "partition": 1}])
     results(tmp_path, "sound", cluster_id="another")
     results(tmp_path, "cut").write_text('{"cluster": "cut"')
@@ -213,6 +223,7 @@ def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
         f"landing/{RUN}/we ird.jsonl": "its path is not that of a run",
         f"landing/{RUN}/_hidden.jsonl": "its path is not that of a run",
         f"landing/{RUN}/strange.jsonl": "without a valid topic and partition",
+        f"landing/{RUN}/twice.jsonl": "two documents of one partition",
         f"results/{RUN}/sound.json": "its cluster id is another, and that of the run id-of-sound",
         f"results/{RUN}/cut.json": "is no JSON",
         f"plans/{RUN}/sound.json": "version 99",

@@ -138,3 +138,13 @@ def test_the_files_of_clusters_that_another_batch_plans_are_left_alone(tmp_path:
     found = plans.landing(tmp_path, RUN, ["west"], ["east", "not yet gathered"])
     assert set(found.files) == {"west"}
     assert [Path(row["path"]).stem for row in found.quarantine] == ["stranger"]
+
+
+def test_a_file_that_is_emptied_after_it_was_checked_is_refused_alone(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", ROWS)
+    land(tmp_path, "west", ROWS)
+    found = plans.landing(tmp_path, RUN, None)
+    found.files["east"].write_bytes(b"")
+    result = plans.write_plans(spark, found, tmp_path, "balanced", "last_written_epoch")
+    assert [plan["cluster"] for plan in result["plans"]] == ["west"]
+    assert [(Path(row["path"]).stem, row["reason"]) for row in result["quarantine"]] == [("east", "a header or a seal in the middle of it")]

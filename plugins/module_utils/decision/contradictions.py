@@ -61,6 +61,10 @@ def _in_order(offsets: Sequence[int]) -> bool:
     return list(offsets) == sorted(offsets)
 
 
+def _same_epoch(one: Log, other: Log) -> bool:
+    return None in (one.last_written_epoch, other.last_written_epoch) or one.last_written_epoch == other.last_written_epoch
+
+
 def _sound_pair(pair: Pair, logs: Mapping[int, Log]) -> bool:
     one, other = logs.get(pair.broker_a), logs.get(pair.broker_b)
     if one is None or other is None or pair.broker_a >= pair.broker_b or not (one.answered and other.answered):
@@ -72,7 +76,7 @@ def _sound_pair(pair: Pair, logs: Mapping[int, Log]) -> bool:
     if pair.relation == FORKED:
         return pair.common_offset <= min(one.end, other.end)
     if pair.relation == SAME:
-        return one.end == other.end == pair.common_offset
+        return one.end == other.end == pair.common_offset and _same_epoch(one, other)
     if pair.shorter not in (pair.broker_a, pair.broker_b):
         return False
     shorter, longer = (one, other) if pair.shorter == pair.broker_a else (other, one)

@@ -239,6 +239,8 @@ def _reason(
         return "incomplete"
     if strategy != Strategy.AGGRESSIVE and waiting_for:
         return "wait_for_clean_leader"
+    if _is_ahead(evidence, state) and not (strategy == Strategy.AGGRESSIVE and state.named):
+        return "ahead_of_controller"
     if word not in ACCEPTED[strategy]:
         return word.value
     if (evidence.topic == TRANSACTION_STATE or word in ALARMING) and not state.named:
@@ -246,6 +248,12 @@ def _reason(
     if state.reassigning and not _stands_best_first(evidence, state, best_first):
         return "reassignment_in_progress"
     return None
+
+
+def _is_ahead(evidence: PartitionEvidence, state: State) -> bool:
+    """Whether a log was written in an epoch that the controller has not issued, as after a quorum that was rebuilt. Epochs are issued twice then, and
+    one offset in one epoch is no longer one record."""
+    return any(max(log.last_written_epoch or 0, log.partition_leader_epoch or 0) > state.leader_epoch for log in evidence.logs)
 
 
 def _waiting_for(evidence: PartitionEvidence, state: State) -> Iterator[tuple[int, str]]:

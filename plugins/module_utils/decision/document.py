@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-# What a broker answers of a replica whose log directory has failed (KIP-858).
-DISK_FAILED = "KAFKA_STORAGE_ERROR"
+# The error of a replica whose broker lives without its log directory (KIP-858), and that the cluster calls offline for it.
+DISK_FAILED = "DISK_FAILED"
 UNFENCED, FENCED, COMING_BACK = "unfenced", "fenced", "coming_back"
 BROKER_STATES = (UNFENCED, FENCED, COMING_BACK)
 SAME, PREFIX, FORKED, UNKNOWN = "same", "prefix", "forked", "unknown"

@@ -25,6 +25,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, comma_list, instant, plural
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import ELIGIBLE, LAST_IN_SYNC, LAST_KNOWN_LEADER
 
+# Of those that prove the same.
+MOST_NAMES = 5
 # What the operator can do about a held partition, by the code of the reason.
 REASONS: Mapping[str, str] = {
     "cluster_metadata": "held: the metadata log elects its own leader, this tool never touches it",
@@ -33,6 +35,10 @@ REASONS: Mapping[str, str] = {
     "no_survivor": "held: no replica is on a live broker that answers; bring one of its brokers back",
     "must_be_named": "held: it is elected only where partitions or partitions_file names it",
     "reassignment_in_progress": "held: a reassignment is under way and a new replica order would replace it; let it complete or cancel it",
+    "ahead_of_controller": (
+        "held: a survivor's epoch is greater than the controller's, as after a metadata quorum that was rebuilt; gather the evidence again, and if it stays, "
+        "do not trust comparisons by epoch (strategy aggressive would elect it where partitions or partitions_file names it)"
+    ),
     "forked": "held: strategy aggressive would give those offsets up",
     "forked_proven": "held: strategy aggressive would elect the proven branch and give the other up",
     "contradicted": "held: believe neither before you know why; strategy aggressive would elect it where partitions or partitions_file names it",
@@ -148,8 +154,9 @@ def _proof(decision: Decision) -> str | None:
         for point in decision.points
         if point.offset == greatest
     }
+    told = [*sorted(proofs)[:MOST_NAMES], *([f"{len(proofs) - MOST_NAMES} more"] if len(proofs) > MOST_NAMES else [])]
     return (
-        f"everything below offset {greatest} on its branch is proven committed by {' and '.join(sorted(proofs))}, "
+        f"everything below offset {greatest} on its branch is proven committed by {' and '.join(told)}, "
         "and the other branch lacks some of it"
     )
 

@@ -4,7 +4,7 @@
 """History of what was seen: rows of `replica_log` from landing files and healthy snapshots, and the `candidates` that follow from them.
 
 In all of these tables `cluster` is the key of a run (see `RUNS`) until `of_runs` puts the cluster's name in its place: so the files of
-many runs go through bronze, silver and gold together, by the rules by which they are planned.
+many runs are read together, and decided by the rule by which they are planned.
 """
 
 from __future__ import annotations
@@ -64,10 +64,28 @@ def candidates(spark: SparkSession, files: Sequence[str], runs: DataFrame, ranki
 
 
 def faults(spark: SparkSession, files: Sequence[str]) -> dict[str, str]:
-    """By run why its landing file cannot be used, where lines of it cannot be put down to a partition: nobody knows what is missing."""
-    found = lines(spark, files).mapInArrow(worker.faults(), worker.FAULTS).groupBy("cluster")
-    rows = found.agg(F.min("reason").alias("reason"), F.count("*").alias("number")).collect()
-    return {row["cluster"]: f"{row['reason']} (lines that cannot be used: {row['number']})" for row in rows}
+    """By run why its landing file cannot be used: as the plan refuses it, where nobody knows what is missing."""
+    reason, topic = F.col("reason"), F.col("topic")
+    counted = (
+        lines(spark, files)
+        .mapInArrow(worker.faults(), worker.FAULTS)
+        .groupBy("cluster")
+        .agg(
+            F.min(reason).alias("reason"),
+            F.count(reason).alias("unusable"),
+            F.count(F.when(reason.isNull() & topic.isNull(), F.lit(1))).alias("frame"),
+            (F.count(topic) - F.count_distinct(topic, F.col("partition"))).alias("doubled"),
+        )
+    )
+    found = {}
+    for row in counted.collect():
+        if row["unusable"]:
+            found[row["cluster"]] = f"{row['reason']} (lines that cannot be used: {row['unusable']})"
+        elif row["frame"] != worker.FRAME_LINES:
+            found[row["cluster"]] = worker.BROKEN_FRAME
+        elif row["doubled"]:
+            found[row["cluster"]] = f"two documents of one partition ({row['doubled']} of them)"
+    return found
 
 
 def healthy_replica_log(watermarks: DataFrame, brokers: DataFrame, runs: DataFrame) -> DataFrame:

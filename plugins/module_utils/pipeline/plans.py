@@ -42,8 +42,6 @@ Counts: TypeAlias = "Counter[tuple[str, str | None]]"
 Firsts: TypeAlias = dict[str, list[dict[str, Any]]]
 SHOWN = 3
 SECTIONS = (worker.QUARANTINE, worker.FRAME, PARTITIONS, HELD, ONLINE)
-# Every sealed file has one header and one seal.
-FRAME_LINES = 2
 
 
 @dataclass
@@ -135,13 +133,20 @@ def _write(plan: _Plan, options: Mapping[str, str | bool], rows: Iterable[Row]) 
             if (topic, partition) in seen:
                 raise BrokenFileError(f"two documents of {topic}-{partition}")
             seen.add((topic, partition))
-            leader = plan.seats.leader(tuple(choices)) if choices else None
+            leader = _leader(plan, tuple(choices)) if choices else None
             writer.add_lines(section, entries[choices.index(leader) if choices else 0])
             plan.counts[section, word] += 1
             if section == HELD and plan.counts[section, word] <= SHOWN:
                 plan.firsts.setdefault(word, []).append({"topic": topic, "partition": partition})
-        if frame != FRAME_LINES:
-            raise BrokenFileError("a header or a seal in the middle of it")
+        if frame != worker.FRAME_LINES:
+            raise BrokenFileError(worker.BROKEN_FRAME)
+
+
+def _leader(plan: _Plan, choices: tuple[int, ...]) -> int:
+    try:
+        return plan.seats.leader(choices)
+    except ValueError as error:
+        raise BrokenFileError(f"it changed while it was planned: {error}") from error
 
 
 def _total(counts: Counts, section: str) -> int:

@@ -144,16 +144,20 @@ def write_each(found: Landing, entries: Callable[[list[str], Keep], DataFrame], 
     """
     written: dict[str, T] = {}
     broken = set()
+
+    def write_one(name: str, rows: Iterable[Row]) -> None:
+        try:
+            written[name] = write(name, rows)
+        except BrokenFileError as error:
+            broken.add(name)
+            found.refuse(found.files[name], str(error))
+
     batches = [[str(file) for file in batch] for batch in found.batches()]
     with closing(_streamed(entries, batches) if len(batches) == 1 else _fetched(entries, batches)) as rows:
         for name, own in groupby(rows, key=lambda row: row.cluster):
-            try:
-                written[name] = write(name, own)
-            except BrokenFileError as error:
-                broken.add(name)
-                found.refuse(found.files[name], str(error))
+            write_one(name, own)
     for name in sorted(found.files.keys() - written.keys() - broken):
-        written[name] = write(name, ())
+        write_one(name, ())
     found.quarantine.sort(key=lambda row: row["path"])
     return written
 

@@ -29,8 +29,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 
 # Beside the sections of a plan: a line that cannot be put down to a partition, and the header and the seal of a file.
 QUARANTINE, FRAME = "quarantine", "frame"
+# Every sealed file has one header and one seal.
+FRAME_LINES, BROKEN_FRAME = 2, "a header or a seal in the middle of it"
 PLAN_ROWS = "cluster string, section string, word string, topic string, partition int, choices array<int>, entries array<string>"
-FAULTS = "cluster string, reason string"
+FAULTS = "cluster string, topic string, partition int, reason string"
 REPLICA_LOG = (
     "cluster string, topic string, partition int, topic_id string, leader int, leader_epoch int, broker_id int, broker_state string, rack string, "
     "in_isr boolean, in_elr boolean, in_last_known_elr boolean, min_insync_replicas int, cleanup_policy string, log_start_offset bigint, "
@@ -84,13 +86,15 @@ def planned(line: bytes, name: str, cluster: Cluster, policy: Policy) -> Row:
 
 
 def faults() -> Carry:
-    """Make rows of FAULTS: why lines cannot be put down to a partition."""
+    """Make rows of FAULTS, one for each line: its partition, or why it cannot be put down to one; neither of a header or a seal."""
 
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
         try:
-            _evidence(line)
+            evidence = _evidence(line)
         except DocumentError as error:
-            yield cluster, str(error)
+            yield cluster, None, None, str(error)
+            return
+        yield (cluster, evidence.topic, evidence.partition, None) if evidence else (cluster, None, None, None)
 
     return _carried(rows, FAULTS)
 
