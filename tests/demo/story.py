@@ -42,12 +42,13 @@ def survivors(console: Console, workdir: Path, run_id: str) -> None:
         "cluster", "partition", "broker", "log end offset", "last-written epoch", "high watermark", "note", title="What the survivors hold"
     )
     for cluster in CLUSTERS:
-        rows = [json.loads(line) for line in (workdir / "landing" / run_id / f"{cluster}.jsonl").read_text().splitlines()]
-        for row in rows:
-            if row["kind"] == "replica" and row["partition"] == 0 and (row["log_end_offset"] is not None or row["error"]):
-                values = [row["log_end_offset"], row["last_written_epoch"], row["high_watermark"], row["error"]]
-                name = f"{row['topic']}-{row['partition']}"
-                table.add_row(cluster, name, str(row["broker_id"]), *("" if value is None else str(value) for value in values))
+        # Between the header and the seal.
+        lines = (workdir / "landing" / run_id / f"{cluster}.jsonl").read_text().splitlines()[1:-1]
+        firsts = [document for document in map(json.loads, lines) if document["partition"] == 0]
+        for topic, log in ((document["topic"], log) for document in firsts for log in document["logs"]):
+            if log["log_end_offset"] is not None or log["error"]:
+                values = [log["log_end_offset"], log["last_written_epoch"], log["high_watermark"], log["error"]]
+                table.add_row(cluster, f"{topic}-0", str(log["broker_id"]), *("" if value is None else str(value) for value in values))
     console.print(table)
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from integration.support import Operator
@@ -42,7 +41,7 @@ def test_a_snapshot_stands_for_the_beginning_of_the_log(spark_remote: str, tmp_p
 
         found = south.snapshot("1", ["resolved"], controller_bootstrap_servers=cluster.controller_bootstrap_servers.split(","))
         assert (found["history"]["from_snapshot"], found["history"]["doubt"]) == (True, None)
-        rows = [row for row in map(json.loads, south.path("landing", "1").read_text().splitlines()) if row["kind"] == "history"]
+        rows = [one["history"] for one in south.documents("1") if one["history"]]
         assert len(rows) == 2
         for row in rows:
             first, *others = row["changes"]

@@ -113,8 +113,7 @@ def test_a_snapshot_says_what_brokers_hold_and_foretells_what_their_loss_means(w
     assert ("single", 1) not in forecast, "nothing of it is on these brokers"
 
     west.snapshot("3", ["single", "pair"])
-    landed = [json.loads(line) for line in west.path("landing", "3").read_text().splitlines()]
-    remembered = by_partition(row for row in landed if row["kind"] == "healthy")
+    remembered = {key: one["healthy"] for key, one in by_partition(west.documents("3")).items() if one["healthy"]}
     assert {key: (row["run_id"], row["log_end_offset"], row["high_watermark"]) for key, row in remembered.items()} == {
         ("single", 0): ("1", 10, 10),
         ("pair", 0): ("2", 20, 20),
@@ -140,10 +139,9 @@ def test_the_high_watermark_of_a_snapshot_proves_a_branch(east: Operator) -> Non
         directory.mkdir(mode=0o700)
     snapshot.write(folder / "noon.jsonl", {**taken, "collected_at": "2026-11-21T12:00:00Z"}, rows)
     east.snapshot("1", [topic])
-    landed = [json.loads(line) for line in east.path("landing", "1").read_text().splitlines()]
-    proofs = [row for row in landed if row["kind"] == "proof"]
-    assert {(row["source"], row["name"], row["offset"]) for row in proofs} == {("healthy_snapshot", "noon", 120)}
-    assert {(row["partition"], row["broker_id"]) for row in proofs if row["held"]} == {(key[1], ahead) for key in states}
+    proofs = [(one["partition"], proof) for one in east.documents("1") for proof in one["proofs"]]
+    assert {(row["source"], row["name"], row["offset"]) for _, row in proofs} == {("healthy_snapshot", "noon", 120)}
+    assert {(partition, row["broker_id"]) for partition, row in proofs if row["held"]} == {(key[1], ahead) for key in states}
     east.plan("1", strategy="balanced")
     held = by_partition(east.read("plans", "1")["held"])
     assert {(row["reason"], row["candidate"]) for row in held.values()} == {("forked_proven", ahead)}
