@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """ISR history: who led offline partitions, who was in their ISRs and what min.insync.replicas was, change by change, from the metadata log.
 
-Facts only: what follows from them is Spark's business. Whatever could make them wrong is told as a `doubt`.
+Facts only: what follows from them is for `decision.isr_proof` to say. Whatever could make them wrong is told as a `doubt`.
 """
 
 from __future__ import annotations

@@ -16,12 +16,12 @@ description:
     writes one plan file per cluster, C(<workdir>/plans/<run_id>/<cluster>.json), a superset of KIP-1275's file.
   - The best survivor is the one that holds most of what is proven committed, then the latest last-written leader epoch, then the longest log.
     Among identical logs leadership is spread evenly over the brokers.
-  - Each partition gets one word of evidence.
+  - Each partition gets one word of evidence. A replica whose disk has failed on a live broker is lost, as one on a broker that is gone.
   - V(prefix) means that every other survivor's log is a prefix of the best.
   - V(forked) means that some survivor holds records that the best lacks, V(forked_proven) that a high watermark or a committed offset singles
     one branch out, V(forked_resolved) that the ISR history does (see M(streamops.kafka_recovery.kafka_replica_log_info)), which C(balanced) elects on,
     and V(contradicted) that these two name different branches.
-  - V(incomplete) means that something alive did not answer, that logs could not be compared, or that the rows contradict each other;
+  - V(incomplete) means that something alive did not answer, that logs could not be compared, or that the evidence of the partition contradicts itself;
     V(weak) that a last-written epoch could not be read.
   - V(below_high_watermark) means that committed records would be lost for certain, V(no_survivor) that there is nobody to elect.
   - A landing file that is missing, truncated, changed or of another cluster is quarantined with its reason and the other clusters are
@@ -51,8 +51,9 @@ options:
     description:
       - When a partition is elected, by KIP-966's names.
       - V(none) elects nothing, but shows candidates and evidence.
-      - V(balanced) elects on the evidence C(prefix) only, and waits for a clean leader that is coming back.
-      - V(aggressive) waits for nobody and elects on any evidence; on C(below_high_watermark) only where the partition was named.
+      - V(balanced) elects on the evidence C(prefix) and C(forked_resolved), and waits for a clean leader that is coming back.
+      - V(aggressive) waits for nobody and elects on any evidence; on C(below_high_watermark) and C(contradicted) only where the partition was named, as
+        where a survivor's epoch is greater than the controller's.
       - C(__transaction_state) is elected only where it was named, whatever the strategy. C(__cluster_metadata) never is.
     type: str
     choices: [none, balanced, aggressive]

@@ -13,9 +13,9 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import BROKER_STATES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import any_of, first, present
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.lines import (
-    BROKER_STATES,
     TOPIC_NAME,
     cluster_of_file,
     lines,

@@ -12,7 +12,6 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
-BROKER_STATES = ("unfenced", "fenced", "coming_back")
 # As instants.utc_now writes it.
 TIME = "yyyy-MM-dd'T'HH:mm:ssX"
 TOPIC_NAME = r"^[a-zA-Z0-9._-]{1,249}$"

@@ -24,8 +24,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 # Files that are planned together. No cluster's plan depends on another's, so a fleet of any size is planned in parts: what is kept
 # in memory does not grow with it. Large enough for the time that Spark takes to analyse each part, about a second, not to count.
 BATCH_BYTES = 64 << 20
-# For sessions that make plans. To generate code for the rules, and to look for parts that occur twice in them, took a fifth of the time of
-# 300,000 rows; in a warm server generated code brings no more than it costs.
+# For sessions that make plans. What Spark itself does to rows is little, so to generate code for it takes more time than it brings. Files are split among
+# Python workers in tasks of a few seconds.
 SETTINGS = {
     **INTERPRETED,
     "spark.sql.subexpressionElimination.enabled": "false",

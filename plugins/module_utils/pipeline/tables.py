@@ -30,20 +30,20 @@ TRUNCATED = "truncated_records bigint, truncated_unknown int"
 IMPACT_OF_RUN = "impact_sha256 string, impact_at timestamp, impact map<string,bigint>"
 
 SCHEMAS = {
-    # Bronze: every observation of a replica.
+    # Every observation of a replica.
     "replica_log": (
         f"{_PARTITION}, origin string, observed_at timestamp, topic_id string, leader int, leader_epoch int, broker_id int, broker_state string, "
         "rack string, in_isr boolean, in_elr boolean, in_last_known_elr boolean, min_insync_replicas int, cleanup_policy string, "
         "log_start_offset bigint, log_end_offset bigint, high_watermark bigint, partition_leader_epoch int, last_written_epoch int, error string"
     ),
-    # Bronze: files that were refused. `kind`: landing, healthy, plan, result, impact.
+    # Files that were refused. `kind`: landing, healthy, plan, result, impact.
     "quarantine": "run_id string, origin string, refused_at timestamp, kind string, path string, reason string",
-    # Silver: the survivors of each offline partition, best first (`place` 1 is the winner).
+    # The survivors of each offline partition, best first (`place` 1 is the winner).
     "candidates": (
         f"{_PARTITION}, observed_at timestamp, place int, broker_id int, evidence string, log_end_offset bigint, high_watermark bigint, "
         "last_written_epoch int, partition_leader_epoch int, proven bigint, resolved boolean, relation_to_winner string, common_offset bigint"
     ),
-    # Gold. `section`: partitions (to be elected), held, online.
+    # What was planned. `section`: partitions (to be elected), held, online.
     "plan": (
         f"{_PARTITION}, plan_id string, planned_at timestamp, strategy string, ranking string, backend string, section string, "
         "designated_leader int, evidence string, reason string, explanation string"
