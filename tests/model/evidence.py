@@ -62,13 +62,15 @@ def evidence(
     """The partition with these survivors (in the order of the assignment). Its other replicas' brokers are dead, but for those `without_disk`."""
     if standing is None:
         standing = past.standing if past else Standing()
-    epoch = standing.leader_epoch
+    # A past that stands for others may have fewer epochs than the logs: it is told as if it had begun that much later.
+    later = max([0, *(one.log[-1] - standing.leader_epoch for one in survivors.values() if one.log)])
+    epoch = standing.leader_epoch + later
     replicas = (*survivors, *(broker for broker in REPLICAS if broker not in survivors))
     state = State(
         "id", -1, epoch, replicas, standing.isr, standing.elr, standing.last_known_elr, False, named, None, False, "delete"
     )  # fmt: skip
     known = [_log(broker, survivors.get(broker), epoch, broker in without_disk) for broker in replicas]
-    return PartitionEvidence("orders", 0, state, tuple(known), pairs(survivors), (), past.history if past else None)
+    return PartitionEvidence("orders", 0, state, tuple(known), pairs(survivors), (), _later(past.history, later) if past else None)
 
 
 def pairs(survivors: Mapping[int, Replica]) -> dict[tuple[int, int], Pair]:
@@ -97,6 +99,12 @@ def in_past(survivors: Iterable[Replica], past: Past) -> dict[int, Replica]:
     """The survivors, each at a place at which the past has one with its part."""
     places = sorted(past.parts, key=lambda place: past.parts[place])
     return dict(zip(places, sorted(survivors, key=part), strict=True))
+
+
+@cache
+def _later(history: History, epochs: int) -> History:
+    """The same history, so many epochs later."""
+    return history._replace(changes=tuple(change._replace(leader_epoch=change.leader_epoch + epochs) for change in history.changes))
 
 
 @cache

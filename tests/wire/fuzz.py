@@ -13,7 +13,7 @@ from wire.answers import Exchange, load
 from wire.course import IMPACT, STEPS, Step
 from wire.endpoint import CONTROLLER, Endpoints
 from wire.mutations import mutate
-from wire.run import Hang, peak_growth, resident_bytes, run, verdict
+from wire.run import Hang, bare_bytes, peak_growth, run, verdict
 from wire.synthetic import SYNTHETIC, exchanges
 
 REQUEST_TIMEOUT, UNDISTURBED_TIMEOUT = 0.5, 30.0
@@ -43,7 +43,7 @@ class Fuzz:
     def __init__(self, endpoints: Endpoints, recorded: dict[str, list[Exchange]], prepared: Path, nodes: list[int]) -> None:
         self._endpoints, self._recorded, self._prepared, self._nodes = endpoints, recorded, prepared, nodes
         self.tried: dict[Kind, int] = {}
-        self._before = resident_bytes()
+        self._before = bare_bytes()
         self.megabytes = 0
 
     def prepare(self) -> list[str]:

@@ -6,6 +6,8 @@ import gc
 import io
 import json
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -73,6 +75,12 @@ def peak_growth() -> Iterator[Peak]:
 def resident_bytes() -> int:
     """What this process takes now."""
     return _status_bytes("VmRSS")
+
+
+def bare_bytes() -> int:
+    """What a process takes that can run modules, and has run none. This one may be large, because of other tests."""
+    told = "from wire import fuzz, run; print(run.resident_bytes())"
+    return int(subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True).stdout)
 
 
 def _status_bytes(name: str) -> int:
