@@ -50,6 +50,11 @@ def _say(text: str) -> None:
     sys.stderr.flush()
 
 
+# Spark keeps a daemon of Python and its workers for every session, until the server ends: a hundred plans would take gigabytes. So each worker is
+# started for its task, and ends with it.
+NO_DAEMONS = {"spark.python.use.daemon": "false", "spark.python.worker.reuse": "false"}
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a server is started with. `port`: 0 is any free one; `master`: where its work is done; `memory`: of its Java, as Spark writes it;
@@ -193,6 +198,7 @@ class Keeper:
             "spark.local.dir": str(scratch),
             "spark.sql.warehouse.dir": str(scratch / "warehouse"),
             **SESSION,
+            **NO_DAEMONS,
             **PAGES,
             **NO_LINES,
             **self.settings.conf,
