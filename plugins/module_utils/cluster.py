@@ -50,8 +50,8 @@ if CLIENT_IMPORT_ERROR is None:
 
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
 HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
-# Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
 LOADING_SECONDS, LOADING_PAUSE = 5.0, 0.2  # a coordinator that has just been elected has loaded its groups by then, unless they are many
+# Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
 FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
 

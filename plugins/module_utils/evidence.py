@@ -107,7 +107,7 @@ class Asked(Protocol):
 
 @dataclass
 class Evidence:
-    """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `rows`), history rows of `isr_history`,
+    """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `documents`), history rows of `isr_history`,
     rows of `last_healthy`, configs. `missed`: why there may be more proofs."""
 
     states: Sequence[PartitionState]

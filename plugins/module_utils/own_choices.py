@@ -16,9 +16,10 @@ from typing import Any, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, isr_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import LAST_KNOWN_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import EITHER, FROM_ELR, LAST_KNOWN_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import EITHER, FROM_ELR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 
 LOG_SAYS = "as the metadata log says"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
@@ -21,20 +21,19 @@ def plan(
 ) -> dict[str, int]:
     """Plan every cluster of a run's landing files below `<workdir>/<folder>`; return how many partitions are elected, held and online."""
     policy = Policy(Strategy(strategy), Ranking(ranking))
+    options: dict[str, str | bool] = {"strategy": strategy, "ranking": ranking, "dry_run": False}
     counted: Counter[str] = Counter()
     for file in sorted((workdir / "landing" / run_id).glob("*.jsonl")):
         header = snapshot.check(file)
         cluster = landing_lines.cluster(header)
         with file.open("rb") as lines:
-            rows = [row for line in lines if (row := worker.planned(line, file.stem, cluster, policy))[1] != worker.FRAME]
-        rows.sort(key=lambda row: (plans.SECTIONS.index(row[1]), in_recovery_order((row[3], row[4]))))
-        seats = Seats(Counter(tuple(row[5]) for row in rows if len(row[5]) > 1))
+            rows = [worker.planned(line, file.stem, cluster, policy) for line in lines]
+        rows.sort(key=lambda row: (plans.SECTIONS.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))))
         path = workdir / folder / run_id / f"{file.stem}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        with planfile.writing(path, plans.told(header, {"strategy": strategy, "ranking": ranking, "dry_run": False})) as writer:
-            for broker in sorted(cluster.brokers):
-                writer.add("brokers", cluster.brokers[broker]._asdict())
-            for _cluster, section, _word, _topic, _partition, choices, entries in rows:
-                writer.add_lines(section, entries[choices.index(seats.leader(tuple(choices))) if choices else 0])
-                counted[section] += 1
+        seats = Seats(Counter(tuple(row[5]) for row in rows if len(row[5] or ()) > 1))
+        made = plans.Plan(path, header, cluster, seats)
+        plans.write_plan(made, options, rows)
+        for (section, _word), number in made.counts.items():
+            counted[section] += number
     return {"elect": counted["partitions"], "held": counted["held"], "online": counted["online"]}

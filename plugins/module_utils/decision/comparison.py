@@ -76,7 +76,7 @@ class Comparison:
 
     def relation(self, one: Log, other: Log) -> Relation:
         """How the log of `other` relates to that of `one`."""
-        pair = self.evidence.pairs.get((min(one.broker_id, other.broker_id), max(one.broker_id, other.broker_id)))
+        pair = self.evidence.pair(one.broker_id, other.broker_id)
         if pair is None:
             return Relation(other, UNKNOWN, None, None, NO_COMPARISON)
         return Relation(other, pair.relation, pair.shorter, pair.common_offset, pair.reason)
@@ -85,7 +85,7 @@ class Comparison:
         """How much of the records that `point` proves committed this log holds. What could not be compared counts as nothing held."""
         if point.holder == log.broker_id:
             return point.offset
-        pair = self.evidence.pairs.get((min(log.broker_id, point.holder), max(log.broker_id, point.holder)))
+        pair = self.evidence.pair(log.broker_id, point.holder)
         return min(point.offset, (pair.common_offset or 0) if pair else 0)
 
     def proven(self, log: Log) -> int:
@@ -101,7 +101,7 @@ class Comparison:
         return any(holder == log.broker_id or self._continues(log, holder) for holder in self.isr_proof.holders)
 
     def _continues(self, log: Log, holder: int) -> bool:
-        pair = self.evidence.pairs.get((min(log.broker_id, holder), max(log.broker_id, holder)))
+        pair = self.evidence.pair(log.broker_id, holder)
         return pair is not None and (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == holder))
 
     def ranked(self, ranking: Ranking) -> tuple[Log, ...]:

@@ -163,3 +163,7 @@ class PartitionEvidence:
     history: History | None = None
     healthy: Healthy | None = None
     defects: tuple[str, ...] = ()
+
+    def pair(self, one: int, other: int) -> Pair | None:
+        """The comparison of the logs of two brokers, None if there is none."""
+        return self.pairs.get((min(one, other), max(one, other)))

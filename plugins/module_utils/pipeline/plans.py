@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 with suppress(ImportError):  # libraries.py says why
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
@@ -45,7 +45,7 @@ SECTIONS = (worker.QUARANTINE, worker.FRAME, PARTITIONS, HELD, ONLINE)
 
 
 @dataclass
-class _Plan:
+class Plan:
     """The plan of one cluster while it is made. `seats`: who leads the next partition of those with the same choices."""
 
     path: Path
@@ -80,7 +80,7 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
     policy = Policy(Strategy(strategy), Ranking(ranking))
     options: dict[str, str | bool] = {"strategy": strategy, "ranking": ranking, "dry_run": dry_run}
     plans = {
-        name: _Plan(work_file(workdir, "plans", name, found.run_id), found.headers[name], landing_lines.cluster(found.headers[name]))
+        name: Plan(work_file(workdir, "plans", name, found.run_id), found.headers[name], landing_lines.cluster(found.headers[name]))
         for name in found.files
     }
 
@@ -96,7 +96,7 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
 
     worker.by_value()
 
-    written = write_each(found, rows, lambda name, of_cluster: _write(plans[name], options, of_cluster))
+    written = write_each(found, rows, lambda name, of_cluster: write_plan(plans[name], options, of_cluster))
     return {
         "plans": [_row(name, plans[name]) for name in sorted(written)],
         "quarantine": found.quarantine,
@@ -104,8 +104,8 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
     }
 
 
-def told(header: Mapping[str, Any], options: Mapping[str, str | bool]) -> dict[str, Any]:
-    """What a plan says first, of a landing file with this header."""
+def _head(header: Mapping[str, Any], options: Mapping[str, str | bool]) -> dict[str, Any]:
+    """The first fields of the plan of a landing file with this header."""
     return {
         "plan_id": str(uuid.uuid4()),
         "cluster": header["cluster"],
@@ -117,10 +117,11 @@ def told(header: Mapping[str, Any], options: Mapping[str, str | bool]) -> dict[s
     }
 
 
-def _write(plan: _Plan, options: Mapping[str, str | bool], rows: Iterable[Row]) -> None:
+def write_plan(plan: Plan, options: Mapping[str, str | bool], rows: Iterable[Sequence[Any]]) -> None:
+    """Write the plan of one cluster. `rows`: those of `worker.PLAN_ROWS`, in the order of SECTIONS and of recovery. BrokenFileError if they are no plan."""
     frame = 0
     seen: set[tuple[str, int]] = set()
-    with planfile.writing(plan.path, told(plan.header, options)) as writer:
+    with planfile.writing(plan.path, _head(plan.header, options)) as writer:
         for broker in sorted(plan.cluster.brokers):
             writer.add("brokers", plan.cluster.brokers[broker]._asdict())
         # Taken apart, since to ask a Row for a field by its name takes longer than to write it.
@@ -142,7 +143,7 @@ def _write(plan: _Plan, options: Mapping[str, str | bool], rows: Iterable[Row]) 
             raise BrokenFileError(worker.BROKEN_FRAME)
 
 
-def _leader(plan: _Plan, choices: tuple[int, ...]) -> int:
+def _leader(plan: Plan, choices: tuple[int, ...]) -> int:
     try:
         return plan.seats.leader(choices)
     except ValueError as error:
@@ -153,7 +154,7 @@ def _total(counts: Counts, section: str) -> int:
     return sum(number for (part, _word), number in counts.items() if part == section)
 
 
-def _row(name: str, plan: _Plan) -> dict[str, Any]:
+def _row(name: str, plan: Plan) -> dict[str, Any]:
     return {
         "cluster": name,
         "path": str(plan.path),
