@@ -24,7 +24,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
     ELECTED,
     FAILED,
     HELD,
-    OTHER_ORDER,
     STALE,
     Entry,
     Live,
@@ -32,7 +31,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
     needs_reorder,
     refusal,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import (
     ChangedOrder,
     Journal,
@@ -47,11 +45,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     chunks,
     in_recovery_order,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode, of_kafka
 
 BATCH = 1000
 # Batches side by side keep the controller busy while the answers of others are read.
 SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
+NOT_NEEDED = "ELECTION_NOT_NEEDED"
 NOT_ANSWERED = "the controller's answer does not tell of it"
 # The broker that is asked learns of a new leader a moment after the controller has elected it; a busy one takes longer.
 FIRST_LOOK, LAST_LOOK = 0.05, 1.0
@@ -131,14 +131,14 @@ def run(
         if not left or attempt + 1 == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
             break
         time.sleep(RETRY_SECONDS)
-    untouched = f"{INTERRUPTED}: {asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
-    found = {entry.key: results.get(entry.key) or Result.of(entry, HELD, untouched) for entry in entries}
+    untouched = f"{asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
+    found = {entry.key: results.get(entry.key) or Result.of(entry, HELD, ReasonCode.INTERRUPTED, untouched) for entry in entries}
     return [found[key] for key in sorted(found, key=in_recovery_order)]
 
 
 def _worth_another_attempt(result: Result) -> bool:
     """What failed, and what another run may have under way: in a moment it is done with it."""
-    return result.outcome == FAILED or (result.outcome == STALE and (result.reason or "").startswith(OTHER_ORDER))
+    return result.outcome == FAILED or (result.outcome == STALE and result.reason_code == ReasonCode.OTHER_ORDER)
 
 
 def predict(cluster: Electing, entries: Sequence[Entry], known: Left) -> list[Result]:
@@ -146,7 +146,7 @@ def predict(cluster: Electing, entries: Sequence[Entry], known: Left) -> list[Re
     results = []
     for batch in chunks(entries, BATCH):
         live = look(cluster, batch, known)
-        results += [refusal(entry, live) or Result.of(entry, ELECTED, None, entry.designated_leader) for entry in batch]
+        results += [refusal(entry, live) or Result.of(entry, ELECTED, leader=entry.designated_leader) for entry in batch]
     return results
 
 
@@ -160,7 +160,7 @@ def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: E
         results |= {(result.topic, result.partition): result for result in elected}
     except SpokenError as error:
         # One batch that cannot be asked about does not stop the others.
-        results = {entry.key: results.get(entry.key) or Result.of(entry, FAILED, str(error)) for entry in batch}
+        results = {entry.key: results.get(entry.key) or Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in batch}
     return list(results.values())
 
 
@@ -189,7 +189,9 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
             journal.close(identifier)
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     not_reordered = [
-        Result.of(entry, FAILED, f"its replica order was not accepted: {refused[entry.key]}") for entry in batch if entry.key in refused
+        Result.of(entry, FAILED, ReasonCode.REPLICA_ORDER_REFUSED, f"its replica order was not accepted: {refused[entry.key]}")
+        for entry in batch
+        if entry.key in refused
     ]
     return not_reordered + [_judge(entry, live.states[entry.key], states.get(entry.key), errors.get(entry.key)) for entry in ready]
 
@@ -230,9 +232,7 @@ def _wait_for_leaders(
 ) -> dict[TopicPartition, PartitionState]:
     """Look until every elected partition shows a leader, at longer and longer intervals. `states`: the first look."""
     pause = FIRST_LOOK
-    while waiting := {
-        key for key, state in states.items() if key in errors and errors[key] in (None, "ELECTION_NOT_NEEDED") and state.leader < 0
-    }:
+    while waiting := {key for key, state in states.items() if key in errors and errors[key] in (None, NOT_NEEDED) and state.leader < 0}:
         if time.monotonic() > deadline:
             break
         time.sleep(pause)
@@ -253,20 +253,27 @@ def _restore(cluster: Electing, orders: Orders) -> list[TopicPartition]:
 def _judge(entry: Entry, before: PartitionState, state: PartitionState | None, error: str | None) -> Result:
     """Say what came of an election, from who leads now, and from whom the controller would have elected by itself before."""
     if state is None or state.leader < 0:
-        return Result.of(entry, FAILED, f"the controller elected nobody: {error or 'no leader became visible'}")
+        return Result.of(entry, FAILED, _failure(error), f"the controller elected nobody: {error or 'no leader became visible'}")
     if state.leader == entry.designated_leader:
-        return Result.of(entry, ELECTED, None, state.leader)
+        return Result.of(entry, ELECTED, leader=state.leader)
     others = somebody_elses(entry.unclean_leader_election_enable)
     if state.leader in entry.survivors:
         reason = (
             f"the survivor {state.leader} leads: broker {entry.designated_leader} died before the election and it was the next best, "
             f"or it was elected by {others}"
         )
-        return Result.of(entry, ELECTED, reason, state.leader)
+        return Result.of(entry, ELECTED, ReasonCode.OTHER_SURVIVOR_ELECTED, reason, state.leader)
     if is_own_choice(state.leader, before):
-        return Result.of(entry, CLEAN_LEADER, own_choice(state.leader, before), state.leader)
+        return Result.of(entry, CLEAN_LEADER, *own_choice(state.leader, before), state.leader)
     reason = (
         f"broker {state.leader} leads, whose log nobody has looked at: it came back while every survivor was gone, "
         f"or it was elected by {others}; records may be lost"
     )
-    return Result.of(entry, ELECTED, reason, state.leader)
+    return Result.of(entry, ELECTED, ReasonCode.UNREAD_REPLICA_ELECTED, reason, state.leader)
+
+
+def _failure(error: str | None) -> ReasonCode:
+    """The code of an election after which no leader is there to be seen."""
+    if error == NOT_ANSWERED:
+        return ReasonCode.NOT_ANSWERED
+    return ReasonCode.NO_LEADER_VISIBLE if error in (None, NOT_NEEDED) else of_kafka(error)

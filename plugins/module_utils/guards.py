@@ -13,16 +13,21 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import expected, is_own_choice, own_choice, somebody_elses
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
+    Reason,
+    expected,
+    is_own_choice,
+    own_choice,
+    somebody_elses,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
     has_live_leader,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 
 ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED = "elected", "already_online", "clean_leader", "held", "stale", "failed"
-# The word that the reason of a stale entry begins with where its order of replicas is not the one that was gathered.
-OTHER_ORDER = "other_order"
 NAMED = "named"  # evidence of a leader that an operator designated
 OUTCOMES = (ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED)
 
@@ -87,6 +92,8 @@ class Entry:
 class Result:
     """What became of one partition. `leader` is None where there is none (or it is not known).
 
+    `reason_code` is for machines, `reason` is the sentence for people. Both are None if the designated replica was elected.
+
     Of an elected partition also what the election gives up: `truncated` has rows of broker_id, offset, records; `loss` is the plan's,
     None for a leader that was designated by hand.
     """
@@ -97,15 +104,18 @@ class Result:
     leader: int | None
     designated_leader: int | None
     evidence: str | None
+    reason_code: str | None
     reason: str | None
     truncated: Sequence[Mapping[str, Any]] = field(default=())
     loss: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, entry: Entry, outcome: str, reason: str | None, leader: int | None = None) -> Result:
+    def of(
+        cls, entry: Entry, outcome: str, reason_code: ReasonCode | None = None, reason: str | None = None, leader: int | None = None
+    ) -> Result:
         """A result of an entry of the plan."""
         cost = (tuple(entry.truncated), entry.loss) if outcome == ELECTED else ((), None)
-        return cls(entry.topic, entry.partition, outcome, leader, entry.designated_leader, entry.evidence, reason, *cost)
+        return cls(entry.topic, entry.partition, outcome, leader, entry.designated_leader, entry.evidence, reason_code, reason, *cost)
 
 
 @dataclass(frozen=True)
@@ -140,32 +150,34 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     """Return why the entry may not be elected now (online, held or stale), None where every guard stands."""
     state = live.states.get(entry.key)
     if state is None or state.topic_id != entry.topic_id:
-        return Result.of(entry, STALE, "the topic was deleted or created anew since the evidence was gathered")
+        return Result.of(entry, STALE, ReasonCode.TOPIC_RECREATED, "the topic was deleted or created anew since the evidence was gathered")
     if has_live_leader(state, live.unfenced):
-        return Result.of(entry, ALREADY_ONLINE, f"broker {state.leader} leads it: {_elected_since(entry, state.leader)}", state.leader)
+        since = _elected_since(entry, state.leader)
+        return Result.of(entry, ALREADY_ONLINE, since.code, f"broker {state.leader} leads it: {since.sentence}", state.leader)
     moved = _moved(entry, live, state)
     if moved is not None:
-        return Result.of(entry, STALE, f"{moved}; gather the evidence again")
+        return Result.of(entry, STALE, moved.code, f"{moved.sentence}; gather the evidence again")
     if state.replicas != entry.replicas and entry.replicas not in live.ours.get(entry.key, ()):
         # Whoever set it will put back what it found, and so would we: two such runs must not take each other's order for the original.
         reason = (
             f"its replicas stand in the order {list(state.replicas)}, not {list(entry.replicas)} as they did: another run is electing it, "
             "or was killed while it did (then run that one again, in its own workdir), or somebody gave it a new order; gather the evidence again"
         )
-        return Result.of(entry, STALE, f"{OTHER_ORDER}: {reason}")
+        return Result.of(entry, STALE, ReasonCode.OTHER_ORDER, reason)
     members = {*state.isr, *state.eligible_leader_replicas, *state.last_known_elr}
     present = {broker for broker in members if _may_be_elected(broker, entry.key, live)}
     clean = waited_for(Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr), present)
     if clean and entry.strategy != "aggressive":
         reason = f"broker {min(clean)} is coming back and the controller elects it by itself; it is {expected(min(clean), state)}"
-        return Result.of(entry, HELD, f"wait_for_clean_leader: {reason}")
+        return Result.of(entry, HELD, ReasonCode.WAIT_FOR_CLEAN_LEADER, reason)
     # Of a survivor of the plan it is known that the winner's log holds all that its own does.
     unseen = [broker for broker in state.replicas if live.broker_states.get(broker) == COMING_BACK and broker not in entry.survivors]
     if unseen and entry.strategy == "balanced" and entry.evidence != NAMED:
-        reason = f"incomplete: broker {unseen[0]} is coming back with a replica that nobody has looked at; gather the evidence again once it is there"
-        return Result.of(entry, HELD, reason)
+        reason = f"broker {unseen[0]} is coming back with a replica that nobody has looked at; gather the evidence again once it is there"
+        return Result.of(entry, HELD, ReasonCode.INCOMPLETE, reason)
     if entry.key in live.reassigning and needs_reorder(entry, live):
-        return Result.of(entry, HELD, "reassignment_in_progress: a new replica order would replace it; let it complete or cancel it")
+        reason = "a reassignment is under way, and a new replica order would replace it; let it complete or cancel it"
+        return Result.of(entry, HELD, ReasonCode.REASSIGNMENT_IN_PROGRESS, reason)
     return None
 
 
@@ -179,35 +191,38 @@ def _disk_failed(log: ReplicaLog | None) -> bool:
     return log is not None and log.error == DISK_FAILED
 
 
-def _elected_since(entry: Entry, leader: int) -> str:
+def _elected_since(entry: Entry, leader: int) -> Reason:
     """Who has elected this leader since the evidence was gathered, as far as that can be told."""
     if leader not in entry.survivors and is_own_choice(leader, entry):
         return own_choice(leader, entry)
-    return f"elected by {somebody_elses(entry.unclean_leader_election_enable)}"
+    return Reason(ReasonCode.ELECTED_BY_OTHERS, f"elected by {somebody_elses(entry.unclean_leader_election_enable)}")
 
 
-def _moved(entry: Entry, live: Live, state: PartitionState) -> str | None:
+def _moved(entry: Entry, live: Live, state: PartitionState) -> Reason | None:
     if state.leader_epoch != entry.leader_epoch:
-        return f"its leader epoch went from {entry.leader_epoch} to {state.leader_epoch}: it had a leader in between"
+        epochs = f"its leader epoch went from {entry.leader_epoch} to {state.leader_epoch}"
+        return Reason(ReasonCode.LEADER_EPOCH_CHANGED, f"{epochs}: it had a leader in between")
     if sorted(state.replicas) != sorted(entry.replicas):
-        return f"its replicas are {list(state.replicas)}, no longer {list(entry.replicas)}"
+        return Reason(ReasonCode.REPLICAS_CHANGED, f"its replicas are {list(state.replicas)}, no longer {list(entry.replicas)}")
     if live.broker_states.get(entry.designated_leader) != UNFENCED:
-        return f"the designated broker {entry.designated_leader} is not alive any more"
+        return Reason(ReasonCode.DESIGNATED_LEADER_LOST, f"the designated broker {entry.designated_leader} is not alive any more")
     for broker in state.replicas:
         if broker in live.unfenced:
             log = live.logs[entry.key, broker]
             if broker not in entry.survivors:
                 # A failed disk was lost when the evidence was gathered. Strategy aggressive may elect although this one is silent: then that is no news.
                 if not _disk_failed(log) and (entry.evidence != "incomplete" or log.error is None):
-                    return f"broker {broker} came back with a replica that nobody has looked at"
+                    return Reason(ReasonCode.REPLICA_RETURNED, f"broker {broker} came back with a replica that nobody has looked at")
             elif log.error is not None:
-                return f"broker {broker} does not answer for its replica any more ({log.error})"
+                return Reason(ReasonCode.SURVIVOR_SILENT, f"broker {broker} does not answer for its replica any more ({log.error})")
             elif log.broker_epoch != entry.broker_epochs.get(broker):
                 # KIP-966: what a broker said of its log before it rebooted proves nothing about the log that it has now.
-                return f"broker {broker} has registered anew: its broker epoch is {log.broker_epoch}, no longer {entry.broker_epochs.get(broker)}"
+                epochs = f"its broker epoch is {log.broker_epoch}, no longer {entry.broker_epochs.get(broker)}"
+                return Reason(ReasonCode.BROKER_RESTARTED, f"broker {broker} has registered anew: {epochs}")
             elif (log.last_written_epoch, log.log_end_offset) != entry.survivors[broker]:
-                return (
+                return Reason(
+                    ReasonCode.LOG_CHANGED,
                     f"the log of broker {broker} ends at offset {log.log_end_offset} in epoch {log.last_written_epoch}, "
-                    f"no longer at {entry.survivors[broker][1]} in epoch {entry.survivors[broker][0]}"
+                    f"no longer at {entry.survivors[broker][1]} in epoch {entry.survivors[broker][0]}",
                 )
     return None

@@ -19,11 +19,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import ac
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     TopicPartition,
     chunks,
     in_recovery_order,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import (
     FORBIDDEN,
     NOT_NEEDED,
@@ -40,11 +42,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts 
     worst_first,
 )
 
-NOT_ALLOWED = (
-    "data_loss_not_allowed: an unclean election gives up every record that the elected replica lacks; set allow_data_loss to elect it"
+NOT_ALLOWED = Reason(
+    ReasonCode.DATA_LOSS_NOT_ALLOWED,
+    "an unclean election gives up every record that the elected replica lacks; set allow_data_loss to elect it",
 )
-MUST_BE_NAMED = (
-    "must_be_named: which transactions were committed stands here; it is elected only where partitions or partitions_file names it"
+MUST_BE_NAMED = Reason(
+    ReasonCode.MUST_BE_NAMED,
+    "which transactions were committed stands here; it is elected only where partitions or partitions_file names it",
 )
 TRANSACTION_STATE = "__transaction_state"
 
@@ -75,10 +79,10 @@ class LeaderElection:
         if keys is None and election_type == UNCLEAN:
             self._hold(MUST_BE_NAMED, lambda key: key[0] == TRANSACTION_STATE)
 
-    def _hold(self, why: str, which: Callable[[TopicPartition], bool] = lambda _: True) -> None:
+    def _hold(self, why: Reason, which: Callable[[TopicPartition], bool] = lambda _: True) -> None:
         for key, result in self.results.items():
             if result.outcome == ELECTED and which(key):
-                self.results[key] = Result.of(self._states[key], HELD, message=why)
+                self.results[key] = Result.of(self._states[key], HELD, None, *why)
 
     def _would_be_elected(self) -> list[TopicPartition]:
         return [key for key, result in self.results.items() if result.outcome == ELECTED]
@@ -107,7 +111,7 @@ class LeaderElection:
         keys = self._to_ask_for()
         operations = self._cluster.permissions(()).cluster if keys else None
         if operations is not None and "ALTER" not in operations:
-            self.results |= {key: Result.of(self._before[key], FAILED, FORBIDDEN, remedy(FORBIDDEN, None)) for key in keys}
+            self.results |= {key: Result.of(self._before[key], FAILED, FORBIDDEN, *remedy(FORBIDDEN, None)) for key in keys}
 
     def elect(self, duration: float, attempts: int, asked_to_stop: Callable[[], str | None] = lambda: None) -> None:
         """Elect, trying again what the cluster gave no verdict on, at most `attempts` times and not beyond `duration` seconds.
@@ -120,8 +124,12 @@ class LeaderElection:
         for attempt in range(attempts):
             for batch in chunks(left, BATCH):
                 if asked_to_stop():
-                    untouched = f"{INTERRUPTED}: {asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
-                    self.results |= {key: Result.of(self._states[key], HELD, message=untouched) for key in batch if key not in doubtful}
+                    untouched = f"{asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
+                    self.results |= {
+                        key: Result.of(self._states[key], HELD, None, ReasonCode.INTERRUPTED, untouched)
+                        for key in batch
+                        if key not in doubtful
+                    }
                     continue
                 self._elect_batch(batch, doubtful, deadline)
             left = [key for key in left if self.results[key].outcome == FAILED and self.results[key].error not in VERDICTS]
@@ -135,7 +143,7 @@ class LeaderElection:
         except SpokenError as error:
             # One batch without an answer does not stop the others.
             doubtful.update(batch)
-            self.results |= {key: Result.of(self._states[key], FAILED, message=str(error)) for key in batch}
+            self.results |= {key: Result.of(self._states[key], FAILED, None, ReasonCode.REQUEST_FAILED, str(error)) for key in batch}
             return
         self._look([key for key in batch if answers.get(key, "") in (None, NOT_NEEDED)], deadline)
         for key in batch:
@@ -143,7 +151,8 @@ class LeaderElection:
                 self.results[key] = judge(self._before[key], self._states[key], self._type, answers[key], key in doubtful)
             else:
                 doubtful.add(key)
-                self.results[key] = Result.of(self._states[key], FAILED, message="the controller's answer leaves it out; run again")
+                left_out = "the controller's answer leaves it out; run again"
+                self.results[key] = Result.of(self._states[key], FAILED, None, ReasonCode.NOT_ANSWERED, left_out)
 
     def _look(self, keys: Sequence[TopicPartition], deadline: float) -> None:
         """Read who leads, at longer and longer intervals, until each of `keys` shows the leader that it was to get."""
@@ -168,7 +177,7 @@ class LeaderElection:
             "results": [asdict(result) for result in results[:preview]],
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
-        interrupted = sum(1 for result in results if (result.message or "").startswith(f"{INTERRUPTED}:"))
+        interrupted = sum(1 for result in results if result.reason_code == ReasonCode.INTERRUPTED)
         if outcomes[FAILED] or interrupted:
             stopped = (
                 f"{INTERRUPTED} by {stopped_by}, {interrupted} partitions were not reached, run again to go on; " if interrupted else ""

@@ -9,7 +9,7 @@ Pure: no I/O, no Kafka client. The explanations of plans are in `decision/explai
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
     ELIGIBLE,
@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     MAY_LACK,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, has_live_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import MIN_ISR, UNCLEAN, TopicConfig
 
 ELR_FEATURE = "eligible.leader.replicas.version"
@@ -27,6 +28,13 @@ EITHER = (
     f"from the ELR, without loss, if its shutdown was clean; else as the last known leader, and then {MAY_LACK} "
     "(the metadata log tells which: kafka_controller_bootstrap_servers)"
 )
+
+
+class Reason(NamedTuple):
+    """Why a partition has its outcome: the code for machines, the sentence for people."""
+
+    code: ReasonCode
+    sentence: str
 
 
 class Standing(Protocol):
@@ -88,7 +96,7 @@ def is_own_choice(leader: int, before: Standing) -> bool:
     return leader in {*before.isr, *before.eligible_leader_replicas, *before.last_known_elr}
 
 
-def own_choice(leader: int, before: Standing) -> str:
+def own_choice(leader: int, before: Standing) -> Reason:
     """What it is worth that the controller elected `leader` by itself from this standing.
 
     A broker that registers after an unclean shutdown leaves the ELR, and is elected all the same where it is the last known leader and nobody
@@ -96,8 +104,12 @@ def own_choice(leader: int, before: Standing) -> str:
     """
     chosen = f"broker {leader} came back and the controller elected it by itself"
     if leader in before.eligible_leader_replicas:
-        return f"{chosen}: {EITHER if before.last_known_elr == (leader,) and not before.isr else FROM_ELR}"
-    return f"{chosen}: {LAST_IN_SYNC if leader in before.isr else LAST_KNOWN_LEADER}"
+        if before.last_known_elr == (leader,) and not before.isr:
+            return Reason(ReasonCode.ELECTED_FROM_ELR_OR_AS_LAST_KNOWN_LEADER, f"{chosen}: {EITHER}")
+        return Reason(ReasonCode.ELECTED_FROM_ELR, f"{chosen}: {FROM_ELR}")
+    if leader in before.isr:
+        return Reason(ReasonCode.ELECTED_FROM_ISR, f"{chosen}: {LAST_IN_SYNC}")
+    return Reason(ReasonCode.ELECTED_AS_LAST_KNOWN_LEADER, f"{chosen}: {LAST_KNOWN_LEADER}")
 
 
 def somebody_elses(unclean: bool | None) -> str:

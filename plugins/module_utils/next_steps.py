@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What to do next about partitions that have no leader, in words and as a command. The roles and the report say the same.
 
-Keys of STEPS are the words with which the reasons of held partitions begin, and the outcomes `planned`, `stale` and `failed`. They stand in the order
-in which steps are best taken, from the cheapest to the dearest: wait, bring a disk back, elect, force.
+Keys of STEPS are the reason codes of held partitions, and the outcomes `planned`, `stale` and `failed`. They stand in the
+order in which steps are best taken, from the cheapest to the dearest: wait, bring a disk back, elect, force.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import EITHER, FROM_ELR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 
 LOG_SAYS = "as the metadata log says"
 
@@ -33,7 +34,11 @@ class Described(Protocol):
 
 def doubtful(results: Sequence[Result]) -> set[TopicPartition]:
     """The partitions whose leader may have been one or the other."""
-    return {(result.topic, result.partition) for result in results if EITHER in (result.reason or "")}
+    return {(result.topic, result.partition) for result in results if _in_doubt(result)}
+
+
+def _in_doubt(result: Result) -> bool:
+    return result.reason_code == ReasonCode.ELECTED_FROM_ELR_OR_AS_LAST_KNOWN_LEADER
 
 
 def settled(results: Sequence[Result], cluster: Described, connection: Connection, seconds: float) -> list[Result]:
@@ -52,9 +57,11 @@ def settled(results: Sequence[Result], cluster: Described, connection: Connectio
 
 def _settled(result: Result, history: Mapping[str, Any] | None) -> Result:
     unclean = None if history is None or history["doubt"] is not None else _was_unclean(history["changes"], result.leader)
-    if unclean is None or result.reason is None:
+    if unclean is None or result.reason is None or not _in_doubt(result):
         return result
-    return replace(result, reason=result.reason.replace(EITHER, f"{LAST_KNOWN_LEADER if unclean else FROM_ELR} ({LOG_SAYS})"))
+    code = ReasonCode.ELECTED_AS_LAST_KNOWN_LEADER if unclean else ReasonCode.ELECTED_FROM_ELR
+    worth = f"{LAST_KNOWN_LEADER if unclean else FROM_ELR} ({LOG_SAYS})"
+    return replace(result, reason_code=code, reason=result.reason.replace(EITHER, worth))
 
 
 def _was_unclean(changes: Sequence[Mapping[str, Any]], leader: int | None) -> bool | None:

@@ -172,7 +172,7 @@ _PLAN: dict[str, Any] = {
         {
             "topic": str,
             "partition": int,
-            "reason": Name(),
+            "reason_code": Name(),
             "evidence": Name(),
             "candidate": Optional(BROKER),
             "explanation": str,

@@ -19,16 +19,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import read_regular, safe_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import ATTEMPTS, GitError, PushRejectedError, Repository
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.markdown import block
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError
 
 # Forges run no pipeline for such a commit: results are no approval.
 SKIP = "[skip ci]"
-# First words of reasons with which a plan stays to be applied.
-TO_GO_ON = {
-    INTERRUPTED: "it was interrupted; apply it again, it goes on where it was stopped",
-    "data_loss_not_allowed": "nothing was allowed to be elected; apply it with -e kafka_recovery_allow_data_loss=true",
+# With these reason codes a plan stays to be applied.
+TO_GO_ON: Mapping[str, str] = {
+    ReasonCode.INTERRUPTED: "it was interrupted; apply it again, it goes on where it was stopped",
+    ReasonCode.DATA_LOSS_NOT_ALLOWED: "nothing was allowed to be elected; apply it with -e kafka_recovery_allow_data_loss=true",
 }
 APPLY = """\
 ansible-playbook streamops.kafka_recovery.apply_merged -i INVENTORY -e kafka_recovery_allow_data_loss=true \\
@@ -213,8 +213,8 @@ def _results(path: Path) -> tuple[bytes, dict[str, Any]]:
 
 def _not_applied(document: Mapping[str, Any]) -> str:
     """Why these results do not say that the plan was applied; empty where they do."""
-    words = {str(row.get("reason") or "").partition(":")[0] for row in document["partitions"]}
-    return next((why for word, why in TO_GO_ON.items() if word in words), "")
+    codes = {row.get("reason_code") for row in document["partitions"]}
+    return next((why for code, why in TO_GO_ON.items() if code in codes), "")
 
 
 def _same(repository: Repository, branch: str, run_id: str, head: str, files: Mapping[str, bytes], folder: str) -> Published:
@@ -264,7 +264,7 @@ def _parsed(content: bytes) -> Mapping[str, Any]:
 def _essence(plan: Mapping[str, Any]) -> Any:
     """What a plan would have done, and why; not when it was made, nor how long brokers had been silent by then."""
     elected = ("topic", "partition", "designatedLeader", "replicas_best_first", "evidence", "guards", "loss", "truncated")
-    held = ("topic", "partition", "reason", "evidence", "candidate", "survivors", "loss")
+    held = ("topic", "partition", "reason_code", "evidence", "candidate", "survivors", "loss")
     return plan and [
         [plan.get(key) for key in ("cluster", "cluster_id", "run_id", "backend", "strategy", "ranking")],
         [[row[key] for key in elected] for row in plan["partitions"]],

@@ -38,9 +38,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import given_up, without_leader
 
-NOT_ALLOWED = "data_loss_not_allowed"
 # What an operator wants to see first.
 ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
 WORST_FIRST = (FAILED, STALE, HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
@@ -107,12 +107,22 @@ class Recovery:
                 None,
                 row.get("candidate"),
                 row.get("evidence"),
-                printable(f"{row['reason']}: {row['explanation']}"),
+                row["reason_code"],
+                printable(row["explanation"]),
             )
             for row in plan["held"]
         ]
         self._results += [
-            Result(row["topic"], row["partition"], ALREADY_ONLINE, row["leader"], None, None, f"broker {row['leader']} leads it")
+            Result(
+                row["topic"],
+                row["partition"],
+                ALREADY_ONLINE,
+                row["leader"],
+                None,
+                None,
+                ReasonCode.LEADS_ALREADY,
+                f"broker {row['leader']} leads it",
+            )
             for row in plan["online"]
         ]
 
@@ -123,8 +133,8 @@ class Recovery:
 
     def hold_all(self) -> None:
         """Elect nothing, because data loss is not allowed."""
-        reason = f"{NOT_ALLOWED}: set allow_data_loss (playbooks: -e kafka_recovery_allow_data_loss=true) to elect it"
-        self._results += [Result.of(entry, HELD, reason) for entry in self._entries]
+        reason = "data loss is not allowed; set allow_data_loss (playbooks: -e kafka_recovery_allow_data_loss=true) to elect it"
+        self._results += [Result.of(entry, HELD, ReasonCode.DATA_LOSS_NOT_ALLOWED, reason) for entry in self._entries]
         self._tell(self._left_behind())
 
     def keep_within(self, limits: blast_radius.Limits) -> None:
@@ -181,14 +191,14 @@ class Recovery:
         self._results = list(told(self._results))
 
     def not_elected(self, dry_run: bool = False) -> Iterator[tuple[list[str], TopicPartition]]:
-        """The partitions that this leaves without a leader, each with the words that say what to do next: of its reason, and its outcome.
+        """The partitions that this leaves without a leader, each with what says what to do next: its reason code, and its outcome.
 
         After a dry run they include those that a run would elect, as "planned", if these are all that the plan designates.
         """
         elected = sum(1 for result in self._results if result.outcome == ELECTED)
         for result in self._results:
             if result.outcome in WITHOUT_LEADER:
-                yield [(result.reason or "").partition(":")[0], result.outcome], (result.topic, result.partition)
+                yield [result.reason_code or "", result.outcome], (result.topic, result.partition)
             elif dry_run and result.outcome == ELECTED and elected == len(self._entries):
                 yield ["planned"], (result.topic, result.partition)
 
@@ -248,7 +258,7 @@ class Recovery:
             "repaired": self._repaired,
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
-        stopped = sum(1 for result in self._results if (result.reason or "").startswith(f"{INTERRUPTED}:"))
+        stopped = sum(1 for result in self._results if result.reason_code == ReasonCode.INTERRUPTED)
         if stopped:
             online = sum(summary[outcome] for outcome in (ELECTED, ALREADY_ONLINE, CLEAN_LEADER))
             report["failed"] = True
@@ -285,9 +295,10 @@ def _as_it_is_now(result: Result, state: PartitionState, alive: set[int]) -> Res
     if result.outcome == HELD and leads:
         # The plan does not have what it takes to know whom the controller elects by itself.
         since = f"broker {state.leader} leads it: elected since the plan was made, by the controller or another run, and {MAY_LACK}"
-        return replace(result, outcome=ALREADY_ONLINE, leader=state.leader, reason=since)
+        return replace(result, outcome=ALREADY_ONLINE, leader=state.leader, reason_code=ReasonCode.ELECTED_SINCE_PLAN, reason=since)
     if result.outcome == ALREADY_ONLINE and not leads:
-        return replace(result, outcome=STALE, leader=None, reason="it had a leader and has none any more; make a new plan")
+        lost = "it had a leader and has none any more; make a new plan"
+        return replace(result, outcome=STALE, leader=None, reason_code=ReasonCode.LEADER_LOST, reason=lost)
     return result
 
 
@@ -302,4 +313,4 @@ def _from(cut: Mapping[str, Any]) -> str:
 def each_kind_first(results: Sequence[Result]) -> list[Result]:
     """Sort, worst first, one of each outcome and reason ahead of the rest."""
     ordered = sorted(results, key=lambda result: (WORST_FIRST.index(result.outcome), *in_recovery_order((result.topic, result.partition))))
-    return one_of_each_kind_first(ordered, lambda result: (result.outcome, (result.reason or "").partition(":")[0]))
+    return one_of_each_kind_first(ordered, lambda result: (result.outcome, result.reason_code))

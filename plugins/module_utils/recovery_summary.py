@@ -110,13 +110,13 @@ def _held(plan: Plan, name: str, clusters: int) -> list[str]:
     if not rows:
         return []
     lines = [f"### Held back: {count(len(rows), 'partition')}", ""]
-    reasons = sorted({row["reason"] for row in rows}, key=lambda reason: (next_steps.order(reason), reason))
-    for reason in reasons:
-        same = [row for row in rows if row["reason"] == reason]
+    codes = sorted({row["reason_code"] for row in rows}, key=lambda code: (next_steps.order(code), code))
+    for reason_code in codes:
+        same = [row for row in rows if row["reason_code"] == reason_code]
         keys = [(row["topic"], row["partition"]) for row in same]
-        step = next_steps.next_step([reason], name, require_commit=True)
-        lines += [f"#### {text(sentences.capital(spaced(reason)))}: {count(len(same), 'partition')}", "", f"Next: {text(step)}.", ""]
-        if command := next_steps.command([reason], plan["cluster"], keys, name, Playbooks(require_commit=True)):
+        step = next_steps.next_step([reason_code], name, require_commit=True)
+        lines += [f"#### {text(sentences.capital(spaced(reason_code)))}: {count(len(same), 'partition')}", "", f"Next: {text(step)}.", ""]
+        if command := next_steps.command([reason_code], plan["cluster"], keys, name, Playbooks(require_commit=True)):
             lines += [*block(command), ""]
         shown = _shown(_by_topic(same), max(FEWEST, MOST_HELD // clusters))
         lines += table(["partition", "evidence", "logs of the survivors", "why"], map(_holding, shown))

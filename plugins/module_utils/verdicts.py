@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, ELECTED, FAILED, HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode, of_kafka
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
 NOT_NEEDED, UNKNOWN = "ELECTION_NOT_NEEDED", "UNKNOWN_TOPIC_OR_PARTITION"
@@ -26,13 +27,15 @@ FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
 # The cluster's own verdict: the same question gets the same answer, so it is not put again.
 VERDICTS = (NOT_NEEDED, UNKNOWN, FORBIDDEN, *NOBODY.values())
 MOST_CAUSES = 5  # that the summary names
-_NUMBERS = re.compile(r"\[[\d, ]*\]|\d+")
 OUTCOMES = (FAILED, HELD, ELECTED, ALREADY_ONLINE)  # what an operator wants to see first
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one partition. `leader`: who leads it now. `error`: Kafka's name of it. `message`: why, and what to do."""
+    """What became of one partition. `leader`: who leads it now. `error`: Kafka's name of it. `message`: why, and what to do.
+
+    `reason_code`: why, for machines; None if it was elected.
+    """
 
     topic: str
     partition: int
@@ -40,6 +43,7 @@ class Result:
     leader: int | None = None
     preferred_leader: int | None = None
     error: str | None = None
+    reason_code: str | None = None
     message: str | None = None
 
     @property
@@ -48,10 +52,17 @@ class Result:
         return self.topic, self.partition
 
     @classmethod
-    def of(cls, state: PartitionState, outcome: str, error: str | None = None, message: str | None = None) -> Result:
+    def of(
+        cls,
+        state: PartitionState,
+        outcome: str,
+        error: str | None = None,
+        reason_code: ReasonCode | None = None,
+        message: str | None = None,
+    ) -> Result:
         """Build from a state; the leader is the one that it shows."""
         leader = state.leader if state.leader >= 0 else None
-        return cls(state.topic, state.partition, outcome, leader, state.replicas[0], error, message)
+        return cls(state.topic, state.partition, outcome, leader, state.replicas[0], error, reason_code, message)
 
 
 def needed(state: PartitionState, election_type: str) -> bool:
@@ -85,31 +96,42 @@ def outlook(
 
 def _expected(key: TopicPartition, state: PartitionState | None, election_type: str) -> Result:
     if state is None:
-        return Result(key[0], key[1], FAILED, error=UNKNOWN, message=remedy(UNKNOWN, None))
+        code, message = remedy(UNKNOWN, None)
+        return Result(key[0], key[1], FAILED, error=UNKNOWN, reason_code=code, message=message)
     if not needed(state, election_type):
-        return Result.of(state, ALREADY_ONLINE, NOT_NEEDED)
+        return Result.of(state, ALREADY_ONLINE, NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
     leader = expected_leader(state, election_type)
     if leader is None:
-        return Result.of(state, FAILED, NOBODY[election_type], remedy(NOBODY[election_type], state))
+        return Result.of(state, FAILED, NOBODY[election_type], *remedy(NOBODY[election_type], state))
     return replace(Result.of(state, ELECTED), leader=leader)
 
 
-def remedy(error: str, state: PartitionState | None) -> str:
+def remedy(error: str, state: PartitionState | None) -> Reason:
     """Say why Kafka answered `error` for a partition that stands like this, and what to do."""
     if error == UNKNOWN:
-        return "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
+        return Reason(
+            of_kafka(error), "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
+        )
     if error == FORBIDDEN:
-        return "grant ALTER on the cluster (kafka_permission_info with elect shows the command)"
+        return Reason(of_kafka(error), "grant ALTER on the cluster (kafka_permission_info with elect shows the command)")
     if state is not None and error == NOBODY[UNCLEAN]:
-        return f"none of its replicas {list(state.replicas)} is on a live broker; start one of these brokers"
+        return Reason(of_kafka(error), f"none of its replicas {list(state.replicas)} is on a live broker; start one of these brokers")
     if state is not None and error == NOBODY[PREFERRED]:
-        who = f"its preferred leader, broker {state.replicas[0]},"
-        if state.leader < 0:
-            return f"it has no leader at all, and {who} cannot lead it without loss; recover it (kafka_recovery_plan, kafka_designated_election)"
-        if state.replicas[0] in state.offline_replicas:
-            return f"{who} is not alive; start it, or give the partition other replicas"
-        return f"{who} is not in its ISR {list(state.isr)}; run again when it has caught up"
-    return "run again; should it stay, the controller's log says more"
+        return _preferred_remedy(state)
+    return Reason(of_kafka(error), "run again; should it stay, the controller's log says more")
+
+
+def _preferred_remedy(state: PartitionState) -> Reason:
+    who = f"its preferred leader, broker {state.replicas[0]},"
+    if state.leader < 0:
+        lost = (
+            f"it has no leader at all, and {who} cannot lead it without loss; recover it (kafka_recovery_plan, kafka_designated_election)"
+        )
+        return Reason(ReasonCode.PARTITION_OFFLINE, lost)
+    if state.replicas[0] in state.offline_replicas:
+        return Reason(ReasonCode.PREFERRED_LEADER_OFFLINE, f"{who} is not alive; start it, or give the partition other replicas")
+    behind = f"{who} is not in its ISR {list(state.isr)}; run again when it has caught up"
+    return Reason(ReasonCode.PREFERRED_LEADER_NOT_IN_SYNC, behind)
 
 
 def judge(before: PartitionState, now: PartitionState, election_type: str, error: str | None, doubtful: bool) -> Result:
@@ -118,29 +140,27 @@ def judge(before: PartitionState, now: PartitionState, election_type: str, error
     `doubtful`: an earlier request for it was never answered, so what is not needed now may have been elected by that one.
     """
     if error not in (None, NOT_NEEDED):
-        return Result.of(now, FAILED, error, remedy(error or "", now))
+        return Result.of(now, FAILED, error, *remedy(error or "", now))
     if needed(now, election_type):
-        return Result.of(
-            now, FAILED, error, f"Kafka answered {error or 'that it is elected'}, but no such leader has become visible; run again"
-        )
+        answered = f"Kafka answered {error or 'that it is elected'}, but no such leader has become visible; run again"
+        return Result.of(now, FAILED, error, ReasonCode.NO_LEADER_VISIBLE, answered)
     if error is None or (doubtful and now.leader != before.leader):
         return Result.of(now, ELECTED)
-    return Result.of(now, ALREADY_ONLINE, NOT_NEEDED)
+    return Result.of(now, ALREADY_ONLINE, NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
 
 
 def worst_first(results: Iterable[Result]) -> list[Result]:
-    """Sort, worst first, one of each outcome and error ahead of the rest."""
+    """Sort, worst first, one of each outcome and reason ahead of the rest."""
     ordered = sorted(results, key=lambda result: (OUTCOMES.index(result.outcome), *in_recovery_order(result.key)))
-    return one_of_each_kind_first(ordered, lambda result: (result.outcome, result.error))
+    return one_of_each_kind_first(ordered, lambda result: (result.outcome, result.error, result.reason_code))
 
 
 def summed_up(results: Sequence[Result]) -> str:
     """How many elections failed, and per cause the first partitions, with what to do about the first of them. The commonest causes come first."""
     failed = sorted((result for result in results if result.outcome == FAILED), key=lambda result: in_recovery_order(result.key))
-    by_cause: dict[tuple[str | None, str], list[Result]] = {}
+    by_cause: dict[tuple[str | None, str | None], list[Result]] = {}
     for result in failed:
-        # Messages of one cause differ in their brokers.
-        by_cause.setdefault((result.error, _NUMBERS.sub("", result.message or "")), []).append(result)
+        by_cause.setdefault((result.error, result.reason_code), []).append(result)
     causes = sorted(by_cause.values(), key=len, reverse=True)
     others = sum(map(len, causes[MOST_CAUSES:]))
     more = [f"and {others} more {'partition' if others == 1 else 'partitions'} for other reasons"] if others else []

@@ -49,7 +49,7 @@ options:
   allow_data_loss:
     description:
       - An unclean election gives up every record that the designated replica does not hold. Without V(true) nothing is written to the cluster and
-        every partition of the plan is reported as V(held) with the reason C(data_loss_not_allowed).
+        every partition of the plan is reported as V(held) with the reason code V(data_loss_not_allowed).
     type: bool
     default: false
   duration:
@@ -136,7 +136,7 @@ options:
     default: 3.0
   preview:
     description:
-      - Number of partitions to return in RV(results), one of each outcome and reason first, then those that were not elected.
+      - Number of partitions to return in RV(results), one of each outcome and reason code first, then those that were not elected.
       - All are in the file RV(results_path).
     type: int
     default: 20
@@ -188,7 +188,10 @@ summary:
   type: dict
   sample: {elected: 118, already_online: 0, clean_leader: 1, held: 1, stale: 0, failed: 0}
 results:
-  description: Some partitions, one of each outcome and reason first, then those that were not elected. C(results[].leader) may be V(null).
+  description:
+    - Some partitions, one of each outcome and reason code first, then those that were not elected. C(results[].leader) may be V(null).
+    - C(results[].reason_code) is for machines, and C(results[].reason) is the sentence for people. Both are V(null) if the designated replica was
+      elected. The guide to reason codes lists all of them.
   returned: always
   type: list
   elements: dict
@@ -199,6 +202,7 @@ results:
       leader: 2
       designated_leader: 2
       evidence: prefix
+      reason_code: null
       reason: null
       truncated: [{broker_id: 3, offset: 100, records: 80}]
       loss: {lower_bound: 0, lower_bound_from: high_watermark, upper_bound: null, upper_bound_from: unknown, estimate: null, estimate_from: unknown, gaps: []}
@@ -214,7 +218,7 @@ without_leader:
       reason_code: forked
       count: 24
       partitions: [{topic: orders, partition: 7}]
-      reason: "forked: the logs of brokers 2 and 3 fork at offset 100"
+      reason: the logs of brokers 2 and 3 fork at offset 100
 given_up:
   description:
     - What the elected partitions give up, in records. C(truncated_records) are those that survivors truncate, C(truncations) names where.

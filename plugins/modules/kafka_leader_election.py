@@ -30,7 +30,7 @@ options:
     description:
       - Means something for O(election_type=unclean) alone, which gives up every record that the elected replica does not hold.
       - Without V(true) nothing is written to the cluster, and every partition that would be elected is reported as V(held) with the reason
-        C(data_loss_not_allowed).
+        code V(data_loss_not_allowed).
       - Also with V(true) the partitions of C(__transaction_state) are elected only where they are named.
     type: bool
     default: false
@@ -119,9 +119,10 @@ errors:
   sample: {ELECTION_NOT_NEEDED: 1, PREFERRED_LEADER_NOT_AVAILABLE: 1}
 results:
   description:
-    - Some partitions, one of each outcome and error first, then those that failed.
+    - Some partitions, one of each outcome and reason code first, then those that failed.
     - C(results[].leader) leads after the election (in check mode, would lead), V(null) where nobody does. C(results[].error) is Kafka's name, or
       V(null). C(results[].message) says why, and what to do.
+    - C(results[].reason_code) is the same for machines, V(null) if the partition was elected. The guide to reason codes lists all of them.
   returned: when elections were tried
   type: list
   elements: dict
@@ -132,8 +133,9 @@ results:
       leader: 2
       preferred_leader: 1
       error: PREFERRED_LEADER_NOT_AVAILABLE
+      reason_code: preferred_leader_offline
       message: its preferred leader, broker 1, is not alive; start it, or give the partition other replicas
-    - {topic: orders, partition: 0, outcome: elected, leader: 3, preferred_leader: 3, error: null, message: null}
+    - {topic: orders, partition: 0, outcome: elected, leader: 3, preferred_leader: 3, error: null, reason_code: null, message: null}
 unreachable_brokers:
   description: Brokers that were asked and did not answer, with the reason.
   returned: when elections were tried

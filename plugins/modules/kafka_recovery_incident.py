@@ -173,7 +173,7 @@ def claimed(module: AnsibleModule, ledger: incidents.Ledger, workdir: Path) -> d
                 with interruption.unbroken():
                     ledger.take(wanted)
     automatic = bool(wanted) and not reasons
-    by_hand = [*(("planned", row) for row in plan["partitions"]), *((row["reason"], row) for row in plan["held"])]
+    by_hand = [*(("planned", row) for row in plan["partitions"]), *((row["reason_code"], row) for row in plan["held"])]
     steps = (([word], (row["topic"], row["partition"])) for word, row in by_hand)
     return {
         "automatic": automatic,

@@ -111,7 +111,7 @@ RETURN = r"""
 plans:
   description:
     - The plan files, sorted by cluster, with the number of partitions that are to be elected, are held back, or were found online.
-    - C(held_reasons) has the number of held partitions by reason, and the first three of each.
+    - C(held_reasons) has the number of held partitions by reason code, and the first three of each.
   returned: success
   type: list
   elements: dict
@@ -122,7 +122,7 @@ plans:
       held: 2
       online: 0
       held_reasons:
-        - reason: forked
+        - reason_code: forked
           count: 2
           partitions: [{topic: orders, partition: 3}, {topic: orders, partition: 7}]
 manual_outputs:

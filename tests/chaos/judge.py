@@ -156,9 +156,8 @@ def settled(states: States, results: Mapping[TopicPartition, Mapping[str, Any]])
     open_ends = {}
     for key, state in states.items():
         result = results.get(key, {})
-        reason = str(result.get("reason") or "")
-        if state.leader < 0 and not (result.get("outcome") == "held" and reason.partition(":")[0] in STANDING):
-            open_ends[key] = f"{result.get('outcome', 'no result')}: {reason}"
+        if state.leader < 0 and not (result.get("outcome") == "held" and result.get("reason_code") in STANDING):
+            open_ends[key] = f"{result.get('outcome', 'no result')}: {result.get('reason') or ''}"
     return open_ends
 
 

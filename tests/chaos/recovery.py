@@ -127,7 +127,7 @@ class Recovery:
         ]
         led = {key for key, state in self._states(done.partitions).items() if state.leader >= 0}
         held = {key: row for key, row in last.results.items() if row["outcome"] == "held" and key not in led}
-        done.held = {key: str(row["reason"]).partition(":")[0] for key, row in held.items()}
+        done.held = {key: str(row["reason_code"]) for key, row in held.items()}
         self._judge_the_end(run_id, fault, done)
         return done
 

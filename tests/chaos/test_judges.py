@@ -151,9 +151,9 @@ def test_a_second_run_must_neither_write_nor_move_nor_say_so() -> None:
     [
         (2, {}, True),
         (-1, {}, False),
-        (-1, {"outcome": "held", "reason": "forked: broker 3's log parts"}, True),
-        (-1, {"outcome": "held", "reason": "incomplete: broker 3 did not answer"}, False),
-        (-1, {"outcome": "stale", "reason": "forked"}, False),
+        (-1, {"outcome": "held", "reason_code": "forked", "reason": "broker 3's log parts"}, True),
+        (-1, {"outcome": "held", "reason_code": "incomplete", "reason": "broker 3 did not answer"}, False),
+        (-1, {"outcome": "stale", "reason_code": "forked"}, False),
     ],
 )
 def test_offline_partitions_need_a_reason_that_stands(leader: int, result: dict[str, str], settled: bool) -> None:

@@ -60,18 +60,18 @@ def choices(console: Console, workdir: Path, run_id: str) -> None:
         for decision, rows in (("elect", plan["partitions"]), ("hold", plan["held"])):
             groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
             for row in rows:
-                groups.setdefault((row["topic"], row.get("reason", row["evidence"])), []).append(row)
+                groups.setdefault((row["topic"], row.get("reason_code", row["evidence"])), []).append(row)
             for (topic, word), members in groups.items():
                 table.add_row(cluster, topic, str(len(members)), f"{decision}: {word}", members[0]["explanation"])
     console.print(table)
 
 
 def outcomes(console: Console, workdir: Path, run_id: str) -> None:
-    """Outcomes by reason."""
+    """Outcomes by reason code."""
     table = Table("cluster", "outcome", "reason", "partitions", title=f"Outcomes of run {run_id}")
     for path in sorted((workdir / "results" / run_id).glob("*.json")):
         result = json.loads(path.read_text())
-        counts = Counter((row["outcome"], (row["reason"] or row["evidence"] or "").partition(":")[0]) for row in result["partitions"])
+        counts = Counter((row["outcome"], row["reason_code"] or row["evidence"] or "") for row in result["partitions"])
         for (outcome, reason), count in sorted(counts.items()):
             table.add_row(path.stem, outcome, reason, str(count))
     console.print(table)

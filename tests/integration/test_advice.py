@@ -62,8 +62,8 @@ def reasons_of(operator: Operator, run_id: str) -> dict[str, set[TopicPartition]
     """The partitions of a plan by what holds them, those that it would elect as "planned"."""
     plan = operator.read("plans", run_id)
     found: dict[str, set[TopicPartition]] = {}
-    for row in [*({**row, "reason": "planned"} for row in plan["partitions"]), *plan["held"]]:
-        found.setdefault(row["reason"], set()).add((row["topic"], row["partition"]))
+    for row in [*({**row, "reason_code": "planned"} for row in plan["partitions"]), *plan["held"]]:
+        found.setdefault(row["reason_code"], set()).add((row["topic"], row["partition"]))
     return found
 
 

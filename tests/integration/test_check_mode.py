@@ -75,7 +75,7 @@ def merged_plan(operator: Operator, forge: Forge) -> None:
 def plan_that_holds(operator: Operator, path: Path) -> Path:
     """A plan that holds more partitions than a command names, so that its advice needs a file."""
     (row,) = operator.read("plans", RUN)["partitions"]
-    held = {name: row.get(name) for name in planfile.FIELDS["held"]} | {"reason": "strategy_none", "candidate": None, "survivors": []}
+    held = {name: row.get(name) for name in planfile.FIELDS["held"]} | {"reason_code": "strategy_none", "candidate": None, "survivors": []}
     rows = [{**held, "partition": partition} for partition in range(MOST_NAMED + 1)]
     path.write_bytes(resealed(operator.path("plans", RUN), partitions=[], held=rows))
     return path

@@ -21,7 +21,7 @@ def test_a_bare_kip1275_file_is_a_plan_whose_evidence_is_collected_live(damage: 
     before = east.states("bare")
 
     held = east.ask("kafka_designated_election", **east.files("held"), plan=str(file))
-    assert {row["reason"].partition(":")[0] for row in held["results"]} == {"data_loss_not_allowed"}
+    assert {row["reason_code"] for row in held["results"]} == {"data_loss_not_allowed"}
     assert east.states("bare") == before
 
     elected = east.ask("kafka_designated_election", diff=True, **east.files("1"), plan=str(file), allow_data_loss=True)

@@ -94,7 +94,9 @@ def test_a_survivor_is_elected_although_the_broker_of_the_failed_disk_lives(fail
     assert {key: (row["designatedLeader"], row["evidence"]) for key, row in planned.items()} == dict.fromkeys(electable, (2, "prefix")), (
         plan
     )
-    assert {key: row["reason"] for key, row in by_partition(plan["held"]).items()} == dict.fromkeys(failed.of(ALONE), "no_survivor"), plan
+    assert {key: row["reason_code"] for key, row in by_partition(plan["held"]).items()} == dict.fromkeys(failed.of(ALONE), "no_survivor"), (
+        plan
+    )
     assert all("its disk on broker 1 has failed" in row["explanation"] for row in [*planned.values(), *plan["held"]]), plan
 
     applied = operator.apply("1")

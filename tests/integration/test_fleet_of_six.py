@@ -171,4 +171,4 @@ def test_plans_of_the_whole_fleet_are_applied_one_cluster_first(fleet: dict[str,
     assert failed(applied) == {"partly"}, applied
     assert applied.returncode != 0, "also where the last batch went well"
     results = json.loads((workdir / "results/applied/partly.json").read_text())["partitions"]
-    assert outcomes(results) == {"gone": {"held"}} and results[0]["reason"].startswith("no_survivor"), results
+    assert outcomes(results) == {"gone": {"held"}} and results[0]["reason_code"] == "no_survivor", results

@@ -115,7 +115,18 @@ def content(workdir: Path) -> dict[str, Any]:
 
 def _timeless(value: Any) -> Any:
     if isinstance(value, dict):
-        passing = {"collected_at", "created_at", "finished_at", "plan_id", "sha256", "silent_seconds", "outcome", "reason", "summary"}
+        passing = {
+            "collected_at",
+            "created_at",
+            "finished_at",
+            "plan_id",
+            "sha256",
+            "silent_seconds",
+            "outcome",
+            "reason",
+            "reason_code",
+            "summary",
+        }
         return {key: _timeless(part) for key, part in value.items() if key not in passing}
     return [_timeless(part) for part in value] if isinstance(value, list) else value
 

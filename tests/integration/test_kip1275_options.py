@@ -163,7 +163,7 @@ def test_a_broker_that_answers_but_is_none_for_the_controllers_is_not_elected(we
         assert cluster.log_end_offsets(3, [key]) == {key: 5}, "it answers"
         log = RequestLog(cluster)
         assert west.recover("1", [topic], strategy="aggressive")[key]["outcome"] == "held"
-        assert west.read("plans", "1")["held"][0]["reason"] == "no_survivor"
+        assert west.read("plans", "1")["held"][0]["reason_code"] == "no_survivor"
         params = {"partitions": [{"topic": topic, "partition": 0, "designated_leader": 3}], "allow_data_loss": True}
         assert "kip.fenced-0: broker 3 is coming_back" in failure(
             "kafka_designated_election", {**west.connection, **west.files("2"), **params}

@@ -185,7 +185,7 @@ def test_with_unclean_leader_election_the_controller_takes_anybody_and_the_plan_
         in story.offline["nobody"]["explanation"]
     )
     held = entry(story.plan, "nobody")
-    assert (held["reason"], held["unclean_leader_election_enable"]) == ("no_survivor", True)
+    assert (held["reason_code"], held["unclean_leader_election_enable"]) == ("no_survivor", True)
     assert "unclean.leader.election.enable is true: the controller elects any live replica by itself" in held["explanation"]
 
 
@@ -212,7 +212,7 @@ def test_who_registers_after_an_unclean_shutdown_leaves_the_elr_and_is_still_the
 
 def test_the_last_known_leader_is_waited_for_and_no_more_is_promised_of_it(story: Story) -> None:
     held = entry(story.waiting, "returning")
-    assert held["reason"] == "wait_for_clean_leader"
+    assert held["reason_code"] == "wait_for_clean_leader"
     assert f"broker 1 is the last known leader, whose shutdown was unclean, so {MAY_LACK}" in held["explanation"]
 
 
@@ -285,9 +285,9 @@ def test_without_the_feature_the_isr_keeps_its_last_member_and_pages_are_as_smal
 def test_a_playbook_says_what_the_controllers_own_choice_may_lack(tmp_path: Path) -> None:
     """In check mode the role asks no cluster: it is given results as the election module returns them."""
     results = [
-        Result("t", 0, "clean_leader", 1, 3, "prefix", f"broker 1 came back: {MAY_LACK}"),
-        Result("t", 1, "elected", 1, 3, "prefix", None),
-        Result("t", 2, "already_online", 1, 3, "prefix", "broker 1 leads it: from the ELR, without loss"),
+        Result("t", 0, "clean_leader", 1, 3, "prefix", "elected_from_isr", f"broker 1 came back: {MAY_LACK}"),
+        Result("t", 1, "elected", 1, 3, "prefix", None, None),
+        Result("t", 2, "already_online", 1, 3, "prefix", "elected_from_elr", "broker 1 leads it: from the ELR, without loss"),
     ]
     election = {
         "results": [asdict(result) for result in results],

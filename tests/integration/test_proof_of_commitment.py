@@ -34,7 +34,7 @@ def test_a_committed_offset_singles_out_one_branch_of_a_fork(east: Operator) -> 
 
     east.plan("1", strategy="balanced")
     held = by_partition(east.read("plans", "1")["held"])
-    assert {(row["reason"], row["candidate"]) for row in held.values()} == {("forked_proven", AHEAD)}
+    assert {(row["reason_code"], row["candidate"]) for row in held.values()} == {("forked_proven", AHEAD)}
     assert all(GROUP in row["explanation"] for row in held.values())
 
     results = east.recover("2", ["proven"], strategy="aggressive")

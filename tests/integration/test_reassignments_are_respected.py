@@ -19,7 +19,7 @@ def test_only_partitions_that_need_no_new_order_are_elected(east: Operator) -> N
     # strategy balanced would wait for them.
     east.cluster.reorder_replicas({key: [*state.replicas, 4] for key, state in before.items()})
     plan = east.snapshot_and_plan("1", [TOPIC], strategy="aggressive")
-    assert {row["reason"] for row in plan["held"]} == {"reassignment_in_progress"}
+    assert {row["reason_code"] for row in plan["held"]} == {"reassignment_in_progress"}
     assert set(by_partition(plan["partitions"])) == {BEST_FIRST}
 
     log = RequestLog(east.cluster)

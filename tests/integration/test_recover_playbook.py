@@ -27,7 +27,7 @@ def test_without_leave_to_lose_data_it_stops_after_the_plan_and_says_what_to_add
     assert "-e kafka_recovery_allow_data_loss=true" in played.said
     results = east.read("results", "1")
     assert outcomes(results["partitions"]) == {topic: {"held"} for topic in WITHOUT_LEAVE}
-    assert all(row["reason"].startswith("data_loss_not_allowed") for row in results["partitions"])
+    assert all(row["reason_code"] == "data_loss_not_allowed" for row in results["partitions"])
     assert len(east.read("plans", "1")["partitions"]) == 8
     assert log.written() == {}
     assert east.states(*WITHOUT_LEAVE) == before

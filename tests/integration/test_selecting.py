@@ -131,6 +131,6 @@ def test_the_page_selects_from_what_a_run_leaves(east: Operator, heading: str, k
         assert list(found.values())[-1] == 12
     else:
         # What a killed broker remembers of its high watermark can prove one branch.
-        assert {row["reason"] for row in first if row["topic"] == "forked.none"} <= {"forked", "forked_proven"}
+        assert {row["reason_code"] for row in first if row["topic"] == "forked.none"} <= {"forked", "forked_proven"}
         assert {topic for topic, _ in second} == {"no_survivor.none"}
         assert list(found.values())[-1] == 4, "of lagging.none"

@@ -98,7 +98,7 @@ def test_a_run_from_another_workdir_leaves_alone_what_is_being_elected(
             log = RequestLog(operator.cluster)
             moved = [row for row in apply(other, "dry", check=True, **plan_of(operator))["results"] if row["outcome"] == "stale"]
             assert len(moved) == 3
-            assert all("other_order: its replicas stand in the order [2, 3, 1], not" in row["reason"] for row in moved)
+            assert all(row["reason_code"] == "other_order" and "[2, 3, 1], not" in row["reason"] for row in moved)
             assert log.written() == {}
             # Those three are looked at again a moment later: the first run is through with them by then.
             meanwhile = GO_MEANWHILE.format(go=str(tmp_path / "first" / f"{ELECT}.go"), results=str(operator.path("results", "first")))
@@ -137,7 +137,7 @@ def test_one_that_takes_a_changed_order_for_the_original_does_not_make_it_last(
             if first_ends_first:
                 answer = first.finish()
                 assert outcomes_of(answer) == {("elected", 3)}
-                assert all("it was elected by another run" in row["reason"] for row in answer.result["results"])
+                assert all(row["reason_code"] == "other_survivor_elected" for row in answer.result["results"])
                 assert "another run, with another workdir, is electing them" in str(answer.result["warnings"])
                 assert outcomes_of(second.finish()) == {("elected", 3)}
             else:

@@ -144,7 +144,7 @@ def test_the_high_watermark_of_a_snapshot_proves_a_branch(east: Operator) -> Non
     assert {(partition, row["broker_id"]) for partition, row in proofs if row["held"]} == {(key[1], ahead) for key in states}
     east.plan("1", strategy="balanced")
     held = by_partition(east.read("plans", "1")["held"])
-    assert {(row["reason"], row["candidate"]) for row in held.values()} == {("forked_proven", ahead)}
+    assert {(row["reason_code"], row["candidate"]) for row in held.values()} == {("forked_proven", ahead)}
     assert all("noon" in row["explanation"] for row in held.values())
 
 

@@ -61,7 +61,7 @@ def test_without_leave_to_lose_data_nothing_is_written_and_the_results_say_why(p
     assert not told["changed"]
     results = operator.read("results", "held")
     assert outcomes(results["partitions"]) == {"quiet": {"held"}}
-    assert all(row["reason"].startswith("data_loss_not_allowed") for row in results["partitions"])
+    assert all(row["reason_code"] == "data_loss_not_allowed" for row in results["partitions"])
     assert results["summary"]["held"] == 4
 
 

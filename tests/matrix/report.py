@@ -142,7 +142,7 @@ def _figures(course: Course, scenario: str) -> str:
 def _whom(row: Mapping[str, Any]) -> str:
     """Who leads, and what the election stood on; or why it was held."""
     if row["outcome"] == "held":
-        return str(row["reason"]).split(":", maxsplit=1)[0]
+        return str(row["reason_code"])
     return f"broker {row['leader']}" + (f", {row['evidence']}" if row["outcome"] == "elected" else "")
 
 

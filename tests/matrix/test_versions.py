@@ -33,7 +33,7 @@ def test_outcome(course: Course, scenario: str) -> None:
         else:
             assert (after.leader, after.leader_epoch) == (before.leader, before.leader_epoch)
         if expected.outcome == "held":
-            assert PROVEN.get(held[key]["reason"], held[key]["reason"]) == expected.reason
+            assert PROVEN.get(held[key]["reason_code"], held[key]["reason_code"]) == expected.reason
 
 
 @every_scenario

@@ -92,7 +92,8 @@ def test_asked_to_stop_it_finishes_the_batch_under_way_and_holds_the_rest(tmp_pa
         )
         assert journal.left_behind() == {}
     assert [result.outcome for result in results] == ["elected", "held", "held"]
-    assert (results[1].reason or "").startswith("interrupted: SIGTERM came before its turn")
+    assert results[1].reason_code == "interrupted"
+    assert (results[1].reason or "").startswith("SIGTERM came before its turn")
     assert {key: state.replicas for key, state in controller.states.items()} == {
         key: state.replicas for key, state in Controller().states.items()
     }
@@ -162,22 +163,25 @@ def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_
 
 
 @pytest.mark.parametrize(
-    ("standing", "unclean", "leader", "outcome", "words"),
+    ("standing", "unclean", "leader", "outcome", "code", "words"),
     [
-        ({"eligible_leader_replicas": (1, 4), "last_known_elr": (4,)}, False, 1, "clean_leader", "elected it by itself: from the ELR, without loss"),
-        ({"eligible_leader_replicas": (1,), "last_known_elr": (1,)}, False, 1, "clean_leader", "without loss, if its shutdown was clean; else"),
+        ({"eligible_leader_replicas": (1, 4), "last_known_elr": (4,)}, False, 1, "clean_leader", "elected_from_elr", "by itself: from the ELR, without loss"),
         (
-            {"eligible_leader_replicas": (), "last_known_elr": (1,)}, False, 1, "clean_leader",
+            {"eligible_leader_replicas": (1,), "last_known_elr": (1,)}, False, 1, "clean_leader", "elected_from_elr_or_as_last_known_leader",
+            "without loss, if its shutdown was clean; else",
+        ),
+        (
+            {"eligible_leader_replicas": (), "last_known_elr": (1,)}, False, 1, "clean_leader", "elected_as_last_known_leader",
             "by itself: the last known leader, whose shutdown was unclean, so the end of its log may be missing",
         ),
-        ({"eligible_leader_replicas": (), "isr": (1,)}, None, 1, "clean_leader", "the last member of the ISR, which stays there however it was shut"),
-        ({}, True, 3, "elected", "the survivor 3 leads: .* elected by the controller by itself .unclean.leader.election.enable is true"),
-        ({}, False, 3, "elected", "the survivor 3 leads: .* elected by another run"),
-        ({"eligible_leader_replicas": ()}, False, 1, "elected", "broker 1 leads, whose log nobody has looked at: .* records may be lost"),
+        ({"eligible_leader_replicas": (), "isr": (1,)}, None, 1, "clean_leader", "elected_from_isr", "the last member of the ISR, which stays there"),
+        ({}, True, 3, "elected", "other_survivor_elected", "the survivor 3 leads: .* by itself .unclean.leader.election.enable is true"),
+        ({}, False, 3, "elected", "other_survivor_elected", "the survivor 3 leads: .* elected by another run"),
+        ({"eligible_leader_replicas": ()}, False, 1, "elected", "unread_replica_elected", "broker 1 leads, whose log nobody has looked at: "),
     ],
 )  # fmt: skip
 def test_a_leader_that_nobody_designated_is_called_what_it_is(
-    tmp_path: Path, standing: dict[str, tuple[int, ...]], unclean: bool | None, leader: int, outcome: str, words: str
+    tmp_path: Path, standing: dict[str, tuple[int, ...]], unclean: bool | None, leader: int, outcome: str, code: str, words: str
 ) -> None:
     class Overtaking(Controller):
         def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
@@ -189,7 +193,7 @@ def test_a_leader_that_nobody_designated_is_called_what_it_is(
     asked = replace(ENTRIES[0], unclean_leader_election_enable=unclean)
     with Journal(tmp_path / "j", "abc") as journal:
         (result,) = election.run(controller, journal, [asked], 0.0, 1, election.elect_by_order)
-    assert (result.outcome, result.leader) == (outcome, leader)
+    assert (result.outcome, result.leader, result.reason_code) == (outcome, leader, code)
     assert re.search(words, result.reason or ""), result.reason
     assert controller.states["t", 0].replicas == (1, 3, 2)
 

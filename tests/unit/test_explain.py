@@ -328,7 +328,7 @@ def test_a_partition_whose_state_is_damaged_is_held_with_what_is_known() -> None
     damaged = PartitionEvidence("orders", 3, None, defects=("isr is missing or has an impossible value",))
     held = entry_of(decide(damaged, Policy(Strategy.AGGRESSIVE)))
     assert held == {
-        "topic": "orders", "partition": 3, "reason": "incomplete", "evidence": "incomplete", "candidate": None,
+        "topic": "orders", "partition": 3, "reason_code": "incomplete", "evidence": "incomplete", "candidate": None,
         "explanation": "the snapshot cannot be trusted for this partition (isr is missing or has an impossible value); "
         "held: gather the evidence again once everything answers",
         "loss": {
@@ -343,7 +343,7 @@ def test_a_document_that_contradicts_itself_still_names_silent_brokers() -> None
     rows = document(Situation("orders", {1: FENCED, 2: LONG, 3: "NO_ANSWER"}, state={"min_insync_replicas": 2}).rows())
     rows["logs"][1]["high_watermark"] = 121
     held = entry_of(decide(read(rows), Policy()))
-    assert (held["reason"], held["survivors"], held["min_insync_replicas"]) == ("incomplete", [], 2)
+    assert (held["reason_code"], held["survivors"], held["min_insync_replicas"]) == ("incomplete", [], 2)
     assert held["explanation"].startswith("the snapshot cannot be trusted for this partition (the log of broker 2 ")
     assert (
         "broker 3 is alive but did not answer for its replica (NO_ANSWER); broker 1 has been silent for 12 s; held" in held["explanation"]

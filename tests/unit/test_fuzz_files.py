@@ -53,7 +53,7 @@ PLAN = {
     "backend": "compat", "strategy": "balanced", "ranking": "last_written_epoch", "dry_run": False,
     "brokers": [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}],
     "partitions": [designated(0, [1, 3, 2]), designated(1, [1, 2, 3])],
-    "held": [{"topic": "t", "partition": 7, "reason": "forked", "evidence": "forked", "candidate": 2, "explanation": "words", "loss": LOSS,
+    "held": [{"topic": "t", "partition": 7, "reason_code": "forked", "evidence": "forked", "candidate": 2, "explanation": "words", "loss": LOSS,
               "truncated": TRUNCATED, "survivors": SURVIVORS, **CONFIGS}],
     "online": [{"topic": "t", "partition": 2, "leader": 3}],
 }  # fmt: skip

@@ -72,7 +72,7 @@ def test_whatever_the_documents_hold(spark: SparkSession, tmp_path: Path) -> Non
         assert entries["sound"]["designatedLeader"] == 2, name
     framed = {name for name, line in lines.items() if line.startswith(b'{"kind":')}
     assert {name for name, line in lines.items() if not names_its_partition(line)} - framed == {*reasons} - framed
-    held = {name for name, entries in made.items() if entries.get("target", {}).get("reason") == "incomplete"}
+    held = {name for name, entries in made.items() if entries.get("target", {}).get("reason_code") == "incomplete"}
     assert min(len(held), len(reasons), len(made)) > FILES / 10, "some of each kind"
 
 
@@ -104,7 +104,7 @@ def test_what_no_reader_of_json_takes_is_a_damaged_document(spark: SparkSession,
     assert len(made) + len(reasons) == len(odd)
     for name, entries in made.items():
         assert entries["sound"]["designatedLeader"] == 2
-        assert entries["target"]["reason"] == "incomplete", name
+        assert entries["target"]["reason_code"] == "incomplete", name
     assert reasons["twice"] == "two documents of sound-0"
     assert {reasons[name] for name in ("second-header", "second-seal")} == {"a header or a seal in the middle of it"}
     assert {"nothing", "unclosed"} <= reasons.keys()

@@ -17,17 +17,17 @@ WORST_FIRST = ("failed", "stale", "held")
 
 
 def elected(partition: int, truncated: Sequence[Mapping[str, Any]] = (), loss: Mapping[str, Any] | None = None) -> Result:
-    return Result("forced", partition, "elected", 2, 2, "forked", None, tuple(truncated), loss)
+    return Result("forced", partition, "elected", 2, 2, "forked", None, None, tuple(truncated), loss)
 
 
-def held(partition: int, reason: str, outcome: str = "held") -> Result:
-    return Result("t", partition, outcome, None, None, None, reason)
+def held(partition: int, reason_code: str, outcome: str = "held") -> Result:
+    return Result("t", partition, outcome, None, None, None, reason_code, f"why {partition} has none")
 
 
 def test_truncated_records_are_summed_and_named_with_broker_and_offset() -> None:
     bounds = {"lower_bound": 5, "upper_bound": 10}
     results = [elected(number, [CUT], bounds) for number in range(3)]
-    sums = given_up([*results, held(9, "forked: two branches")], preview=2)
+    sums = given_up([*results, held(9, "forked")], preview=2)
     assert (sums["partitions"], sums["truncated_partitions"], sums["truncated_records"]) == (3, 3, 240)
     assert (sums["lower_bound"], sums["upper_bound"]) == (15, 30)
     assert sums["truncations"] == [{"topic": "forced", "partition": number, **CUT} for number in range(2)]
@@ -57,12 +57,12 @@ def test_more_truncations_than_the_text_names_are_counted_in_it() -> None:
 
 
 def test_a_run_that_elects_nothing_gives_up_nothing() -> None:
-    assert given_up([held(0, "forked: two branches")], preview=5)["text"] == []
+    assert given_up([held(0, "forked")], preview=5)["text"] == []
 
 
 def test_groups_count_all_of_their_partitions_and_come_worst_first() -> None:
-    results = [held(number, "forked: two branches") for number in range(24)]
-    results += [held(30, "no_survivor: none"), held(31, "other_order: moved", "stale"), elected(40)]
+    results = [held(number, "forked") for number in range(24)]
+    results += [held(30, "no_survivor"), held(31, "other_order", "stale"), elected(40)]
     groups = without_leader(results, WORST_FIRST)
     assert [(group["outcome"], group["reason_code"], group["count"]) for group in groups] == [
         ("stale", "other_order", 1),
@@ -70,21 +70,26 @@ def test_groups_count_all_of_their_partitions_and_come_worst_first() -> None:
         ("held", "no_survivor", 1),
     ]
     assert groups[1]["partitions"] == [{"topic": "t", "partition": number} for number in range(5)]
-    assert groups[1]["reason"] == "forked: two branches"
+    assert groups[1]["reason"] == "why 0 has none"
 
 
 def test_all_leaders_that_may_lack_records_are_counted() -> None:
     """A preview of 20 results has no place for most of them."""
-    missing, lost = "the end of its log may be missing", "broker 1 leads; records may be lost"
-    results = [Result("t", number, "clean_leader", 1, 3, "prefix", missing) for number in range(28)]
-    results += [Result("t", 28, "already_online", 1, 3, None, missing), Result("t", 29, "elected", 1, 3, "prefix", lost)]
-    sums = given_up([*results, elected(30), held(31, "weak: records may be lost")], preview=2)
+    doubt, why = "elected_from_isr", "it came back"
+    results = [Result("t", number, "clean_leader", 1, 3, "prefix", doubt, why) for number in range(28)]
+    results.append(Result("t", 28, "already_online", 1, 3, None, "elected_since_plan", why))
+    results.append(Result("t", 29, "elected", 1, 3, "prefix", "unread_replica_elected", why))
+    sure = [
+        Result("t", 32 + number, "clean_leader", 1, 3, "prefix", code, "the end of its log may be missing")
+        for number, code in enumerate(["elected_from_elr", "elected_by_others", "other_survivor_elected"])
+    ]
+    sums = given_up([*results, elected(30), held(31, doubt), *sure], preview=2)
     assert sums["doubtful_leaders"]["count"] == 30
     assert sums["doubtful_leaders"]["partitions"] == [
-        {"topic": "t", "partition": number, "outcome": "clean_leader", "reason": missing} for number in range(2)
+        {"topic": "t", "partition": number, "outcome": "clean_leader", "reason_code": doubt, "reason": why} for number in range(2)
     ]
     assert sums["text"][-7:] == [
         "30 partitions have a leader that this run's plan did not choose, and that may lack the last committed records:",
-        *(f"clean_leader: t-{number}. {missing}" for number in range(5)),
+        *(f"clean_leader: t-{number}. {why}" for number in range(5)),
         "and 25 more",
     ]

@@ -80,7 +80,7 @@ def test_a_history_that_proves_nothing_says_why(entries: dict[str, dict[str, Any
 
 def test_without_a_history_nothing_is_said_of_one(entries: dict[str, dict[str, Any]]) -> None:
     explanation = entries["no-history"]["explanation"]
-    assert entries["no-history"]["reason"] == "forked"
+    assert entries["no-history"]["reason_code"] == "forked"
     assert "the ISR history" not in explanation.replace(
         "cannot be told without the ISR history", ""
     )  # what bounds the loss tells that it is missing

@@ -44,7 +44,7 @@ def rows(*partitions: Situation) -> list[dict[str, Any]]:
 
 def results(workdir: Path, cluster: str = "east", run_id: str = RUN, outcome: str = "elected", **changes: Any) -> Path:
     """A results file as `Recovery.write_results` writes it."""
-    told = {"leader": 2, "designated_leader": 2, "evidence": "prefix", "reason": None}
+    told = {"leader": 2, "designated_leader": 2, "evidence": "prefix", "reason_code": None, "reason": None}
     partitions = [
         {"topic": "orders", "partition": 0, "outcome": outcome, **told},
         {"topic": "orders", "partition": 1, "outcome": "held", **told},
@@ -115,7 +115,11 @@ def test_a_recovery_and_a_snapshot_whole(spark: SparkSession, tmp_path: Path) ->
     planned = {(row["cluster"], row["partition"]): row for row in history.rows("plan")}
     plan = json.loads((tmp_path / "plans" / RUN / "east.json").read_text())
     assert planned["east", 0]["section"] == "partitions" and planned["east", 0]["explanation"] == plan["partitions"][0]["explanation"]
-    assert planned["east", 1]["reason"] == plan["held"][0]["reason"] and planned["east", 2]["section"] == "online" and len(planned) == 4
+    assert (
+        planned["east", 1]["reason_code"] == plan["held"][0]["reason_code"]
+        and planned["east", 2]["section"] == "online"
+        and len(planned) == 4
+    )
     lost = {(row["cluster"], row["partition"]): row for row in history.rows("loss")}
     for entry in (*plan["partitions"], *plan["held"]):
         row = lost["east", entry["partition"]]

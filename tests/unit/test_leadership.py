@@ -68,23 +68,27 @@ def test_min_isr_counts_up_to_the_number_of_replicas(min_isr: int | None, effect
 
 
 @pytest.mark.parametrize(
-    ("before", "chosen", "worth", "foretold"),
+    ("before", "chosen", "code", "worth", "foretold"),
     [
-        (state(elr=(1, 3), last=(3,)), True, "by itself: from the ELR, without loss", "unless its shutdown was unclean"),
-        (state(elr=(1, 3), last=(1,)), True, "if its shutdown was clean; else as the last known leader", "unless its shutdown was unclean"),
-        (state(elr=(1,)), True, "by itself: from the ELR, without loss", "unless its shutdown was unclean"),
-        (state(elr=(1,), last=(1,)), True, f"without loss, if its shutdown was clean; else as the last known leader, and then {MISSING}", "(ELR)"),
-        (state(last=(1,)), True, f"the last known leader, whose shutdown was unclean, so {MISSING}", MISSING),
-        (state(isr=(1,)), True, f"the last member of the ISR, which stays there however it was shut down: after an unclean shutdown {MISSING}", MISSING),
-        (state(isr=(3,), elr=(2,)), False, None, None),
+        (state(elr=(1, 3), last=(3,)), True, "elected_from_elr", "by itself: from the ELR, without loss", "unless its shutdown was unclean"),
+        (state(elr=(1, 3), last=(1,)), True, "elected_from_elr_or_as_last_known_leader", "else as the last known leader", "unless its shutdown was unclean"),
+        (state(elr=(1,)), True, "elected_from_elr", "by itself: from the ELR, without loss", "unless its shutdown was unclean"),
+        (state(elr=(1,), last=(1,)), True, "elected_from_elr_or_as_last_known_leader", f"else as the last known leader, and then {MISSING}", "(ELR)"),
+        (state(last=(1,)), True, "elected_as_last_known_leader", f"the last known leader, whose shutdown was unclean, so {MISSING}", MISSING),
+        (state(isr=(1,)), True, "elected_from_isr", f"which stays there however it was shut down: after an unclean shutdown {MISSING}", MISSING),
+        (state(isr=(3,), elr=(2,)), False, None, None, None),
     ],
 )  # fmt: skip
-def test_what_the_controllers_own_choice_is_worth(before: PartitionState, chosen: bool, worth: str | None, foretold: str | None) -> None:
+def test_what_the_controllers_own_choice_is_worth(
+    before: PartitionState, chosen: bool, code: str | None, worth: str | None, foretold: str | None
+) -> None:
     assert is_own_choice(1, before) is chosen
     if worth is not None and foretold is not None:
-        assert own_choice(1, before).startswith("broker 1 came back and the controller elected it by itself")
-        assert worth in own_choice(1, before)
-        assert ("else as the last known leader" in own_choice(1, before)) == ("else as the last known leader" in worth)
+        reason = own_choice(1, before)
+        assert reason.code == code
+        assert reason.sentence.startswith("broker 1 came back and the controller elected it by itself")
+        assert worth in reason.sentence
+        assert ("else as the last known leader" in reason.sentence) == ("else as the last known leader" in worth)
         assert foretold in expected(1, before)
 
 

@@ -15,7 +15,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, STALE
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import (
     AGGRESSIVE,
     APPLIED,
@@ -31,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_step
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import PLANNED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import NOT_ALLOWED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 
 PLAN = "/var/lib/kafka-recovery/plans/1/east.json"
 FEW = [("orders", 3), ("orders", 4)]
@@ -46,7 +45,7 @@ def shown(word: str, keys: list[tuple[str, int]], tmp_path: Path) -> str:
 
 
 def test_every_reason_to_hold_a_partition_has_a_next_step() -> None:
-    assert set(STEPS) == {*REASONS, NOT_ALLOWED, INTERRUPTED, STALE, FAILED, PLANNED}
+    assert set(STEPS) == {*REASONS, ReasonCode.DATA_LOSS_NOT_ALLOWED, ReasonCode.INTERRUPTED, STALE, FAILED, PLANNED}
 
 
 @pytest.mark.parametrize("word", STEPS)

@@ -21,8 +21,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 
 BEFORE = PartitionState("t", 0, "id", -1, 3, (1, 2, 3), (), (1,), (1,), (1, 2))
 NOW = PartitionState("t", 0, "id", 1, 4, (1, 2, 3), (1,), (), (), (2,))
-IN_DOUBT = Result("t", 0, "clean_leader", 1, 3, "prefix", own_choice(1, BEFORE))
-OTHERS = [Result("t", 1, "elected", 3, 3, "prefix", None), Result("t", 2, "clean_leader", 2, 3, "prefix", own_choice(1, NOW))]
+IN_DOUBT = Result("t", 0, "clean_leader", 1, 3, "prefix", *own_choice(1, BEFORE))
+OTHERS = [Result("t", 1, "elected", 3, 3, "prefix", None, None), Result("t", 2, "clean_leader", 2, 3, "prefix", *own_choice(1, NOW))]
 
 
 class Cluster:
@@ -37,25 +37,35 @@ def change(leader: int, unclean: bool = False) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("doubt", "changes", "words"),
+    ("doubt", "changes", "words", "code"),
     [
-        (None, [change(1), change(-1), change(1, unclean=True), change(1)], "by itself: the last known leader, whose shutdown was unclean"),
-        (None, [change(1, unclean=True), change(-1), change(1)], "by itself: from the ELR, without loss (as the metadata log says)"),
-        (None, [change(1)], "if its shutdown was clean"),
-        (None, [change(-1), change(1), change(2)], "if its shutdown was clean"),
-        (None, [], "if its shutdown was clean"),
-        ("cut off", [change(-1), change(1, unclean=True)], "if its shutdown was clean"),
+        (
+            None,
+            [change(1), change(-1), change(1, unclean=True), change(1)],
+            "by itself: the last known leader, whose shutdown was unclean",
+            "elected_as_last_known_leader",
+        ),
+        (
+            None,
+            [change(1, unclean=True), change(-1), change(1)],
+            "by itself: from the ELR, without loss (as the metadata log says)",
+            "elected_from_elr",
+        ),
+        (None, [change(1)], "if its shutdown was clean", "elected_from_elr_or_as_last_known_leader"),
+        (None, [change(-1), change(1), change(2)], "if its shutdown was clean", "elected_from_elr_or_as_last_known_leader"),
+        (None, [], "if its shutdown was clean", "elected_from_elr_or_as_last_known_leader"),
+        ("cut off", [change(-1), change(1, unclean=True)], "if its shutdown was clean", "elected_from_elr_or_as_last_known_leader"),
     ],
 )
 def test_the_log_settles_it_where_it_tells_how_this_leader_became_one(
-    monkeypatch: pytest.MonkeyPatch, doubt: str | None, changes: list[dict[str, Any]], words: str
+    monkeypatch: pytest.MonkeyPatch, doubt: str | None, changes: list[dict[str, Any]], words: str, code: str
 ) -> None:
     rows = [{**isr_history.untold(("t", 0), doubt), "changes": changes}]
     monkeypatch.setattr(isr_history, "gather", lambda controllers, states, alive, seconds: (rows, {}))
     monkeypatch.setattr(own_choices, "Controllers", lambda connection: nullcontext())
     first, *rest = own_choices.settled([IN_DOUBT, *OTHERS], Cluster(), Connection(("localhost:9092",)), 1.0)
     assert words in (first.reason or "")
-    assert (first.outcome, first.leader) == ("clean_leader", 1)
+    assert (first.outcome, first.leader, first.reason_code) == ("clean_leader", 1, code)
     assert rest == OTHERS
 
 

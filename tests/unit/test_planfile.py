@@ -40,7 +40,7 @@ ELECTED = {
     "min_insync_replicas": 2, "unclean_leader_election_enable": False,
 }  # fmt: skip
 HELD = {
-    "topic": "orders", "partition": 1, "reason": "forked", "evidence": "forked", "candidate": None, "explanation": "words", "loss": LOSS,
+    "topic": "orders", "partition": 1, "reason_code": "forked", "evidence": "forked", "candidate": None, "explanation": "words", "loss": LOSS,
     "truncated": [], "survivors": SURVIVORS, "min_insync_replicas": None, "unclean_leader_election_enable": None,
 }  # fmt: skip
 ONLINE = {"topic": "orders", "partition": 2, "leader": 1}

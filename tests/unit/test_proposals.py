@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, PushRejectedError, Remote, Repository, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile import PlanError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import TO_GO_ON, Layout, Published, commit_results, propose
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import INTERRUPTED, NOT_ALLOWED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 
 LAYOUT = Layout("recoveries")
 FOLDER = "recoveries/r1"
@@ -45,9 +45,9 @@ def plan(folder: Path, cluster: str = "east", **values: Any) -> Path:
     return path
 
 
-def results(folder: Path, cluster: str = "east", reason: str | None = None, plan_id: str = "0b7c") -> Path:
+def results(folder: Path, cluster: str = "east", reason_code: str | None = None, plan_id: str = "0b7c") -> Path:
     """A file of results."""
-    rows = [{"topic": "orders", "partition": 0, "outcome": "elected", "reason": reason}]
+    rows = [{"topic": "orders", "partition": 0, "outcome": "elected", "reason_code": reason_code, "reason": "why"}]
     path = folder / f"{cluster}-results.json"
     path.write_text(json.dumps({"plan_id": plan_id, "summary": {"elected": 1, "held": 0}, "partitions": rows}))
     return path
@@ -201,17 +201,17 @@ def test_other_results_of_the_same_recovery_are_not_written_over(forge: Forge, t
     committed(forge, plans, {"east": results(tmp_path)})
     before = forge.tip()
     with pytest.raises(GitError, match=r"results/east.json is on main already and says something else"):
-        committed(forge, plans, {"east": results(tmp_path, reason="another")})
+        committed(forge, plans, {"east": results(tmp_path, reason_code="another")})
     with pytest.raises(GitError, match="are not results of the plan"):
         committed(forge, plans, {"east": results(tmp_path, plan_id="another")})
     assert forge.tip() == before
 
 
-@pytest.mark.parametrize("word", [INTERRUPTED, NOT_ALLOWED])
-def test_what_is_still_to_be_applied_is_not_told_as_applied(forge: Forge, tmp_path: Path, word: str) -> None:
-    assert set(TO_GO_ON) == {INTERRUPTED, NOT_ALLOWED}
-    done = committed(forge, {"east": plan(tmp_path)}, {"east": results(tmp_path, reason=f"{word}: why")})
-    assert not done.changed and done.left_out == {"east": TO_GO_ON[word]}
+@pytest.mark.parametrize("code", [ReasonCode.INTERRUPTED, ReasonCode.DATA_LOSS_NOT_ALLOWED])
+def test_what_is_still_to_be_applied_is_not_told_as_applied(forge: Forge, tmp_path: Path, code: str) -> None:
+    assert set(TO_GO_ON) == {ReasonCode.INTERRUPTED, ReasonCode.DATA_LOSS_NOT_ALLOWED}
+    done = committed(forge, {"east": plan(tmp_path)}, {"east": results(tmp_path, reason_code=code)})
+    assert not done.changed and done.left_out == {"east": TO_GO_ON[code]}
     assert forge.names() == []
 
 

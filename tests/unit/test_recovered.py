@@ -28,7 +28,7 @@ KEY = ("orders", 0)
 def row(outcome: str = "elected", leader: int | None = 2, partition: int = 0) -> dict[str, Any]:
     return {
         "topic": "orders", "partition": partition, "outcome": outcome, "leader": leader,
-        "designated_leader": 2, "evidence": "prefix", "reason": None,
+        "designated_leader": 2, "evidence": "prefix", "reason_code": None, "reason": None,
     }  # fmt: skip
 
 

@@ -13,15 +13,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery, each_kind_first
 
 
-def test_one_of_each_outcome_and_reason_stands_ahead_of_the_rest() -> None:
-    kinds = [("elected", None), ("held", "forked: why"), ("held", "no_survivor: why"), ("failed", "refused")]
+def test_one_of_each_outcome_and_reason_code_stands_ahead_of_the_rest() -> None:
+    kinds = [("elected", None), ("held", "forked"), ("held", "no_survivor"), ("failed", "kafka_error")]
     results = [
-        Result(f"t{number}-{place}", 0, outcome, None, None, None, reason)
+        Result(f"t{number}-{place}", 0, outcome, None, None, None, reason_code, f"why, of number {number}")
         for number in range(80)
-        for place, (outcome, reason) in enumerate(kinds)
+        for place, (outcome, reason_code) in enumerate(kinds)
     ]
     ordered = each_kind_first(results)
-    assert [(row.outcome, row.reason) for row in ordered[:4]] == [kinds[3], kinds[1], kinds[2], kinds[0]]
+    assert [(row.outcome, row.reason_code) for row in ordered[:4]] == [kinds[3], kinds[1], kinds[2], kinds[0]]
     assert sorted(ordered, key=lambda row: row.topic) == sorted(results, key=lambda row: row.topic), "none is lost, none stands twice"
     assert [row.outcome for row in ordered[4:]] == ["failed"] * 79 + ["held"] * 158 + ["elected"] * 79
 
@@ -45,7 +45,7 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
         attempts=1,
         data_loss_allowed=True,
     )
-    held = {"topic": "t", "candidate": None, "evidence": None, "reason": "forked", "explanation": "why"}
+    held = {"topic": "t", "candidate": None, "evidence": None, "reason_code": "forked", "explanation": "why"}
     plan = {
         "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "balanced", "partitions": [], "brokers": [],
         "held": [{**held, "partition": 1}, {**held, "partition": 2}, {**held, "partition": 3}], "online": [{"topic": "t", "partition": 0, "leader": 3}],
@@ -53,12 +53,13 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
     recovery.take_plan(plan, "plan.json")
     recovery.look_at_all_partitions()
     report = recovery.report(preview=20, with_diff=False)
-    assert {row["partition"]: (row["outcome"], row["leader"]) for row in report["results"]} == {
-        0: ("stale", None),  # it has lost its leader since
-        1: ("held", None),
-        2: ("already_online", 3),  # it has been elected since
-        3: ("held", None),  # the cluster does not describe it
+    assert {row["partition"]: (row["outcome"], row["leader"], row["reason_code"]) for row in report["results"]} == {
+        0: ("stale", None, "leader_lost"),
+        1: ("held", None, "forked"),
+        2: ("already_online", 3, "elected_since_plan"),
+        3: ("held", None, "forked"),  # the cluster does not describe it
     }
+    assert [row["reason"] for row in report["results"] if row["partition"] == 1] == ["why"], "the sentence alone"
     assert report["without_leader"]
     assert [row["partition"] for row in report["given_up"]["doubtful_leaders"]["partitions"]] == [2], "the plan did not choose it"
     assert report["other_offline_partitions"] == 0

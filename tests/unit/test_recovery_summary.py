@@ -57,9 +57,9 @@ def test_what_is_held_comes_with_the_words_and_the_command_of_the_report() -> No
     assert "allow_data_loss" not in shown, "a summary proposes, it elects nothing"
 
 
-def test_every_reason_there_is_has_a_next_step() -> None:
-    for reason in STEPS:
-        shown = page(plan(held=[{**HELD, "reason": reason}]))
+def test_every_reason_code_there_is_has_a_next_step() -> None:
+    for reason_code in STEPS:
+        shown = page(plan(held=[{**HELD, "reason_code": reason_code}]))
         assert "Next: " in shown
 
 
@@ -87,7 +87,7 @@ def test_thousands_of_partitions_stay_readable_and_it_says_how_many_more_there_a
 
 def test_hostile_words_of_a_plan_make_no_markup() -> None:
     words = "</td><script>alert(1)</script> [x](http://evil.example.com) | @ada\n# Approved"
-    shown = page(plan(held=[{**HELD, "explanation": words, "evidence": words, "reason": words}], online=[]))
+    shown = page(plan(held=[{**HELD, "explanation": words, "evidence": words, "reason_code": words}], online=[]))
     for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(shown):
         assert token.type != "html_block"
         for child in token.children or ():

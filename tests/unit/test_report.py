@@ -46,12 +46,17 @@ def recovery(rows: Rows, run_id: str, day: int, partitions: list[dict[str, Any]]
         own = {**where, **{key: row[key] for key in ("cluster", "topic", "partition")}}
         outcome, word = row.get("outcome"), row.get("word")
         section = row.get("section") or ("held" if word else "partitions")
-        plan = {"planned_at": at(2, 47, day), "strategy": "balanced", "section": section, "evidence": "prefix", "reason": word}
+        plan = {"planned_at": at(2, 47, day), "strategy": "balanced", "section": section, "evidence": "prefix", "reason_code": word}
         rows.setdefault("plan", []).append(
             {**own, **plan, "explanation": f"{row['topic']} explained", "designated_leader": 3 if section != "online" else None}
         )
         if outcome:
-            told = {"outcome": outcome, "leader": 3 if outcome == "elected" else None, "reason": f"{word}: told" if word else None}
+            told = {
+                "outcome": outcome,
+                "leader": 3 if outcome == "elected" else None,
+                "reason_code": word,
+                "reason": f"{word}, as somebody tells it" if word else None,
+            }
             rows.setdefault("result", []).append({**own, **told, "finished_at": at(2, 48, day), "evidence": "prefix"})
         if "loss" in row:
             least, most = row["loss"]

@@ -144,7 +144,7 @@ def test_a_play_of_somebody_else_is_no_playbook_of_the_collection(tmp_path: Path
     assert role_text(tmp_path, ["common", "preflight"], "kafka_recovery_playbook", {}) == ""
 
 
-FORKED = {"reason": "forked", "count": 4, "partitions": [{"topic": "orders", "partition": number} for number in range(3)]}
+FORKED = {"reason_code": "forked", "count": 4, "partitions": [{"topic": "orders", "partition": number} for number in range(3)]}
 PLAN = {"cluster": "east", "path": "/w/plans/1/east.json", "elect": 2, "held": 4, "online": 0, "held_reasons": [FORKED]}
 
 

@@ -31,7 +31,7 @@ def test_a_rehearsal_meets_everything_that_befalls_partitions(tmp_path: Path) ->
     plain.plan(tmp_path, spark_warmth.WARM, folder="plans")
     plan = planfile.load(tmp_path / "plans" / spark_warmth.WARM / f"{spark_warmth.WARM}.json")
     assert {row["evidence"] for row in plan["partitions"]} == {"prefix", "forked_resolved"}
-    held = {(row["reason"], row["evidence"]) for row in plan["held"]}
+    held = {(row["reason_code"], row["evidence"]) for row in plan["held"]}
     assert held >= {("wait_for_clean_leader", "incomplete"), ("no_survivor", "no_survivor"), ("incomplete", "incomplete")}
     assert {evidence for _, evidence in held} >= {"below_high_watermark"}
     assert len(plan["online"]) == 9

@@ -123,19 +123,20 @@ def test_what_an_unanswered_request_may_have_elected_counts_as_elected() -> None
 
 
 @pytest.mark.parametrize(
-    ("error", "state", "words"),
+    ("error", "state", "code", "words"),
     [
-        (UNKNOWN, None, "grant DESCRIBE on the topic"),
-        (FORBIDDEN, None, "grant ALTER on the cluster"),
-        (NOBODY[UNCLEAN], led_by(-1), "none of its replicas [1, 3, 2] is on a live broker"),
-        (NOBODY[PREFERRED], led_by(3, offline_replicas=(1,)), "broker 1, is not alive"),
-        (NOBODY[PREFERRED], led_by(3, isr=(3, 2)), "broker 1, is not in its ISR [3, 2]"),
-        (NOBODY[PREFERRED], led_by(-1), "kafka_designated_election"),
-        ("NOT_CONTROLLER", led_by(3), "run again"),
+        (UNKNOWN, None, "unknown_topic_or_partition", "grant DESCRIBE on the topic"),
+        (FORBIDDEN, None, "cluster_authorization_failed", "grant ALTER on the cluster"),
+        (NOBODY[UNCLEAN], led_by(-1), "eligible_leaders_not_available", "none of its replicas [1, 3, 2] is on a live broker"),
+        (NOBODY[PREFERRED], led_by(3, offline_replicas=(1,)), "preferred_leader_offline", "broker 1, is not alive"),
+        (NOBODY[PREFERRED], led_by(3, isr=(3, 2)), "preferred_leader_not_in_sync", "broker 1, is not in its ISR [3, 2]"),
+        (NOBODY[PREFERRED], led_by(-1), "partition_offline", "kafka_designated_election"),
+        ("NOT_CONTROLLER", led_by(3), "kafka_error", "run again"),
     ],
 )
-def test_every_error_has_a_remedy(error: str, state: PartitionState | None, words: str) -> None:
-    assert words in remedy(error, state)
+def test_every_error_has_a_remedy(error: str, state: PartitionState | None, code: str, words: str) -> None:
+    reason = remedy(error, state)
+    assert reason.code == code and words in reason.sentence
 
 
 RESULTS = st.lists(
@@ -145,6 +146,7 @@ RESULTS = st.lists(
         st.integers(0, 30),
         st.sampled_from(("failed", "held", "elected", "already_online")),
         error=st.sampled_from((None, UNKNOWN, NOT_NEEDED, *NOBODY.values())),
+        reason_code=st.sampled_from((None, "partition_offline", "preferred_leader_offline")),
     ),
     unique_by=lambda result: result.key,
 )
@@ -154,8 +156,8 @@ RESULTS = st.lists(
 def test_however_short_the_preview_it_shows_every_kind_of_trouble(results: list[Result]) -> None:
     ordered = worst_first(results)
     assert sorted(ordered, key=lambda row: row.key) == sorted(results, key=lambda row: row.key), "none is lost, none stands twice"
-    kinds = {(row.outcome, row.error) for row in results}
-    assert {(row.outcome, row.error) for row in ordered[: len(kinds)]} == kinds
+    kinds = {(row.outcome, row.error, row.reason_code) for row in results}
+    assert {(row.outcome, row.error, row.reason_code) for row in ordered[: len(kinds)]} == kinds
     assert [row.outcome == "failed" for row in ordered[: len(kinds)]] == sorted(
         (row.outcome == "failed" for row in ordered[: len(kinds)]), reverse=True
     )
@@ -172,14 +174,16 @@ def test_the_summary_names_the_first_partitions_of_each_error_and_counts_the_res
 def test_the_summary_gives_unlike_causes_of_one_error_a_clause_each() -> None:
     error = NOBODY[PREFERRED]
 
-    def failed(partition: int, message: str) -> Result:
-        return Result("t", partition, "failed", error=error, message=message)
+    def failed(partition: int, code: str, message: str) -> Result:
+        return Result("t", partition, "failed", error=error, reason_code=code, message=message)
+
+    no_disk, behind = "preferred_leader_offline", "preferred_leader_not_in_sync"
 
     results = [
-        failed(0, "broker 4 has no disk"),
-        *(failed(number, f"broker {number} is not in its ISR [{number}, 9]") for number in (1, 2)),
+        failed(0, no_disk, "broker 4 has no disk"),
+        *(failed(number, behind, f"broker {number} is not in its ISR [{number}, 9]") for number in (1, 2)),
     ]
-    results += [failed(3, "broker 4 is not in its ISR [9]"), failed(4, "broker 4 has no disk")]
+    results += [failed(3, behind, "broker 4 is not in its ISR [9]"), failed(4, no_disk, "broker 4 has no disk")]
     assert summed_up(results) == (
         "5 of 5 partitions could not be elected; "
         f"t-1, t-2, t-3: {error}: for t-1, broker 1 is not in its ISR [1, 9]; t-0, t-4: {error}: broker 4 has no disk"
@@ -187,7 +191,7 @@ def test_the_summary_gives_unlike_causes_of_one_error_a_clause_each() -> None:
 
 
 def test_the_summary_counts_the_partitions_of_rarer_causes() -> None:
-    causes = [Result("t", number, "failed", message=letter * 9) for number, letter in enumerate("abcdefg")]
-    text = summed_up([*causes, Result("t", 9, "failed", message="g" * 9)])
+    causes = [Result("t", number, "failed", reason_code=letter, message=letter * 9) for number, letter in enumerate("abcdefg")]
+    text = summed_up([*causes, Result("t", 9, "failed", reason_code="g", message="g" * 9)])
     assert text.startswith("8 of 8 partitions could not be elected; t-6, t-9: ggggggggg; t-0: aaaaaaaaa; ")
     assert text.count("; ") == MOST_CAUSES + 1 and text.endswith("; and 2 more partitions for other reasons")

@@ -60,7 +60,7 @@ def _elected(decision: Decision, loss: Loss, text: str, leader: int) -> Fields:
 def _held(decision: Decision, loss: Loss, text: str, leader: int | None) -> Fields:
     return {
         **_place(decision),
-        "reason": decision.reason,
+        "reason_code": decision.reason,
         "evidence": decision.word.value,
         "candidate": decision.winner.broker_id if decision.winner else None,
         "explanation": text,

@@ -38,7 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 
 # Entries by (section, evidence or reason).
 Counts: TypeAlias = "Counter[tuple[str, str | None]]"
-# The first held partitions by reason.
+# The first held partitions by reason code.
 Firsts: TypeAlias = dict[str, list[dict[str, Any]]]
 SHOWN = 3
 SECTIONS = (worker.QUARANTINE, worker.FRAME, PARTITIONS, HELD, ONLINE)
@@ -162,7 +162,7 @@ def _row(name: str, plan: Plan) -> dict[str, Any]:
         "held": _total(plan.counts, HELD),
         "online": _total(plan.counts, ONLINE),
         "held_reasons": [
-            {"reason": word, "count": plan.counts[HELD, word], "partitions": plan.firsts[word]} for word in sorted(plan.firsts)
+            {"reason_code": word, "count": plan.counts[HELD, word], "partitions": plan.firsts[word]} for word in sorted(plan.firsts)
         ],
     }
 

@@ -30,10 +30,13 @@ LOSS = (
 TRUNCATED = "array<struct<broker_id: int, offset: bigint, records: bigint>>"
 _ENTRY = f"topic: string, partition: int, evidence: string, explanation: string, loss: struct<{LOSS}>, truncated: {TRUNCATED}"
 PLAN = (
-    f"partitions array<struct<{_ENTRY}, designatedLeader: int>>, held array<struct<{_ENTRY}, reason: string, candidate: int>>, "
+    f"partitions array<struct<{_ENTRY}, designatedLeader: int>>, held array<struct<{_ENTRY}, reason_code: string, candidate: int>>, "
     "online array<struct<topic: string, partition: int, leader: int>>"
 )
-RESULTS = "partitions array<struct<topic: string, partition: int, outcome: string, leader: int, designated_leader: int, evidence: string, reason: string>>"
+RESULTS = (
+    "partitions array<struct<topic: string, partition: int, outcome: string, leader: int, designated_leader: int, evidence: string, "
+    "reason_code: string, reason: string>>"
+)
 # The columns of the table that rows of each kind have, by the section of the file that they are from.
 FOUND = {
     "groups": ("group", "group_id group_state group_type partitions in_doubt offsets_read_and_lost must_stop command"),
@@ -76,7 +79,7 @@ def entries(plans: DataFrame) -> DataFrame:
                 row["partition"].alias("partition"),
                 field(row, designated, "int").alias("designated_leader"),
                 field(row, leader, "int").alias("leader"),
-                *(field(row, of if of in rest else None, "string").alias(of) for of in ("evidence", "reason", "explanation")),
+                *(field(row, of if of in rest else None, "string").alias(of) for of in ("evidence", "reason_code", "explanation")),
                 (row["loss"] if "loss" in rest else F.lit(None).cast(f"struct<{LOSS}>")).alias("loss"),
                 (row["truncated"] if "loss" in rest else F.lit(None).cast(TRUNCATED)).alias("truncated"),
             ),
@@ -85,7 +88,7 @@ def entries(plans: DataFrame) -> DataFrame:
     told = ("evidence", "explanation", "loss")
     sections = F.concat(
         section("partitions", "designatedLeader", "designatedLeader", told),
-        section("held", None, "candidate", (*told, "reason")),
+        section("held", None, "candidate", (*told, "reason_code")),
         section("online", None, "leader", ()),
     )
     return plans.select("cluster", F.explode(sections).alias("entry")).select("cluster", "entry.*")

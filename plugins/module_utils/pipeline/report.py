@@ -91,18 +91,18 @@ def of_runs(table: DataFrame, run_ids: Sequence[str], dates: Sequence[object], c
 def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clusters: Sequence[str] | None) -> DataFrame:
     """One row per partition of these runs, how it ended in the last of them: result, plan and loss side by side.
 
-    `word`: with which the reason begins (`held` rows), `detail`: the plan's explanation, or what the result says. Loss bounds are null where nothing is known.
+    `word`: the reason code, `detail`: the plan's explanation, or what the result says. Loss bounds are null where nothing is known.
     """
     own = [*KEY, "run_id"]
     plan = of_runs(read("plan"), run_ids, dates, clusters).select(
-        *own, "planned_at", "strategy", "section", "designated_leader", "evidence", "reason", "explanation"
+        *own, "planned_at", "strategy", "section", "designated_leader", "evidence", "reason_code", "explanation"
     )
     result = of_runs(read("result"), run_ids, dates, clusters).select(
         *own,
         "finished_at",
         "outcome",
         "leader",
-        *(F.col(name).alias(f"result_{name}") for name in ("designated_leader", "evidence", "reason")),
+        *(F.col(name).alias(f"result_{name}") for name in ("designated_leader", "evidence", "reason_code", "reason")),
     )
     loss = of_runs(read("loss"), run_ids, dates, clusters).drop("leader", "date")
     planned = F.when(F.col("section") == "partitions", PLANNED).when(F.col("section") == "held", HELD).otherwise(ALREADY_ONLINE)
@@ -115,7 +115,7 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
             "leader",
             F.coalesce("result_designated_leader", "designated_leader").alias("designated_leader"),
             F.coalesce("result_evidence", "evidence").alias("evidence"),
-            F.coalesce(F.nullif(F.regexp_extract("result_reason", r"^(\w+)(:|$)", 1), F.lit("")), F.col("reason"), F.lit("")).alias("word"),
+            F.coalesce("result_reason_code", "reason_code", F.lit("")).alias("word"),
             F.coalesce("explanation", "result_reason", F.lit("")).alias("detail"),
             "result_reason",
             "strategy",

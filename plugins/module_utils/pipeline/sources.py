@@ -53,6 +53,7 @@ _RESULTS = {
             "leader": Optional(int),
             "designated_leader": Optional(BROKER),
             "evidence": Optional(str),
+            "reason_code": Optional(Name()),
             "reason": Optional(str),
         }
     ],

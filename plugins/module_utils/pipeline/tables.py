@@ -46,9 +46,12 @@ SCHEMAS = {
     # What was planned. `section`: partitions (to be elected), held, online.
     "plan": (
         f"{_PARTITION}, plan_id string, planned_at timestamp, strategy string, ranking string, backend string, section string, "
-        "designated_leader int, evidence string, reason string, explanation string"
+        "designated_leader int, evidence string, reason_code string, explanation string"
     ),
-    "result": f"{_PARTITION}, finished_at timestamp, outcome string, leader int, designated_leader int, evidence string, reason string",
+    "result": (
+        f"{_PARTITION}, finished_at timestamp, outcome string, leader int, designated_leader int, evidence string, reason string, "
+        "reason_code string"
+    ),
     # Of the leader that is planned or, where the partition is held, would be. A bound that is not known is null; `…_from` says what it rests on.
     # `gaps`: why there may be fewer records than offsets.
     "loss": (
@@ -86,7 +89,7 @@ WRITTEN_BY = {
 }
 
 # Tables that are not named have version 1.
-VERSIONS = {"recovery_audit": 4, "loss": 2}
+VERSIONS = {"recovery_audit": 4, "loss": 2, "plan": 2, "result": 2}
 _WITHOUT_MODE = SCHEMAS["recovery_audit"].removesuffix(f", {MODE_OF_RUN}")
 _WITHOUT_IMPACT = _WITHOUT_MODE.removesuffix(f", {IMPACT_OF_RUN}")
 FORMER = {
@@ -94,6 +97,8 @@ FORMER = {
     ("recovery_audit", 2): _WITHOUT_IMPACT,
     ("recovery_audit", 3): _WITHOUT_MODE,
     ("loss", 1): SCHEMAS["loss"].removesuffix(f", {TRUNCATED}"),
+    ("plan", 1): SCHEMAS["plan"].replace("reason_code string", "reason string"),
+    ("result", 1): SCHEMAS["result"].removesuffix(", reason_code string"),
 }
 
 
@@ -117,6 +122,16 @@ def without_truncated(loss: DataFrame) -> DataFrame:
     return _with_nulls(loss, TRUNCATED)
 
 
+def with_reason_code(plan: DataFrame) -> DataFrame:
+    """Version 1 of plan called the code `reason`."""
+    return plan.withColumnRenamed("reason", "reason_code")
+
+
+def without_reason_code(result: DataFrame) -> DataFrame:
+    """Version 1 of result had no `reason_code`."""
+    return _with_nulls(result, "reason_code string")
+
+
 def _with_nulls(rows: DataFrame, schema: str) -> DataFrame:
     fields = (field.split() for field in schema.split(", "))
     return rows.withColumns({name: F.lit(None).cast(kind) for name, kind in fields})
@@ -127,6 +142,8 @@ UPGRADES: dict[tuple[str, int], Callable[[DataFrame], DataFrame]] = {
     ("recovery_audit", 2): without_impact,
     ("recovery_audit", 3): without_mode,
     ("loss", 1): without_truncated,
+    ("plan", 1): with_reason_code,
+    ("result", 1): without_reason_code,
 }
 
 

@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, CLEAN_LEADER, ELECTED, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import DOUBTFUL
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import count, number, verb
 
 SHOWN = 5  # truncations, and leaders that may lack records, that the text names
-# Reasons of leaders that the controller, or somebody else, has elected say so if the end of their logs is not known.
-_DOUBT = re.compile("may be (missing|lost)")
 
 
 def given_up(results: Sequence[Result], preview: int) -> dict[str, Any]:
@@ -38,7 +36,7 @@ def given_up(results: Sequence[Result], preview: int) -> dict[str, Any]:
         "truncations": rows[:preview],
     }
     doubtful = [
-        result for result in results if result.outcome in (ELECTED, CLEAN_LEADER, ALREADY_ONLINE) and _DOUBT.search(result.reason or "")
+        result for result in results if result.outcome in (ELECTED, CLEAN_LEADER, ALREADY_ONLINE) and result.reason_code in DOUBTFUL
     ]
     sums["doubtful_leaders"] = {"count": len(doubtful), "partitions": [_doubtful(result) for result in doubtful[:preview]]}
     planned = any(result.loss is not None for result in elected)
@@ -46,7 +44,7 @@ def given_up(results: Sequence[Result], preview: int) -> dict[str, Any]:
 
 
 def _doubtful(result: Result) -> dict[str, Any]:
-    return {"topic": result.topic, "partition": result.partition, "outcome": result.outcome, "reason": result.reason}
+    return {name: getattr(result, name) for name in ("topic", "partition", "outcome", "reason_code", "reason")}
 
 
 def _doubtful_text(doubtful: Sequence[Result]) -> list[str]:
@@ -98,7 +96,7 @@ def without_leader(results: Iterable[Result], outcomes: Sequence[str], shown: in
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         if result.outcome in outcomes:
-            groups.setdefault((result.outcome, (result.reason or "").partition(":")[0]), []).append(result)
+            groups.setdefault((result.outcome, result.reason_code or ""), []).append(result)
     ordered = sorted(groups.items(), key=lambda item: (outcomes.index(item[0][0]), -len(item[1]), item[0][1]))
     return [
         {
