@@ -23,7 +23,7 @@ OTHERS = (Path(__file__), Path(__file__).with_name("test_incidents.py"))
 # The reason of a result about a partition, and what would take it apart or look into it for a code.
 TAKEN_APART = re.compile(
     r"""\b(reason|message)\b(["']\])?[^\n=]{0,12}\.r?(partition|split)\(["']:"""
-    r"""|\b(reason|message)\b(["']\])?[^\n=]{0,12}\.startswith\((f?["'][a-z]+(_[a-z]+)*(:|["'])|[A-Z_]+\b)"""
+    r"""|\b(reason|message)\b(["']\])?[^\n=]{0,12}\.startswith\((f?["'][a-z]+(_[a-z]+)*(:|["'])|f["']\{[A-Z_]+\}|[A-Z_]+\b)"""
     r"""|regexp_extract\(\s*["']\w*reason"""
     r"""|\.search\(\w*\.reason"""
 )
@@ -66,6 +66,7 @@ def test_the_guide_says_of_the_same_leaders_that_they_may_lack_records() -> None
     [
         'words = {str(row.get("reason") or "").partition(":")[0] for row in rows}',
         'stopped = (result.reason or "").startswith(INTERRUPTED)',
+        'stopped = (result.message or "").startswith(f"{INTERRUPTED}:")',
         'assert row["reason"].startswith("data_loss_not_allowed")',
         'return str(row["reason"]).split(":", maxsplit=1)[0]',
         'F.regexp_extract("result_reason", "x", 1)',
