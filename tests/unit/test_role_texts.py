@@ -152,7 +152,7 @@ def test_a_plan_says_why_partitions_are_held(tmp_path: Path) -> None:
     lines = role_text(tmp_path, ["common", "plan"], "kafka_recovery_plan_lines", {"kafka_recovery_planned": {"plans": [PLAN]}})
     assert lines == [
         "2 to elect, 4 held back, 0 online already, with strategy balanced",
-        "held, forked, 4 partitions: orders-0, orders-1, orders-2 and 1 more",
+        "held (forked), 4 partitions: orders-0, orders-1, orders-2 and 1 more",
         "Plan: /w/plans/1/east.json",
     ]
 
