@@ -9,24 +9,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, ReplicaLog, gather
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import NAMED, Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import read_documents
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, NAMED, Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
     PartitionState,
     TopicPartition,
     in_recovery_order,
-    only_known,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 
+UNKNOWN = "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
 SHOWN = 5  # partitions that a warning names
 
 
 class Designated(NamedTuple):
-    """What operators designated, with the evidence of now, and what they should know before it is elected."""
+    """What operators designated, with the evidence of now, what of it cannot be elected, and what they should know before the rest is."""
 
     entries: list[Entry]
+    failed: list[Result]
     warnings: list[str]
 
 
@@ -47,34 +53,53 @@ def designations(rows: Sequence[Mapping[str, Any]], source: str) -> dict[TopicPa
 
 
 def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: float) -> Designated:
-    """Gather live evidence for these partitions and return them as entries. Warnings name committed records that are given up.
+    """Collect live evidence for these partitions and return them as entries. Brokers have to answer within `duration` seconds.
 
-    Raises PartitionError, before anything is written, for partitions that do not exist and for designated brokers that are not in the
-    replica set, fenced, or without an answer within `duration` seconds.
+    A designation that cannot be elected (no such partition, no replica, a broker that is not alive or does not answer) becomes a failed result, and the
+    others go on (KIP-1275: best effort). Doubts are warnings: whoever names a leader decides.
     """
-    keys = sorted(named, key=in_recovery_order)
-    states = only_known(keys, cluster.partitions(keys))
-    strangers = [f"{_name(state)}: broker {named[state.key]} is not among its replicas {list(state.replicas)}" for state in states
-                 if named[state.key] not in state.replicas]  # fmt: skip
-    if strangers:
-        raise PartitionError(f"designated leaders cannot be elected: {'; '.join(strangers)}")
-    evidence = gather(cluster, states, duration)
+    known = cluster.partitions(named.keys())
+    evidence = gather(cluster, [known[key] for key in sorted(named, key=in_recovery_order) if key in known], duration)
     broker_states = {row["broker_id"]: row["broker_state"] for row in evidence.brokers}
-    problems = [
-        problem for state in evidence.states if state.leader < 0 for problem in _problems(state, named[state.key], evidence, broker_states)
-    ]
-    if problems:
-        raise PartitionError(f"designated leaders cannot be elected: {'; '.join(problems)}; designate a broker that is alive")
-    pairs: dict[TopicPartition, list[dict[str, Any]]] = {}
-    for pair in evidence.pairs:
-        pairs.setdefault((pair["topic"], pair["partition"]), []).append(pair)
+    problems = {key: Reason(ReasonCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN) for key in named if key not in known}
+    problems |= {
+        state.key: problem
+        for state in evidence.states
+        if (problem := _problem(state, named[state.key], evidence, broker_states)) is not None
+    }
     logs: dict[TopicPartition, dict[int, ReplicaLog]] = {}
     for (key, broker), log in evidence.replicas.items():
         logs.setdefault(key, {})[broker] = log
-    entries = [_entry(state, named[state.key], logs.get(state.key, {}), pairs.get(state.key, [])) for state in evidence.states]
+    pairs: dict[TopicPartition, list[dict[str, Any]]] = {}
+    for pair in evidence.pairs:
+        pairs.setdefault((pair["topic"], pair["partition"]), []).append(pair)
+    entries = [
+        _entry(state, named[state.key], logs.get(state.key, {}), pairs.get(state.key, []))
+        for state in evidence.states
+        if state.key not in problems
+    ]
+    failed = [Result(*key, FAILED, None, named[key], NAMED, problem.code, problem.sentence) for key, problem in problems.items()]
     given_up = [sentence for entry in entries for sentence in _proven(entry, logs.get(entry.key, {}))]
-    more = [f"and {len(given_up) - SHOWN} more"] if len(given_up) > SHOWN else []
-    return Designated(entries, [f"committed records are given up: {'; '.join(given_up[:SHOWN] + more)}"] if given_up else [])
+    doubts = list(_doubts(entries, read_documents(evidence, named.keys(), ())))
+    return Designated(
+        entries, failed, [*_warning("committed records are given up", given_up), *_warning("plans would decide otherwise", doubts)]
+    )
+
+
+def _warning(what: str, sentences: Sequence[str]) -> Iterator[str]:
+    if sentences:
+        more = [f"and {len(sentences) - SHOWN} more"] if len(sentences) > SHOWN else []
+        yield f"{what}: {'; '.join([*sentences[:SHOWN], *more])}"
+
+
+def _doubts(entries: Sequence[Entry], documents: Mapping[TopicPartition, PartitionEvidence]) -> Iterator[str]:
+    """Yield where the decision would not elect the leader that was designated."""
+    for entry in entries:
+        decision = decide(documents[entry.key], Policy())
+        if decision.outcome == Outcome.HELD:
+            yield f"{entry.topic}-{entry.partition} would be held ({decision.reason})"
+        elif decision.outcome == Outcome.ELECT and entry.designated_leader not in decision.choices:
+            yield f"{entry.topic}-{entry.partition} would get broker {decision.choices[0]}, not {entry.designated_leader}"
 
 
 def _proven(entry: Entry, logs: Mapping[int, ReplicaLog]) -> Iterator[str]:
@@ -89,17 +114,22 @@ def _proven(entry: Entry, logs: Mapping[int, ReplicaLog]) -> Iterator[str]:
             )
 
 
-def _name(state: PartitionState) -> str:
-    return f"{state.topic}-{state.partition}"
-
-
-def _problems(state: PartitionState, designated: int, evidence: Evidence, broker_states: Mapping[int, str]) -> Iterator[str]:
+def _problem(state: PartitionState, designated: int, evidence: Evidence, broker_states: Mapping[int, str]) -> Reason | None:
+    """Why this leader cannot be elected, None if it can."""
+    if designated not in state.replicas:
+        text = f"broker {designated} is not among its replicas {list(state.replicas)}; designate one of them"
+        return Reason(ReasonCode.NOT_A_REPLICA, text)
+    if state.leader >= 0:
+        return None
     if broker_states[designated] != UNFENCED:
-        yield f"{_name(state)}: broker {designated} is {broker_states[designated]}"
-    else:
-        error = evidence.replicas[state.key, designated].error
-        if error is not None:
-            yield f"{_name(state)}: broker {designated} does not answer for its replica ({error})"
+        text = f"broker {designated} is {broker_states[designated]}; designate a broker that is alive"
+        return Reason(ReasonCode.DESIGNATED_LEADER_LOST, text)
+    error = evidence.replicas[state.key, designated].error
+    if error is None:
+        return None
+    return Reason(
+        ReasonCode.SURVIVOR_SILENT, f"broker {designated} does not answer for its replica ({error}); designate a broker that does"
+    )
 
 
 def _entry(state: PartitionState, designated: int, logs: Mapping[int, ReplicaLog], pairs: Sequence[Mapping[str, Any]]) -> Entry:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import COMING_BACK, UNFENCED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
     Reason,
@@ -20,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadershi
     own_choice,
     somebody_elses,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.live_decision import as_it_is_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
@@ -29,6 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_co
 
 ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED = "elected", "already_online", "clean_leader", "held", "stale", "failed"
 NAMED = "named"  # evidence of a leader that an operator designated
+REASSIGNING = "a reassignment is under way, and a new replica order would replace it; let it complete or cancel it"
 OUTCOMES = (ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED)
 
 
@@ -38,6 +41,8 @@ class Entry:
 
     `survivors`: broker id → (last_written_epoch, log_end_offset) as gathered; `broker_epochs`: broker id → its broker epoch, where it was told.
     `isr` and so on: whom the controller would have elected by itself (KIP-966), and may have elected meanwhile.
+    `ranking`, `named`: as the plan has them. `found`: the evidence that was collected again before the election, which must decide as the plan
+    did. A leader that was designated by hand needs none.
     """
 
     topic: str
@@ -57,15 +62,23 @@ class Entry:
     eligible_leader_replicas: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
     unclean_leader_election_enable: bool | None = None
+    ranking: str = Ranking.LAST_WRITTEN_EPOCH.value
+    named: bool = False
+    found: PartitionEvidence | None = None
 
     @property
     def key(self) -> TopicPartition:
         """(topic, partition)."""
         return self.topic, self.partition
 
+    @property
+    def policy(self) -> Policy:
+        """What the operator chose when the plan was made."""
+        return Policy(Strategy(self.strategy), Ranking(self.ranking))
+
     @classmethod
-    def from_plan(cls, row: Mapping[str, Any], strategy: str) -> Entry:
-        """Build from one row of a plan's `partitions`."""
+    def from_plan(cls, row: Mapping[str, Any], strategy: str, ranking: str) -> Entry:
+        """Build from one row of a plan's `partitions`. ValueError for a strategy or ranking that does not exist."""
         guards = row["guards"]
         return cls(
             row["topic"],
@@ -77,7 +90,7 @@ class Entry:
             tuple(guards["replicas"]),
             {survivor["broker_id"]: (survivor["last_written_epoch"], survivor["log_end_offset"]) for survivor in guards["survivors"]},
             row["evidence"],
-            strategy,
+            Strategy(strategy).value,
             row.get("truncated", ()),
             row.get("loss"),
             {row["broker_id"]: row["broker_epoch"] for row in guards["survivors"] if row["broker_epoch"] is not None},
@@ -85,6 +98,8 @@ class Entry:
             tuple(row["eligible_leader_replicas"]),
             tuple(row["last_known_elr"]),
             row["unclean_leader_election_enable"],
+            Ranking(ranking).value,
+            row["named"],
         )
 
 
@@ -164,21 +179,36 @@ def refusal(entry: Entry, live: Live) -> Result | None:
             "or was killed while it did (then run that one again, in its own workdir), or somebody gave it a new order; gather the evidence again"
         )
         return Result.of(entry, STALE, ReasonCode.OTHER_ORDER, reason)
-    members = {*state.isr, *state.eligible_leader_replicas, *state.last_known_elr}
-    present = {broker for broker in members if _may_be_elected(broker, entry.key, live)}
-    clean = waited_for(Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr), present)
-    if clean and entry.strategy != "aggressive":
-        reason = f"broker {min(clean)} is coming back and the controller elects it by itself; it is {expected(min(clean), state)}"
-        return Result.of(entry, HELD, ReasonCode.WAIT_FOR_CLEAN_LEADER, reason)
-    # Of a survivor of the plan it is known that the winner's log holds all that its own does.
-    unseen = [broker for broker in state.replicas if live.broker_states.get(broker) == COMING_BACK and broker not in entry.survivors]
-    if unseen and entry.strategy == "balanced" and entry.evidence != NAMED:
-        reason = f"broker {unseen[0]} is coming back with a replica that nobody has looked at; gather the evidence again once it is there"
-        return Result.of(entry, HELD, ReasonCode.INCOMPLETE, reason)
+    changed = None if entry.evidence == NAMED else _decided_otherwise(entry, live, state)
+    if changed is not None:
+        return changed
     if entry.key in live.reassigning and needs_reorder(entry, live):
-        reason = "a reassignment is under way, and a new replica order would replace it; let it complete or cancel it"
-        return Result.of(entry, HELD, ReasonCode.REASSIGNMENT_IN_PROGRESS, reason)
+        return Result.of(entry, HELD, ReasonCode.REASSIGNMENT_IN_PROGRESS, REASSIGNING)
     return None
+
+
+def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Result | None:
+    """Ask for the decision again. Return why its entry may not be elected, None if it is the same."""
+    evidence = as_it_is_now(entry.found, state, live.broker_states, live.logs, live.reassigning) if entry.found else None
+    if evidence is None:
+        reason = "its evidence has changed while it was collected again; run again, or make a new plan"
+        return Result.of(entry, STALE, ReasonCode.EVIDENCE_CHANGED, reason)
+    decision = decide(evidence, entry.policy)
+    if decision.reason == ReasonCode.WAIT_FOR_CLEAN_LEADER:
+        clean = min(broker for broker, _state in decision.waiting_for)
+        reason = f"broker {clean} is coming back and the controller elects it by itself; it is {expected(clean, state)}"
+        return Result.of(entry, HELD, ReasonCode.WAIT_FOR_CLEAN_LEADER, reason)
+    unread = [log.broker_id for log in evidence.logs if log.broker_state == COMING_BACK]
+    if decision.reason == ReasonCode.INCOMPLETE and unread:
+        reason = f"broker {unread[0]} is coming back with a replica that was not read; collect the evidence again once it is there"
+        return Result.of(entry, HELD, ReasonCode.INCOMPLETE, reason)
+    if decision.reason == ReasonCode.REASSIGNMENT_IN_PROGRESS:
+        return Result.of(entry, HELD, ReasonCode.REASSIGNMENT_IN_PROGRESS, REASSIGNING)
+    if entry.designated_leader in decision.choices:
+        return None
+    now = f"holds it ({decision.reason})" if decision.reason else f"elects broker {decision.choices[0]} ({decision.word})"
+    reason = f"the plan elects broker {entry.designated_leader} ({entry.evidence}), and the evidence of now {now}; make a new plan"
+    return Result.of(entry, STALE, ReasonCode.DECIDED_OTHERWISE, reason)
 
 
 def _may_be_elected(broker: int, key: TopicPartition, live: Live) -> bool:
@@ -210,9 +240,9 @@ def _moved(entry: Entry, live: Live, state: PartitionState) -> Reason | None:
         if broker in live.unfenced:
             log = live.logs[entry.key, broker]
             if broker not in entry.survivors:
-                # A failed disk was lost when the evidence was gathered. Strategy aggressive may elect although this one is silent: then that is no news.
-                if not _disk_failed(log) and (entry.evidence != "incomplete" or log.error is None):
-                    return Reason(ReasonCode.REPLICA_RETURNED, f"broker {broker} came back with a replica that nobody has looked at")
+                # Whether one that does not answer holds the partition is for the decision to say.
+                if log.error is None:
+                    return Reason(ReasonCode.REPLICA_RETURNED, f"broker {broker} came back with a replica that was not read")
             elif log.error is not None:
                 return Reason(ReasonCode.SURVIVOR_SILENT, f"broker {broker} does not answer for its replica any more ({log.error})")
             elif log.broker_epoch != entry.broker_epochs.get(broker):

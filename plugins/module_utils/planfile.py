@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjso
 )
 
 # Version 2 says with which backend the guards were read, and has the survivors' broker epochs among them. Version 3 has an upper bound of the
-# loss as a number, an estimate, and what leaves gaps between offsets. Version 4 says whether a dry run made the plan.
+# loss as a number, an estimate, and what leaves gaps between offsets. Version 4 says whether a dry run made the plan, and which partitions were named.
 VERSION = 4
 SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20
@@ -165,6 +165,7 @@ _PLAN: dict[str, Any] = {
             "isr": [BROKER],
             "eligible_leader_replicas": [BROKER],
             "last_known_elr": [BROKER],
+            "named": bool,
             **_CONFIGS,
         }
     ],

@@ -44,6 +44,8 @@ class ReasonCode(StrEnum):
     SURVIVOR_SILENT = "survivor_silent"
     BROKER_RESTARTED = "broker_restarted"
     LOG_CHANGED = "log_changed"
+    EVIDENCE_CHANGED = "evidence_changed"
+    DECIDED_OTHERWISE = "decided_otherwise"
 
     # Online with a leader that was there before.
     LEADS_ALREADY = "leads_already"
@@ -60,6 +62,7 @@ class ReasonCode(StrEnum):
     UNREAD_REPLICA_ELECTED = "unread_replica_elected"
 
     # Failed.
+    NOT_A_REPLICA = "not_a_replica"
     REQUEST_FAILED = "request_failed"
     NOT_ANSWERED = "not_answered"
     REPLICA_ORDER_REFUSED = "replica_order_refused"

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, blast_radius, election, interruption
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import MAY_LACK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources, read_documents, with_evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
     ALREADY_ONLINE,
@@ -22,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
     ELECTED,
     FAILED,
     HELD,
+    NAMED,
     OUTCOMES,
     STALE,
     Entry,
@@ -37,10 +40,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     has_live_leader,
     in_recovery_order,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile import PlanError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import given_up, without_leader
 
+# Who answered when the plan was made answers at once.
+COLLECT_SECONDS = 5.0
 # What an operator wants to see first.
 ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
 WORST_FIRST = (FAILED, STALE, HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
@@ -75,6 +81,7 @@ class Recovery:
             "data_loss_allowed": data_loss_allowed,
             "other_offline_partitions": None,
         }
+        self._workdir = workdir
         self._duration = duration
         self._attempts = attempts
         self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
@@ -97,7 +104,10 @@ class Recovery:
                 f"but bootstrap_servers leads to {self._cluster.cluster_id}; give each cluster its own plan"
             )
         self._header["plan_id"] = plan["plan_id"]
-        self._entries = [Entry.from_plan(row, plan["strategy"]) for row in plan["partitions"]]
+        try:
+            self._entries = [Entry.from_plan(row, plan["strategy"], plan["ranking"]) for row in plan["partitions"]]
+        except ValueError as error:
+            raise PlanError(f"{source}: {error}; make the plan with this version of the collection") from error
         self._brokers = {row["broker_id"] for row in plan["brokers"]}
         self._results = [
             Result(
@@ -127,9 +137,34 @@ class Recovery:
         ]
 
     def take_designations(self, rows: Sequence[Mapping[str, Any]], source: str) -> None:
-        """Take leaders that an operator named; see `designated.collect` for what is refused."""
-        self._entries, warnings = collect(self._cluster, designations(rows, source), self._duration)
+        """Take leaders that an operator named; see `designated.collect` for what cannot be elected."""
+        self._entries, failed, warnings = collect(self._cluster, designations(rows, source), self._duration)
+        self._results += failed
         self.warnings += warnings
+
+    def collect_again(self, connection: Connection) -> None:
+        """Collect the evidence of what the plan elects again: the election asks for the decision once more.
+
+        Plans are files, and files can be old or forged. Leaders that an operator named have their evidence already.
+        """
+        wanted = {entry.key for entry in self._entries if entry.evidence != NAMED}
+        if not wanted:
+            return
+        sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], min(self._duration, COLLECT_SECONDS))
+        states = self._cluster.partitions(wanted)
+        states |= {
+            key: replace(states[key], replicas=order) for key, order in to_restore(self._left_behind(), states).items() if key in wanted
+        }
+        found = sources.collect([state for key, state in states.items() if key in wanted], self.warnings)
+        try:
+            sources.add_history(found)
+        except SpokenError as error:
+            self.warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
+        documents = read_documents(found, {entry.key for entry in self._entries if entry.named}, self._cluster.reassigning())
+        facts = sources.facts(found)
+        self._entries = [
+            entry if entry.evidence == NAMED else with_evidence(entry, documents.get(entry.key), facts) for entry in self._entries
+        ]
 
     def hold_all(self) -> None:
         """Elect nothing, because data loss is not allowed."""
@@ -266,11 +301,12 @@ class Recovery:
                 f"{INTERRUPTED} by {interruption.noted()}: {online} of {len(self._results)} partitions have a leader ({summary[ELECTED]} elected), "
                 f"{stopped} were not reached; replica orders are put back, run again to go on"
             )
-        elif summary[FAILED]:
+        elif self._header["data_loss_allowed"] and any(summary[outcome] for outcome in WITHOUT_LEADER):
             first = worst[0]
+            counts = ", ".join(f"{summary[outcome]} {outcome}" for outcome in WITHOUT_LEADER if summary[outcome])
             report["failed"] = True
             report["msg"] = (
-                f"{summary[FAILED]} of {len(self._results)} partitions failed, first {first.topic}-{first.partition}: {first.reason}"
+                f"{counts} of {len(self._results)} partitions have no leader, first {first.topic}-{first.partition}: {first.reason}"
             )
         if with_diff:
             report["diff"] = self._diff()

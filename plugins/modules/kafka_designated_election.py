@@ -13,11 +13,16 @@ version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Elects, for partitions without a live leader, the broker that a plan of M(streamops.kafka_recovery.kafka_recovery_plan) or O(partitions) designates.
-  - Reads every guard of the plan again, live, in the batch that elects. An entry whose cluster has moved on is V(stale) and left alone; the others go on.
+  - Reads every guard of the plan again, live, in the batch that elects. An entry whose cluster has moved on is V(stale) and left alone. The others go on.
   - Works on every Kafka with KIP-460. The designated replica is put first in the replica order for the moment of the election and the order is put
     back afterwards; a journal, written ahead, lets the next run put back what a killed run could not.
   - Where every broker offers KIP-1275's messages (see O(backend)), the controller is told whom to elect and no order is changed. A plan is applied with the
     backend that its evidence was read with, because its guards are.
+  - The evidence of what the plan elects is collected again before the election, and the decision is made again. An entry with another leader than this
+    decision elects is V(stale), so an old or forged plan elects no other broker.
+  - A leader that O(partitions) or a bare KIP-1275 file names is elected unless it is no replica, not alive or does not answer. Such a row is V(failed), and
+    the others go on. Doubts about the evidence are warnings.
+  - The task fails if O(allow_data_loss=true) and a partition is left without a leader (V(held), V(stale) or V(failed)). The results are returned also then.
   - Never touches a partition that has a live leader. A broker that comes back meanwhile and is the controller's own choice (KIP-966) is elected by it
     instead, and reported as V(clean_leader). The reason says what that leader may lack. From the ELR it lacks nothing.
     After an unclean shutdown the end of its log may be missing. Where brokers do not tell which it was, the metadata log does, if
@@ -303,10 +308,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import own_choices
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
 
 
 def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
@@ -331,6 +336,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
     else:
         recovery.take_designations(params["partitions"], "option partitions")
     if params["allow_data_loss"]:
+        recovery.collect_again(module.connection)
         recovery.keep_within(blast_radius.Limits.from_params(params))
         if params["quorum_before"]:
             quorum.stay_calm(cluster, params["quorum_before"], params["quorum_window"])

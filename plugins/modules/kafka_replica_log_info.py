@@ -132,10 +132,7 @@ from ansible.module_utils.basic import missing_required_lib
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
     backends,
     evidence,
-    forks,
-    last_healthy,
     snapshot,
-    snapshot_proofs,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
@@ -151,8 +148,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order, only_known, requested
 
 if CLIENT_IMPORT_ERROR is None:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import isr_history
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
 
 PRETTYTABLE_IMPORT_ERROR = None
 try:
@@ -179,14 +175,12 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         states = [known[key] for key in sorted(known, key=in_recovery_order) if known[key].leader < 0]
     else:
         states = only_known(wanted, known)
-    found = evidence.gather(cluster, states, params["duration"])
-    if found.missed:
-        module.ansible.warn(f"what groups have read may prove more than is known: {'; '.join(found.missed)}")
-    history = read_history(module, found)
-    recall(module, cluster, found)
-    found.configs = cluster.topic_configs({state.topic for state in found.offline})
-    if problem := found.configs.problem():
-        module.ansible.warn(problem)
+    sources = Sources(cluster, module.connection, module.workdir, params["cluster"], params["duration"])
+    warnings: list[str] = []
+    found = sources.collect(states, warnings)
+    for warning in warnings:
+        module.ansible.warn(warning)
+    history = sources.add_history(found)
     header = {
         "cluster": params["cluster"],
         "cluster_id": cluster.cluster_id,
@@ -206,28 +200,11 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         "backend": cluster.backend,
         "path": str(path),
         "counts": counts(found),
-        **history,
+        **({} if history is None else {"history": history}),
         "preview": preview,
         "table": table(preview),
         "unreachable_brokers": cluster.unreachable_rows(),
     }
-
-
-def read_history(module: KafkaModule, found: evidence.Evidence) -> dict[str, Any]:
-    """Add the histories of offline partitions to what was found, where controllers are named; return `history`, or nothing."""
-    if not module.connection.controller_bootstrap_servers or not found.offline:
-        return {}
-    with Controllers(module.connection) as controllers:
-        found.histories, cost = isr_history.gather(controllers, found.offline, found.alive, module.params["duration"])
-    return {"history": cost}
-
-
-def recall(module: KafkaModule, cluster: NativeCluster, found: evidence.Evidence) -> None:
-    """Add what healthy snapshots knew of offline partitions, and what that proves where logs fork."""
-    found.healthy, doubts = last_healthy.last(module.workdir, module.params["cluster"], cluster.cluster_id, found.offline)
-    for doubt in doubts:
-        module.ansible.warn(doubt)
-    found.proofs += snapshot_proofs.proofs(found, forks.Prober(cluster.batches))
 
 
 def counts(found: evidence.Evidence) -> dict[str, int]:

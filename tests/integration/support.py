@@ -208,9 +208,16 @@ class Operator:
         return self.read("plans", run_id)
 
     def apply(self, plan: str, run_id: str | None = None, check: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
-        """Elect what the plan of run `plan` designates (as run `run_id`); data loss is allowed unless `params` say otherwise."""
+        """Elect what the plan of run `plan` designates (as run `run_id`); data loss is allowed unless `params` say otherwise.
+
+        The module fails if it leaves a partition without a leader although data loss is allowed.
+        """
         options = {"plan": str(self.path("plans", plan)), "allow_data_loss": True, "preview": 10_000, **params}
-        return self.ask("kafka_designated_election", check, diff, **self.files(run_id or plan), **options)
+        answer = run_module("kafka_designated_election", {**self.connection, **self.files(run_id or plan), **options}, check, diff)
+        assert "summary" in answer.result, answer
+        left = sum(answer.result["summary"][outcome] for outcome in ("held", "stale", "failed"))
+        assert (answer.returncode != 0) == bool(options["allow_data_loss"] and left), answer
+        return answer.result
 
     def recover(self, run_id: str, topics: Iterable[str], **params: Any) -> dict[TopicPartition, dict[str, Any]]:
         """Gather, plan, elect; return the results by partition. `params` are the plan's."""

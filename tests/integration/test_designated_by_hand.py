@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from integration.support import Operator, by_partition
+from integration.support import Operator, by_partition, run_module
 
 from rig import Damage
 
@@ -24,16 +24,28 @@ def test_a_bare_kip1275_file_is_a_plan_whose_evidence_is_collected_live(damage: 
     assert {row["reason_code"] for row in held["results"]} == {"data_loss_not_allowed"}
     assert east.states("bare") == before
 
+    # KIP-1275, best effort: one wrong row does not keep the others from being elected.
+    rows = [("bare", 0, LEADERS[0]), ("bare", 1, 1), ("nowhere", 0, 2)]
+    named = [{"topic": topic, "partition": partition, "designated_leader": leader} for topic, partition, leader in rows]
+    answer = run_module(
+        "kafka_designated_election", {**east.connection, **east.files("some"), "partitions": named, "allow_data_loss": True}
+    )
+    assert answer.returncode == 1 and answer.result["changed"], answer
+    assert {(row["topic"], row["partition"]): row["outcome"] for row in answer.result["results"]} == {
+        ("bare", 0): "elected", ("bare", 1): "failed", ("nowhere", 0): "failed",
+    }  # fmt: skip
+    assert {key: state.leader for key, state in east.states("bare").items()} == {("bare", p): LEADERS[p] if p == 0 else -1 for p in LEADERS}
+
     elected = east.ask("kafka_designated_election", diff=True, **east.files("1"), plan=str(file), allow_data_loss=True)
     results = by_partition(elected["results"])
     after = east.states("bare")
     for (topic, partition), row in results.items():
-        assert (row["outcome"], row["evidence"]) == ("elected", "named")
+        assert (row["outcome"], row["evidence"]) == ("elected" if partition else "already_online", "named")
         assert after[topic, partition].leader == row["leader"] == LEADERS[partition]
         assert after[topic, partition].replicas == before[topic, partition].replicas
-    for partition, leader in LEADERS.items():
+    for partition, leader in [*LEADERS.items()][1:]:
         line = next(line for line in elected["diff"]["after"].splitlines() if line.startswith(f"bare-{partition}:"))
         assert f"leader {leader}" in line
         assert ("broker 2 truncates 20 records from offset 100 on" in line) == (leader == 3), "what the other survivor gives up"
     assert damage.kept(["bare"])["bare"].lost == 4 * 10 + 2 * 20, "as they were told"
-    assert east.read("results", "1")["summary"]["elected"] == 4
+    assert east.read("results", "1")["summary"]["elected"] == 3

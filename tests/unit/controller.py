@@ -12,6 +12,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 ALIVE = {2: 121, 3: 100}
 
@@ -44,7 +45,10 @@ class Controller:
 
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
         self._request()
-        return [{"broker_id": broker, "broker_state": "unfenced" if broker in ALIVE else "fenced"} for broker in (1, 2, 3)]
+        return [
+            {"broker_id": broker, "broker_state": "unfenced" if broker in ALIVE else "fenced", "silent_seconds": None, "rack": None}
+            for broker in (1, 2, 3)
+        ]
 
     def unfenced(self) -> set[int]:
         return set(ALIVE)
@@ -66,6 +70,12 @@ class Controller:
         self, keys: Collection[TopicPartition], seconds: float, missed: list[str]
     ) -> list[tuple[str, TopicPartition, int, int]]:
         return []
+
+    def topic_configs(self, topics: Collection[str]) -> TopicConfigs:
+        return TopicConfigs()
+
+    def feature_level(self, feature: str) -> int | None:
+        return None
 
     def reassigning(self) -> set[TopicPartition]:
         self._request()

@@ -53,8 +53,30 @@ def test_committed_records_that_the_designated_leader_lacks_are_named(leader: in
     found = collect(Forked(high_watermark), {KEY: leader}, duration=0.1)  # type: ignore[arg-type]
     (entry,) = found.entries
     assert [row["offset"] for row in entry.truncated] == [100]
+    warnings = {text.partition(": ")[0]: text for text in found.warnings}
+    assert "t-0 would be held (forked" in warnings.pop("plans would decide otherwise")
     if given_up:
-        (warning,) = found.warnings
-        assert warning.startswith(f"committed records are given up: t-0: broker 2 proves {given_up} committed") and "leader 3" in warning
-    else:
-        assert found.warnings == []
+        warning = warnings.pop("committed records are given up")
+        assert f"t-0: broker 2 proves {given_up} committed" in warning and "leader 3" in warning
+    assert warnings == {}
+
+
+def test_what_cannot_be_elected_fails_and_the_others_go_on() -> None:
+    """KIP-1275: best effort."""
+    named = {("t", 0): 2, ("t", 1): 1, ("t", 2): 9, ("gone", 0): 2}
+    found = collect(Controller(), named, duration=0.1)  # type: ignore[arg-type]
+    assert [(entry.key, entry.designated_leader) for entry in found.entries] == [(("t", 0), 2)]
+    assert {(result.topic, result.partition): (result.outcome, result.designated_leader) for result in found.failed} == {
+        ("t", 1): ("failed", 1), ("t", 2): ("failed", 9), ("gone", 0): ("failed", 2),
+    }  # fmt: skip
+    reasons = {(result.topic, result.partition): result.reason or "" for result in found.failed}
+    assert reasons["t", 1] == "broker 1 is fenced; designate a broker that is alive"
+    assert reasons["t", 2] == "broker 9 is not among its replicas [3, 1, 2]; designate one of them"
+    assert "no such partition" in reasons["gone", 0]
+    assert found.warnings == []
+
+
+def test_the_leader_that_a_plan_would_elect_is_named_where_another_is_designated() -> None:
+    found = collect(Controller(), {("t", 0): 3}, duration=0.1)  # type: ignore[arg-type]
+    assert [entry.designated_leader for entry in found.entries] == [3]
+    assert found.warnings == ["plans would decide otherwise: t-0 would get broker 2, not 3"]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from controller import Controller, Killed
+from found_again import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
@@ -23,7 +24,7 @@ REQUESTS = 11  # that an undisturbed run sends
 
 
 def entry(partition: int, replicas: tuple[int, ...]) -> Entry:
-    return Entry("t", partition, 2, (2, 3, 1), "id", 1, replicas, {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
+    return found_again(Entry("t", partition, 2, (2, 3, 1), "id", 1, replicas, {2: (0, 121), 3: (0, 100)}, "prefix", "balanced"))
 
 
 # The third one has a leader by the time of the election.

@@ -10,10 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from found_again import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Live, needs_reorder, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Live, Result, needs_reorder, refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 
 KEY = ("orders", 0)
@@ -38,33 +40,37 @@ LIVE = Live(
 ALL_ALIVE = {1: "unfenced", 2: "unfenced", 3: "unfenced"}
 
 
+def refused(entry: Entry, live: Live) -> Result | None:
+    return refusal(found_again(entry), live)
+
+
 def with_state(**fields: Any) -> Live:
     return replace(LIVE, states={KEY: replace(STATE, **fields)})
 
 
 def test_nothing_moved_nothing_refused() -> None:
-    assert refusal(ENTRY, LIVE) is None
+    assert refused(ENTRY, LIVE) is None
 
 
 def test_a_broker_that_has_rebooted_has_to_be_looked_at_again_although_its_log_is_as_long_as_it_was() -> None:
     entry = replace(ENTRY, broker_epochs={2: 31, 3: 40})
     logs = {(KEY, 2): replace(log(1, 121), broker_epoch=31), (KEY, 3): replace(log(0, 100), broker_epoch=40)}
-    assert refusal(entry, replace(LIVE, logs=logs)) is None
-    rebooted = refusal(entry, replace(LIVE, logs={**logs, (KEY, 2): replace(log(1, 121), broker_epoch=55)}))
+    assert refused(entry, replace(LIVE, logs=logs)) is None
+    rebooted = refused(entry, replace(LIVE, logs={**logs, (KEY, 2): replace(log(1, 121), broker_epoch=55)}))
     assert rebooted is not None and (rebooted.outcome, rebooted.reason_code) == ("stale", "broker_restarted")
     assert "broker 2 has registered anew: its broker epoch is 55, no longer 31" in (rebooted.reason or "")
 
 
 def test_another_order_of_the_same_replicas_is_somebody_else_at_work() -> None:
-    result = refusal(ENTRY, with_state(replicas=(2, 3, 1)))
+    result = refused(ENTRY, with_state(replicas=(2, 3, 1)))
     assert result is not None and (result.outcome, result.reason_code) == ("stale", "other_order")
     assert (result.reason or "").startswith("its replicas stand in the order [2, 3, 1], not [1, 2, 3] as they did")
 
 
 def test_an_order_that_was_gathered_while_an_own_killed_run_had_it_changed_is_none() -> None:
     gathered = replace(ENTRY, replicas=(2, 3, 1))
-    assert refusal(gathered, replace(LIVE, ours={KEY: {(2, 3, 1)}})) is None
-    result = refusal(gathered, replace(LIVE, ours={KEY: {(3, 2, 1)}}))
+    assert refused(gathered, replace(LIVE, ours={KEY: {(2, 3, 1)}})) is None
+    result = refused(gathered, replace(LIVE, ours={KEY: {(3, 2, 1)}}))
     assert result is not None and result.outcome == "stale"
 
 
@@ -107,7 +113,7 @@ def test_an_order_that_was_gathered_while_an_own_killed_run_had_it_changed_is_no
     ],
 )
 def test_what_moved_is_named(live: Live, outcome: str, code: str, words: str) -> None:
-    result = refusal(ENTRY, live)
+    result = refused(ENTRY, live)
     assert result is not None
     assert (result.outcome, result.reason_code) == (outcome, code)
     assert re.search(words, result.reason or "")
@@ -115,28 +121,28 @@ def test_what_moved_is_named(live: Live, outcome: str, code: str, words: str) ->
 
 def test_a_survivor_that_is_not_designated_may_die() -> None:
     """The winner's log holds all that the lost one held: nothing changed for the decision."""
-    assert refusal(ENTRY, replace(LIVE, broker_states={1: "fenced", 2: "unfenced", 3: "fenced"})) is None
+    assert refused(ENTRY, replace(LIVE, broker_states={1: "fenced", 2: "unfenced", 3: "fenced"})) is None
 
 
 def test_a_last_known_leader_is_not_waited_for_while_a_member_of_the_elr_is_gone() -> None:
     """The controller takes it only where the ELR is empty. A member that may come back and leave the ELR makes it possible."""
     known = replace(LIVE, states={KEY: replace(STATE, isr=(), eligible_leader_replicas=(1,), last_known_elr=(3,))})
-    assert refusal(ENTRY, known) is None
-    result = refusal(ENTRY, replace(known, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}))
+    assert refused(ENTRY, known) is None
+    result = refused(ENTRY, replace(known, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}))
     assert result is not None and result.reason_code == "wait_for_clean_leader"
 
 
 def test_a_replica_that_comes_back_unseen_is_waited_for_where_its_log_may_be_the_longest() -> None:
     nobody_clean = replace(STATE, isr=(), eligible_leader_replicas=(), last_known_elr=())
     coming = replace(LIVE, states={KEY: nobody_clean}, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
-    result = refusal(ENTRY, coming)
+    result = refused(ENTRY, coming)
     assert result is not None
     assert (result.outcome, result.reason_code) == ("held", "incomplete")
-    assert re.search("^broker 1 is coming back with a replica that nobody has looked at", result.reason or "")
-    assert refusal(replace(ENTRY, strategy="aggressive"), coming) is None
-    assert refusal(replace(ENTRY, evidence="named"), coming) is None
+    assert re.search("^broker 1 is coming back with a replica that was not read", result.reason or "")
+    assert refused(replace(ENTRY, strategy="aggressive"), coming) is None
+    assert refused(replace(ENTRY, evidence="named"), coming) is None
     stopped = replace(coming, broker_states={1: "fenced", 2: "unfenced", 3: "coming_back"})
-    assert refusal(ENTRY, stopped) is None, "broker 3 is a survivor of the plan, the winner holds all that it holds"
+    assert refused(ENTRY, stopped) is None, "broker 3 is a survivor of the plan, the winner holds all that it holds"
 
 
 RETURNING = {1: "coming_back", 2: "unfenced", 3: "unfenced"}
@@ -151,7 +157,7 @@ RETURNING = {1: "coming_back", 2: "unfenced", 3: "unfenced"}
     ],
 )  # fmt: skip
 def test_of_whom_the_controller_will_elect_by_itself_no_more_is_promised_than_it_holds(standing: dict[str, Any], words: str) -> None:
-    result = refusal(ENTRY, replace(with_state(**standing), broker_states=RETURNING))
+    result = refused(ENTRY, replace(with_state(**standing), broker_states=RETURNING))
     assert result is not None and result.outcome == "held"
     assert words in (result.reason or "")
 
@@ -169,7 +175,7 @@ def test_of_whom_the_controller_will_elect_by_itself_no_more_is_promised_than_it
 def test_who_elected_a_leader_since_the_plan_was_made_and_what_that_leader_is_worth(
     planned: dict[str, Any], leader: int, code: str, words: str
 ) -> None:
-    result = refusal(replace(ENTRY, **planned), replace(with_state(leader=leader, leader_epoch=5), broker_states=ALL_ALIVE))
+    result = refused(replace(ENTRY, **planned), replace(with_state(leader=leader, leader_epoch=5), broker_states=ALL_ALIVE))
     assert result is not None and (result.outcome, result.reason_code) == ("already_online", code)
     assert words in (result.reason or "")
 
@@ -180,10 +186,10 @@ def test_a_member_of_the_elr_whose_disk_has_failed_is_not_waited_for() -> None:
     def on_disk(error: str | None) -> Live:
         return replace(eligible, broker_states=ALL_ALIVE, logs={**eligible.logs, (KEY, 1): ReplicaLog(error=error)})
 
-    assert refusal(ENTRY, on_disk("DISK_FAILED")) is None
-    silent = refusal(replace(ENTRY, evidence="incomplete"), on_disk("KAFKA_STORAGE_ERROR"))
+    assert refused(ENTRY, on_disk("DISK_FAILED")) is None
+    silent = refused(replace(ENTRY, evidence="incomplete"), on_disk("KAFKA_STORAGE_ERROR"))
     assert silent is not None and silent.reason_code == "wait_for_clean_leader" and (silent.reason or "").startswith("broker 1")
-    mended = refusal(ENTRY, on_disk(None))
+    mended = refused(ENTRY, on_disk(None))
     assert mended is not None and mended.reason_code == "replica_returned"
 
 
@@ -197,24 +203,24 @@ def test_an_order_with_a_failed_disk_before_the_leader_need_not_be_changed() -> 
 
 def test_aggressive_does_not_wait_for_a_clean_leader() -> None:
     coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
-    assert refusal(replace(ENTRY, strategy="aggressive"), coming) is None
+    assert refused(replace(ENTRY, strategy="aggressive"), coming) is None
 
 
 def test_a_survivor_that_was_silent_when_it_was_planned_may_still_be_silent() -> None:
     silent = replace(LIVE, states={KEY: replace(STATE, eligible_leader_replicas=())}, broker_states=ALL_ALIVE)
     silent = replace(silent, logs={**LIVE.logs, (KEY, 1): ReplicaLog("NO_ANSWER")})
     aggressive = replace(ENTRY, strategy="aggressive", evidence="incomplete")
-    assert refusal(aggressive, silent) is None
-    speaks = refusal(aggressive, replace(silent, logs={**LIVE.logs, (KEY, 1): log(0, 90)}))
+    assert refused(aggressive, silent) is None
+    speaks = refused(aggressive, replace(silent, logs={**LIVE.logs, (KEY, 1): log(0, 90)}))
     assert speaks is not None and speaks.outcome == "stale"
-    unplanned = refusal(ENTRY, silent)
+    unplanned = refused(ENTRY, silent)
     assert unplanned is not None and unplanned.outcome == "stale"
 
 
 def test_a_reassignment_is_an_obstacle_where_the_order_would_have_to_change() -> None:
     live = replace(LIVE, reassigning={KEY})
-    assert refusal(ENTRY, live) is None, "broker 1 is dead, 2 and 3 already stand best-first"
-    result = refusal(replace(ENTRY, designated_leader=3, best_first=(3, 2, 1)), live)
+    assert refused(ENTRY, live) is None, "broker 1 is dead, 2 and 3 already stand best-first"
+    result = refused(replace(ENTRY, replicas=(1, 3, 2)), replace(with_state(replicas=(1, 3, 2)), reassigning={KEY}))
     assert result is not None
     assert (result.outcome, result.reason_code) == ("held", "reassignment_in_progress")
 
@@ -222,3 +228,42 @@ def test_a_reassignment_is_an_obstacle_where_the_order_would_have_to_change() ->
 def test_a_broker_that_is_coming_back_counts_for_the_order() -> None:
     """Broker 1 stands first: unfenced just before the election it would win, although nobody has seen its log."""
     assert needs_reorder(ENTRY, replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"}))
+
+
+def test_a_forged_plan_elects_nobody_else_than_the_decision() -> None:
+    """Its guards fit the cluster and its digest fits its content, and still it designates the shorter log."""
+    forged = replace(found_again(ENTRY), designated_leader=3, best_first=(3, 2, 1))
+    result = refusal(forged, LIVE)
+    assert result is not None and result.outcome == "stale"
+    assert "the plan elects broker 3 (prefix), and the evidence of now elects broker 2 (prefix)" in (result.reason or "")
+
+
+def test_a_plan_whose_evidence_is_weaker_now_is_stale() -> None:
+    found = found_again(ENTRY).found
+    assert found is not None
+    forked = replace(found, pairs={(2, 3): found.pairs[2, 3]._replace(relation="forked", shorter=None, common_offset=50)})
+    result = refusal(replace(ENTRY, found=forked), LIVE)
+    assert result is not None and result.outcome == "stale"
+    assert "the evidence of now holds it (forked)" in (result.reason or "")
+    assert refusal(replace(ENTRY, found=forked, strategy="aggressive"), LIVE) is None
+
+
+@pytest.mark.parametrize("found", [None, replace(PartitionEvidence("orders", 0, None), defects=("isr is missing",))])
+def test_without_evidence_of_now_nothing_is_elected(found: PartitionEvidence | None) -> None:
+    result = refusal(replace(ENTRY, found=found), LIVE)
+    assert result is not None and result.outcome == "stale"
+    assert refusal(replace(ENTRY, found=found, evidence="named"), LIVE) is None, "whoever named it has seen the doubts"
+
+
+def test_a_log_that_has_changed_while_its_evidence_was_collected_again_is_stale() -> None:
+    found = found_again(replace(ENTRY, survivors={2: (1, 121), 3: (0, 99)})).found
+    result = refusal(replace(ENTRY, found=found), LIVE)
+    assert result is not None and result.outcome == "stale"
+
+
+def test_a_leader_designated_by_hand_is_elected_while_another_broker_is_waited_for_or_silent() -> None:
+    named = replace(ENTRY, evidence="named")
+    coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
+    assert refusal(named, coming) is None
+    silent = replace(LIVE, broker_states=ALL_ALIVE, logs={**LIVE.logs, (KEY, 1): ReplicaLog("NO_ANSWER")})
+    assert refusal(named, silent) is None

@@ -39,7 +39,7 @@ def _elected(decision: Decision, loss: Loss, text: str, leader: int) -> Fields:
     return {
         **_place(decision),
         "designatedLeader": leader,
-        "replicas_best_first": [leader, *(broker for broker in decision.best_first if broker != leader)],
+        "replicas_best_first": best_first(decision, leader),
         "evidence": decision.word.value,
         "explanation": text,
         "guards": {
@@ -48,11 +48,12 @@ def _elected(decision: Decision, loss: Loss, text: str, leader: int) -> Fields:
             "survivors": list(_survivors(decision)),
             "topic_id": state.topic_id,
         },
-        "loss": _loss(loss),
-        "truncated": list(_truncated(decision, leader)),
+        "loss": loss_fields(loss),
+        "truncated": list(truncated(decision, leader)),
         "isr": list(state.isr),
         "eligible_leader_replicas": list(state.eligible_leader_replicas),
         "last_known_elr": list(state.last_known_elr),
+        "named": state.named,
         **_configs(decision),
     }
 
@@ -64,8 +65,8 @@ def _held(decision: Decision, loss: Loss, text: str, leader: int | None) -> Fiel
         "evidence": decision.word.value,
         "candidate": decision.winner.broker_id if decision.winner else None,
         "explanation": text,
-        "loss": _loss(loss),
-        "truncated": list(_truncated(decision, leader)),
+        "loss": loss_fields(loss),
+        "truncated": list(truncated(decision, leader)),
         "survivors": list(_survivors(decision)),
         **_configs(decision),
     }
@@ -83,7 +84,13 @@ def _configs(decision: Decision) -> Fields:
     }
 
 
-def _loss(loss: Loss) -> Fields:
+def best_first(decision: Decision, leader: int) -> list[int]:
+    """All replicas in the order in which they should lead, if `leader` is chosen of the identical logs."""
+    return [leader, *(broker for broker in decision.best_first if broker != leader)]
+
+
+def loss_fields(loss: Loss) -> Fields:
+    """The bounds of the loss, ready for JSON."""
     return {**loss._asdict(), "gaps": list(loss.gaps)}
 
 
@@ -97,7 +104,7 @@ def _survivors(decision: Decision) -> Iterator[Fields]:
         }
 
 
-def _truncated(decision: Decision, leader: int | None) -> Iterator[Fields]:
+def truncated(decision: Decision, leader: int | None) -> Iterator[Fields]:
     """Yield what other survivors lose when `leader` leads: from `offset` on, at most `records`; both None if that is not known."""
     for row in decision.relations:
         holds_more = row.common_offset is None or row.common_offset < row.other.end

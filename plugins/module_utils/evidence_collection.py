@@ -1,0 +1,91 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All evidence of one cluster: what its brokers answer, what healthy snapshots in the workdir knew, and what the metadata log records.
+
+Plans are made from it, and elections ask it again: both read the same sources in the same way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, forks, isr_history, last_healthy, snapshot_proofs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read, read_brokers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first, loss_fields, truncated
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where evidence is read. `name`: of the cluster in the inventory; `duration`: seconds within which brokers have to answer."""
+
+    cluster: NativeCluster
+    connection: Connection
+    workdir: Path
+    name: str
+    duration: float
+
+    def collect(self, states: Sequence[PartitionState], warnings: list[str]) -> evidence.Evidence:
+        """Return the evidence of these partitions without the history of their ISRs. `warnings` gets what an operator should know of it."""
+        found = evidence.gather(self.cluster, states, self.duration)
+        if found.missed:
+            warnings.append(f"what groups have read may prove more than is known: {'; '.join(found.missed)}")
+        found.healthy, doubts = last_healthy.last(self.workdir, self.name, self.cluster.cluster_id, found.offline)
+        warnings += doubts
+        found.proofs += snapshot_proofs.proofs(found, forks.Prober(self.cluster.batches))
+        found.configs = self.cluster.topic_configs({state.topic for state in found.offline})
+        if problem := found.configs.problem():
+            warnings.append(problem)
+        return found
+
+    def add_history(self, found: evidence.Evidence) -> dict[str, Any] | None:
+        """Add the ISR history of offline partitions if controllers are configured. Return what reading it took, None if it was not read.
+
+        Raises SpokenError if no controller can be read.
+        """
+        if not self.connection.controller_bootstrap_servers or not found.offline:
+            return None
+        with Controllers(self.connection) as controllers:
+            found.histories, cost = isr_history.gather(controllers, found.offline, found.alive, self.duration)
+        return cost
+
+    def facts(self, found: evidence.Evidence) -> Cluster:
+        """Return what the header of a landing file would say of the cluster."""
+        return Cluster(read_brokers(found.brokers), self.cluster.feature_level(ELR_FEATURE), time.time_ns() // 1_000_000)
+
+
+def read_documents(
+    found: evidence.Evidence, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]
+) -> Mapping[TopicPartition, PartitionEvidence]:
+    """Return the evidence documents as a plan would read them from a landing file, by partition."""
+    documents = map(read, found.documents(named, reassigning))
+    return {(document.topic, document.partition): document for document in documents}
+
+
+def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluster) -> Entry:
+    """Return the entry of a plan with the evidence of now and, if that elects the same leader, with what this costs now. Else the guards refuse it."""
+    decision = decide(found, entry.policy) if found else None
+    if decision is None or entry.designated_leader not in decision.choices:
+        return replace(entry, found=found)
+    leader = entry.designated_leader
+    return replace(
+        entry,
+        found=found,
+        evidence=decision.word.value,
+        best_first=tuple(best_first(decision, leader)),
+        truncated=list(truncated(decision, leader)),
+        loss=loss_fields(bounds(decision, cluster)),
+    )
