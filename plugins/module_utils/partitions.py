@@ -20,6 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_con
 
 T = TypeVar("T")
 TopicPartition = tuple[str, int]
+# In the order in which they are recovered: before all others.
+INTERNAL_TOPICS = {"__transaction_state": 0, "__consumer_offsets": 1}
 # States of which only min.insync.replicas can tell.
 NEEDS_MIN_ISR = ("under_min_isr", "not_writable")
 TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -111,7 +113,7 @@ def only(
 
 def in_recovery_order(key: TopicPartition) -> tuple[int, str, int]:
     """Sort key: `__transaction_state`, `__consumer_offsets`, then the rest by name."""
-    return {"__transaction_state": 0, "__consumer_offsets": 1}.get(key[0], 2), *key
+    return INTERNAL_TOPICS.get(key[0], len(INTERNAL_TOPICS)), *key
 
 
 def requested(partitions: Iterable[Mapping[str, Any]] | None, partitions_file: str | None) -> list[TopicPartition] | None:

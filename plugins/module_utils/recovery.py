@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -35,6 +36,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interrupt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left, foreign, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    INTERNAL_TOPICS,
     PartitionState,
     TopicPartition,
     has_live_leader,
@@ -87,6 +89,7 @@ class Recovery:
         self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
         self._results_path = work_file(workdir, "results", name, run_id, make=not check_mode)
         self._entries: list[Entry] = []
+        self._connection: Connection | None = None
         self._brokers: set[int] = set()
         self._results: list[Result] = []
         self._repaired: list[str] = []
@@ -147,14 +150,16 @@ class Recovery:
 
         Plans are files, and files can be old or forged. Leaders that an operator named have their evidence already.
         """
+        self._connection = connection
+        self._collect_again(connection, self._left_behind())
+
+    def _collect_again(self, connection: Connection, left: Left) -> None:
         wanted = {entry.key for entry in self._entries if entry.evidence != NAMED}
         if not wanted:
             return
         sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], min(self._duration, COLLECT_SECONDS))
         states = self._cluster.partitions(wanted)
-        states |= {
-            key: replace(states[key], replicas=order) for key, order in to_restore(self._left_behind(), states).items() if key in wanted
-        }
+        states |= {key: replace(states[key], replicas=order) for key, order in to_restore(left, states).items() if key in wanted}
         found = sources.collect([state for key, state in states.items() if key in wanted], self.warnings)
         try:
             sources.add_history(found)
@@ -189,18 +194,32 @@ class Recovery:
         self._tell(left)
 
     def elect(self) -> None:
-        """Repair what a killed run left, then elect all entries, or as many as there is time for until somebody asks to stop."""
+        """Repair what a killed run left, then elect all entries, or as many as there is time for until a signal comes.
+
+        Internal topics come first: while `__consumer_offsets` has no leader, no committed offset can be read, and these prove what was committed.
+        """
         with Journal(self._journal_path, self._cluster.cluster_id, self._header["run_id"]) as journal:
             self._repaired = [f"{topic}-{partition}" for topic, partition in election.repair(self._cluster, journal)]
-            self._results += election.run(
-                self._cluster, journal, self._entries, self._duration, self._attempts, ELECT[self._cluster.backend], interruption.noted
-            )
+            deadline = time.monotonic() + self._duration
+            internal = {entry.key for entry in self._entries if entry.topic in INTERNAL_TOPICS}
+            first = self._run(journal, [entry for entry in self._entries if entry.key in internal], deadline)
+            if self._connection and any(result.outcome in (ELECTED, CLEAN_LEADER) for result in first):
+                # Committed offsets can be read now, and may prove another branch of a fork.
+                self._collect_again(self._connection, journal.left_behind())
+            rest = self._run(journal, [entry for entry in self._entries if entry.key not in internal], deadline)
+            self._results += [*first, *rest]
             try:
                 if journal.left_behind():
                     election.repair(self._cluster, journal)
                 self._tell(journal.left_behind())
             except SpokenError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
+
+    def _run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> list[Result]:
+        """Elect these, and try again what failed until `deadline` of the monotonic clock."""
+        seconds = max(0.0, deadline - time.monotonic())
+        elect = ELECT[self._cluster.backend]
+        return election.run(self._cluster, journal, entries, seconds, self._attempts, elect, interruption.noted) if entries else []
 
     def look_at_all_partitions(self) -> None:
         """Correct what the plan held or found online by what is so now, and count the partitions without a live leader that are not among the results.

@@ -158,7 +158,7 @@ def lived(small: KafkaCluster, spark_remote: str, tmp_path_factory: pytest.TempP
     found = operator.snapshot("ours", [f"{history}.ours" for history in HISTORIES], controller_bootstrap_servers=controllers)
     assert found["history"]["doubt"] is None
     operator.plan("ours", strategy="balanced")
-    lived.evidence = {row["topic"]: row["evidence"] for row in operator.apply("ours")["results"]}
+    lived.evidence = {row["topic"]: row["evidence"] for row in operator.apply("ours", controller_bootstrap_servers=controllers)["results"]}
     settled(small, [f"{history}.{rule}" for history, rule in OUTCOMES])
     return lived
 

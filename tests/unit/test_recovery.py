@@ -5,12 +5,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from controller import Controller
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery, each_kind_first
+
+OFFSETS = ("__consumer_offsets", 0)
+
+
+def survivor(broker: int, epoch: int, end: int) -> dict[str, int | None]:
+    return {"broker_id": broker, "last_written_epoch": epoch, "log_end_offset": end, "broker_epoch": None}
 
 
 def test_one_of_each_outcome_and_reason_code_stands_ahead_of_the_rest() -> None:
@@ -63,3 +76,59 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
     assert report["without_leader"]
     assert [row["partition"] for row in report["given_up"]["doubtful_leaders"]["partitions"]] == [2], "the plan did not choose it"
     assert report["other_offline_partitions"] == 0
+
+
+class Committing(Described):
+    """Logs of t-0 fork at offset 50. What a group has read of it, which proves the branch of broker 2, is known once its coordinator has a leader."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        coordinator = replace(self.states.pop(("t", 1)), topic="__consumer_offsets", partition=0)
+        self.states[OFFSETS] = coordinator
+
+    def batches(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
+        found = super().batches(work, retry_empty)
+        for key, offset in work.get(3, {}).items():
+            if key == ("t", 0) and offset >= 50:
+                found[3][key] = FetchedBatch(None, 0, 0, LastBatch(offset, offset, 1, 8, 0))
+        return found
+
+    def committed_offsets(
+        self, keys: Collection[TopicPartition], seconds: float, missed: list[str]
+    ) -> list[tuple[str, TopicPartition, int, int]]:
+        return [("readers", ("t", 0), 110, 0)] if self.states[OFFSETS].leader >= 0 and ("t", 0) in keys else []
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_internal_topics_come_first_and_what_groups_have_read_decides_about_the_others(tmp_path: Path, offline: bool) -> None:
+    """The plan was made while no committed offset could be read: the ranking took the branch that the group did not read."""
+    controller = Committing()
+    if not offline:
+        controller.states[OFFSETS] = replace(controller.states[OFFSETS], leader=2)
+    recovery = Recovery(
+        controller,  # type: ignore[arg-type]
+        name="east",
+        run_id="1",
+        workdir=tmp_path,
+        duration=1.0,
+        attempts=1,
+    )
+    standing = {"isr": [], "eligible_leader_replicas": [1], "last_known_elr": [], "named": False, "unclean_leader_election_enable": None}
+    rows = [
+        {"topic": topic, "partition": 0, "designatedLeader": order[0], "replicas_best_first": order, "evidence": "forked", **standing,
+         "guards": {"topic_id": "id", "leader_epoch": 1, "replicas": replicas, "survivors": [survivor(2, 0, 121), survivor(3, epoch, 100)]}}
+        for topic, replicas, order, epoch in (("t", [1, 3, 2], [3, 2, 1], 1), ("__consumer_offsets", [1, 2, 3], [2, 3, 1], 0))
+    ]  # fmt: skip
+    plan = {
+        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "aggressive", "ranking": "last_written_epoch", "partitions": rows,
+        "brokers": [], "held": [], "online": [],
+    }  # fmt: skip
+    recovery.take_plan(plan, "plan.json")
+    recovery.collect_again(Connection(("localhost:9092",)))
+    recovery.elect()
+    results = {row["topic"]: (row["outcome"], row["reason_code"]) for row in recovery.report(preview=20, with_diff=False)["results"]}
+    assert results["t"] == ("stale", "decided_otherwise")
+    assert controller.states["t", 0].leader == -1
+    assert results["__consumer_offsets"][0] == ("elected" if offline else "already_online")
