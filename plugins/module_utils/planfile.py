@@ -31,8 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjso
     Optional,
 )
 
-# Version 2 says with which backend the guards were read, and has the survivors' broker epochs among them. Version 3 has an upper bound of the
-# loss as a number, an estimate, and what leaves gaps between offsets. Version 4 says whether a dry run made the plan, and which partitions were named.
+# Raised with every change of what stands in a plan. A plan of another version is not read.
 VERSION = 4
 SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20

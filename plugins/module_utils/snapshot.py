@@ -95,7 +95,9 @@ def _header(line: bytes) -> dict[str, Any]:
         raise SnapshotError("it does not begin with the header of a landing file")
     schema = header.get("schema")
     if schema != SCHEMA or isinstance(schema, bool):
-        raise SnapshotError(f"schema {strictjson.shortened(schema)} is not {SCHEMA}: written by another version of the collection")
+        raise SnapshotError(
+            f"schema {strictjson.shortened(schema)} is not {SCHEMA}: written by another version of the collection; set the file aside and collect again"
+        )
     missing = [field for field in HEADER_FIELDS if field not in header]
     if missing:
         raise SnapshotError(f"the header lacks {', '.join(missing)}")

@@ -45,7 +45,7 @@ def stage(change: Change, runs: Mapping[Run, tuple[date, Content]]) -> None:
         if some:
             path = change.folder / f"part-{place}.parquet"
             pq.write_table(pa.Table.from_pylist(some), path)
-            change.added[DataFile.new(table, cluster, day, 1)] = path
+            change.added[DataFile.new(table, cluster, day)] = path
 
 
 def found(catalog: Catalog) -> Found:

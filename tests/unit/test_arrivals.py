@@ -12,20 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import healthy_files
-import pytest
 from situations import broker_rows, land
 from test_impact_file import impact, write
-from test_tables import FORMER
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.arrivals import (
     DIGESTS,
     Batch,
     Changes,
-    known,
     recent,
     thinned,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import Catalog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import find
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
@@ -181,17 +177,3 @@ def test_a_look_that_is_broken_gone_or_of_another_cluster_leaves_the_rows_of_the
     gone = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
     gone.take(run)
     assert gone.rows(NOW)[0]["impact"] == audit[run]["impact"] and not gone.refused[run]
-
-
-@pytest.mark.parametrize("former", FORMER, ids=lambda path: path.name)
-def test_runs_that_former_versions_brought_in_are_known_and_get_their_look(tmp_path: Path, former: Path) -> None:
-    audit = known(former, Catalog(former).files())
-    run = Run(RECOVERY, "east", "run-0")
-    assert audit[run]["impact"] is audit[run]["impact_sha256"] is None and audit[run]["finished_at"] is not None
-    write(tmp_path / "impact" / "run-0" / "east.json", impact(run_id="run-0", cluster_id=audit[run]["cluster_id"]))
-    assert Changes(find(tmp_path)).of(audit) == [run]
-    batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
-    batch.take(run)
-    row = batch.rows(NOW)[0]
-    assert row["impact"]["groups"] == 1 and row["remarks"] == [] and row["date"] == audit[run]["date"]
-    assert batch.replaced()[run].isdisjoint({"result"}) and row["kept_outcomes"] == audit[run]["outcomes"]

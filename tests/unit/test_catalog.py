@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import Catalog, CatalogError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.compaction import compact, expire
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY, VERSION
 
 EAST, WEST = Run(HEALTHY, "east", "run-1"), Run(HEALTHY, "west", "run-1")
 BEFORE = {EAST: (DAY, {"risk": [1, 2, 3], "replica_log": [4]}), WEST: (DAY, {"risk": [5]})}
@@ -128,10 +128,11 @@ def test_everything_is_private_whatever_the_umask_and_the_modes_of_staged_files(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "is no JSON.*made anew from the files of the workdir"),
-        ('{"version": 2}', "version 2 is not 1: written by another version"),
-        ('{"version": 1, "files": ["../../etc/passwd"], "replaced": []}', "no path of a data file"),
-        ('{"version": 1, "files": [], "replaced": [{"path": "x"}]}', "at is missing"),
+        ("", "is no JSON.*made again from the files of the workdir"),
+        ('{"version": 1}', "version 1 of the history tables is not 2; move .*made again from the files of the workdir"),
+        ('{"version": 3}', "version 3 of the history tables is not 2; move .*made again from the files of the workdir"),
+        ('{"version": 2, "files": ["../../etc/passwd"], "replaced": []}', "no path of a data file"),
+        ('{"version": 2, "files": [], "replaced": [{"path": "x"}]}', "at is missing"),
     ],
 )
 def test_a_manifest_that_cannot_be_used_is_told_and_nothing_is_written(content: str, said: str, tmp_path: Path) -> None:
@@ -254,4 +255,4 @@ def test_a_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
         raise ZeroDivisionError
     assert not catalog.files() and not (catalog.root / "manifest.json").exists()
     publish(catalog, BEFORE, {})
-    assert json.loads((catalog.root / "manifest.json").read_text())["version"] == 1
+    assert json.loads((catalog.root / "manifest.json").read_text())["version"] == VERSION

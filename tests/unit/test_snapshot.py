@@ -63,7 +63,10 @@ def test_every_changed_byte_is_refused(tmp_path: Path, position: int, change: in
     [
         (b"", "header"),
         (b"{}\n", "header"),
-        (b'{"kind":"header","schema":3}\n', "schema 3 is not 4"),
+        (
+            b'{"kind":"header","schema":3}\n',
+            "schema 3 is not 4: written by another version of the collection; set the file aside and collect again",
+        ),
         (b'{"kind":"header","schema":4,"cluster":"east"}\n', "lacks cluster_id, run_id"),
         (b"\x00\xff\n", "header"),
     ],

@@ -93,8 +93,7 @@ def known(root: Path, files: Iterable[DataFile]) -> dict[Run, Row]:
         if file.table == AUDIT:
             with pq.ParquetFile(root / file.path) as stream:
                 for row in stream.read(columns=list(KNOWN)).to_pylist(maps_as_pydicts="strict"):
-                    # Files of former versions lack columns.
-                    found[Run(row["origin"], file.cluster, row["run_id"])] = {**dict.fromkeys(KNOWN), **row, "date": file.date}
+                    found[Run(row["origin"], file.cluster, row["run_id"])] = {**row, "date": file.date}
     return found
 
 

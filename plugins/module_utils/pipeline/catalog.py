@@ -36,12 +36,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files imp
     write_private,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import VERSION
 
-VERSION = 1
 STAGING = "_staging"
 # Seconds for which files that were replaced stay, and for which a second writer waits for the first one.
 GRACE, PATIENCE = 3600.0, 300.0
-_PATH = re.compile(r"([a-z_]+)/cluster=([A-Za-z0-9_][A-Za-z0-9_.\-]*)/date=(\d{4}-\d\d-\d\d)/[0-9a-f]{32}\.v([1-9]\d*)\.parquet")
+_PATH = re.compile(r"([a-z_]+)/cluster=([A-Za-z0-9_][A-Za-z0-9_.\-]*)/date=(\d{4}-\d\d-\d\d)/[0-9a-f]{32}\.parquet")
 _SHAPE = {"version": int, "files": [str], "replaced": [{"path": str, "at": float}]}
 
 
@@ -56,7 +56,6 @@ class DataFile:
     table: str
     cluster: str
     date: Date
-    version: int
     path: str
 
     @classmethod
@@ -65,13 +64,13 @@ class DataFile:
         found = _PATH.fullmatch(path)
         if found is None:
             raise ValueError(f"{path!r:.300} is no path of a data file")
-        table, cluster, day, version = found.groups()
-        return cls(table, cluster, Date.fromisoformat(day), int(version), path)
+        table, cluster, day = found.groups()
+        return cls(table, cluster, Date.fromisoformat(day), path)
 
     @classmethod
-    def new(cls, table: str, cluster: str, day: Date, version: int) -> DataFile:
+    def new(cls, table: str, cluster: str, day: Date) -> DataFile:
         """A file that is not there yet."""
-        return cls(table, cluster, day, version, f"{table}/cluster={cluster}/date={day}/{uuid.uuid4().hex}.v{version}.parquet")
+        return cls(table, cluster, day, f"{table}/cluster={cluster}/date={day}/{uuid.uuid4().hex}.parquet")
 
 
 @dataclass
@@ -132,8 +131,8 @@ class Catalog:
             strictjson.check(content, {"version": int})
             if content["version"] != VERSION:
                 raise CatalogError(
-                    f"{self._manifest}: version {strictjson.shortened(content['version'])} is not {VERSION}: "
-                    "written by another version of the collection; use that one"
+                    f"{self._manifest}: version {strictjson.shortened(content['version'])} of the history tables is not {VERSION}; "
+                    f"move {self.root} away, and the tables are made again from the files of the workdir"
                 )
             strictjson.check(content, _SHAPE)
             for path in content["files"]:
@@ -142,7 +141,7 @@ class Catalog:
             return {"version": VERSION, "files": [], "replaced": []}
         except (strictjson.ContentError, ValueError) as error:
             raise CatalogError(
-                f"{self._manifest}: {error}; move {self.root} away, and the tables are made anew from the files of the workdir"
+                f"{self._manifest}: {error}; move {self.root} away, and the tables are made again from the files of the workdir"
             ) from error
         except OSError as error:
             raise CatalogError(f"{self._manifest}: cannot be read: {error.strerror}; mend its permissions") from error

@@ -31,16 +31,16 @@ def compact(catalog: Catalog, today: date) -> int:
 
 
 def _mergeable(files: tuple[DataFile, ...], today: date) -> list[list[DataFile]]:
-    """Files that can become one: of one table, cluster, day and version."""
+    """Files that can become one: of one table, cluster and day."""
     past = [file for file in files if file.date < today]
-    groups = (list(group) for _key, group in groupby(past, key=lambda file: (file.table, file.cluster, file.date, file.version)))
+    groups = (list(group) for _key, group in groupby(past, key=lambda file: (file.table, file.cluster, file.date)))
     return [group for group in groups if len(group) > 1]
 
 
 def _merge(catalog: Catalog, change: Change, today: date) -> int:
     fewer = written = 0
     for group in _mergeable(change.current, today):
-        merged = DataFile.new(group[0].table, group[0].cluster, group[0].date, group[0].version)
+        merged = DataFile.new(group[0].table, group[0].cluster, group[0].date)
         target = change.folder / merged.path.replace("/", "_")
         rows = rewrite([catalog.root / file.path for file in group], target)
         change.replace(group, (merged, target) if rows else None)

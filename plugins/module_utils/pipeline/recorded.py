@@ -22,9 +22,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.lines import literal_path
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.observations import of_runs, run_key
 
-# Numbers as text: older plans say "unknown" where newer ones have null.
 LOSS = (
-    "lower_bound: string, lower_bound_from: string, upper_bound: string, upper_bound_from: string, estimate: string, estimate_from: string, "
+    "lower_bound: bigint, lower_bound_from: string, upper_bound: bigint, upper_bound_from: string, estimate: bigint, estimate_from: string, "
     "gaps: array<string>"
 )
 TRUNCATED = "array<struct<broker_id: int, offset: bigint, records: bigint>>"
@@ -105,14 +104,12 @@ def _and_truncated(total: Column, cut: Column) -> Column:
 
 def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
     """One row per partition that a plan elects or holds: what its `loss` says."""
-    told = F.col("loss")
-    rows = entries.where(told.isNotNull()).select(
+    rows = entries.where(F.col("loss").isNotNull()).select(
         "cluster",
         "topic",
         "partition",
         "leader",
-        *(told[name].try_cast("bigint").alias(name) for name in ("lower_bound", "upper_bound", "estimate")),
-        *(told[name].alias(name) for name in ("lower_bound_from", "upper_bound_from", "estimate_from", "gaps")),
+        "loss.*",
         F.aggregate("truncated", F.lit(0).cast("bigint"), _and_truncated).alias("truncated_records"),
         F.size(F.filter("truncated", lambda cut: cut["records"].isNull())).alias("truncated_unknown"),
     )

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The history tables as Spark sees them: read by their schema of today, and published run by run, exactly once.
+"""The history tables as Spark sees them: read by their schema, and published run by run, exactly once.
 
 Spark is given the paths of files and a directory to write in, and never lists, renames or removes one: so it does not matter where it
 runs, as long as it sees the workdir under the same path, and a run that is killed leaves nothing that Spark would have to mend.
@@ -14,8 +14,6 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
-from functools import reduce
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -79,17 +77,14 @@ class Publication:
             raise
         for path in sorted(folder.glob("cluster=*/date=*/part-*.parquet")):
             cluster, day = (name.partition("=")[2] for name in (path.parents[1].name, path.parent.name))
-            self.change.added[DataFile.new(table, cluster, date.fromisoformat(day), tables.version(table))] = path
+            self.change.added[DataFile.new(table, cluster, date.fromisoformat(day))] = path
 
     def staged_tables(self) -> dict[str, DataFrame]:
         """The rows that were written, read back by table."""
         paths: dict[str, list[str]] = {}
         for file, path in self.change.added.items():
             paths.setdefault(file.table, []).append(str(path))
-        return {
-            table: _read(self.spark, table, self.change.folder / table, [(tables.version(table), path) for path in found])
-            for table, found in paths.items()
-        }
+        return {table: _read(self.spark, table, self.change.folder / table, found) for table, found in paths.items()}
 
 
 class Store:
@@ -102,9 +97,9 @@ class Store:
             spark.conf.set(key, value)
 
     def read(self, table: str, clusters: Collection[str] | None = None, since: date | None = None) -> DataFrame:
-        """All rows as they are now, in today's schema with `cluster` and `date`; empty where there is none.
+        """All rows as they are now, with `cluster` and `date`; empty if there is none.
 
-        `clusters`, `since`: leave out the files of others, and those of earlier days. CatalogError for files of a version not known here.
+        `clusters`, `since`: leave out the files of others, and those of earlier days.
         """
         wanted = [
             file
@@ -112,7 +107,7 @@ class Store:
             if file.table == table and (clusters is None or file.cluster in clusters) and (since is None or file.date >= since)
         ]
         root = self.catalog.root
-        return _read(self._spark, table, root / table, [(file.version, str(root / file.path)) for file in wanted])
+        return _read(self._spark, table, root / table, [str(root / file.path) for file in wanted])
 
     @contextmanager
     def publishing(self) -> Iterator[Publication]:
@@ -135,7 +130,7 @@ def take_out(root: Path, change: Change, runs: Mapping[Run, Collection[str]]) ->
             target = change.folder / file.path.replace("/", "_")
             pairs = {(run.origin if has_origin(file.table) else None, run.run_id) for run in mine}
             rows = rewriting.rewrite([root / file.path], target, rewriting.of_runs(pairs))
-            change.replace([file], (DataFile.new(file.table, file.cluster, file.date, file.version), target) if rows else None)
+            change.replace([file], (DataFile.new(file.table, file.cluster, file.date), target) if rows else None)
 
 
 def has_origin(table: str) -> bool:
@@ -143,23 +138,12 @@ def has_origin(table: str) -> bool:
     return all(table in names for names in tables.WRITTEN_BY.values())
 
 
-def _read(spark: SparkSession, table: str, base: Path, files: Collection[tuple[int, str]]) -> DataFrame:
-    newest = tables.version(table)
-    if any(version > newest for version, _path in files):
-        raise CatalogError(
-            f"{base} has files of version {max(files)[0]}, and {newest} is the newest known here: written by a newer version of the collection; use that one"
-        )
-    found = []
-    for version, group in groupby(sorted(files), key=lambda file: file[0]):
-        schema = tables.SCHEMAS[table] if version == newest else tables.FORMER[table, version]
-        reader = spark.read.schema(f"{schema}, {tables.PARTITIONED_BY}").option("basePath", literal_path(str(base)))
-        rows = reader.parquet(*(literal_path(path) for _version, path in group))
-        for step in range(version, newest):
-            rows = tables.UPGRADES[table, step](rows)
-        found.append(rows.select(*tables.columns(table)))
-    if not found:
-        return local.frame(spark, [], f"{tables.SCHEMAS[table]}, {tables.PARTITIONED_BY}")
-    return reduce(DataFrame.unionByName, found)
+def _read(spark: SparkSession, table: str, base: Path, files: Collection[str]) -> DataFrame:
+    schema = f"{tables.SCHEMAS[table]}, {tables.PARTITIONED_BY}"
+    if not files:
+        return local.frame(spark, [], schema)
+    reader = spark.read.schema(schema).option("basePath", literal_path(str(base)))
+    return reader.parquet(*map(literal_path, files)).select(*tables.columns(table))
 
 
 def _is_full(folder: Path) -> bool:

@@ -4,19 +4,12 @@
 """The history tables: one schema each. Offsets and counts in records, times in UTC.
 
 Every table is partitioned by `cluster` (the inventory host's name) and `date` (of the run, in UTC), and each row says which run it is of.
-Every file of a table has the version of its schema in its name. A table whose schema changes keeps the former one in FORMER, gets a function in
-UPGRADES that makes the next version's rows out of it, and files that were written before stay as they are.
+All tables have one version, which stands in the manifest. It is raised with every change of a schema, and tables of another version are not read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-
-with suppress(ImportError):  # libraries.py says why
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as F
-
+VERSION = 2
 PARTITIONED_BY = "cluster string, date date"
 
 # Where rows come from: a recovery's evidence, or a snapshot of a healthy cluster. A run is known by its origin, cluster and run id.
@@ -87,69 +80,6 @@ WRITTEN_BY = {
     RECOVERY: ("replica_log", "quarantine", "candidates", "plan", "result", "loss", "impact", "recovery_audit"),
     HEALTHY: ("replica_log", "quarantine", "risk", "recovery_audit"),
 }
-
-# Tables that are not named have version 1.
-VERSIONS = {"recovery_audit": 4, "loss": 2, "plan": 2, "result": 2}
-_WITHOUT_MODE = SCHEMAS["recovery_audit"].removesuffix(f", {MODE_OF_RUN}")
-_WITHOUT_IMPACT = _WITHOUT_MODE.removesuffix(f", {IMPACT_OF_RUN}")
-FORMER = {
-    ("recovery_audit", 1): _WITHOUT_IMPACT.removesuffix(", remarks array<string>"),
-    ("recovery_audit", 2): _WITHOUT_IMPACT,
-    ("recovery_audit", 3): _WITHOUT_MODE,
-    ("loss", 1): SCHEMAS["loss"].removesuffix(f", {TRUNCATED}"),
-    ("plan", 1): SCHEMAS["plan"].replace("reason_code string", "reason string"),
-    ("result", 1): SCHEMAS["result"].removesuffix(", reason_code string"),
-}
-
-
-def without_remarks(recovery_audit: DataFrame) -> DataFrame:
-    """Version 1 of recovery_audit had no `remarks`."""
-    return recovery_audit.withColumn("remarks", F.array().cast("array<string>"))
-
-
-def without_impact(recovery_audit: DataFrame) -> DataFrame:
-    """Version 2 of recovery_audit knew of no look at consumers and producers."""
-    return _with_nulls(recovery_audit, IMPACT_OF_RUN)
-
-
-def without_mode(recovery_audit: DataFrame) -> DataFrame:
-    """Version 3 of recovery_audit did not tell dry runs from others."""
-    return _with_nulls(recovery_audit, MODE_OF_RUN)
-
-
-def without_truncated(loss: DataFrame) -> DataFrame:
-    """Version 1 of loss did not count what survivors truncate."""
-    return _with_nulls(loss, TRUNCATED)
-
-
-def with_reason_code(plan: DataFrame) -> DataFrame:
-    """Version 1 of plan called the code `reason`."""
-    return plan.withColumnRenamed("reason", "reason_code")
-
-
-def without_reason_code(result: DataFrame) -> DataFrame:
-    """Version 1 of result had no `reason_code`."""
-    return _with_nulls(result, "reason_code string")
-
-
-def _with_nulls(rows: DataFrame, schema: str) -> DataFrame:
-    fields = (field.split() for field in schema.split(", "))
-    return rows.withColumns({name: F.lit(None).cast(kind) for name, kind in fields})
-
-
-UPGRADES: dict[tuple[str, int], Callable[[DataFrame], DataFrame]] = {
-    ("recovery_audit", 1): without_remarks,
-    ("recovery_audit", 2): without_impact,
-    ("recovery_audit", 3): without_mode,
-    ("loss", 1): without_truncated,
-    ("plan", 1): with_reason_code,
-    ("result", 1): without_reason_code,
-}
-
-
-def version(table: str) -> int:
-    """The version that is written now."""
-    return VERSIONS.get(table, 1)
 
 
 def columns(table: str) -> list[str]:
