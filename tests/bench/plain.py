@@ -12,7 +12,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import sn
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines, plans, worker
 
 
@@ -27,8 +26,7 @@ def plan(
         header = snapshot.check(file)
         cluster = landing_lines.cluster(header)
         with file.open("rb") as lines:
-            rows = [worker.planned(line, file.stem, cluster, policy) for line in lines]
-        rows.sort(key=lambda row: (plans.SECTIONS.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))))
+            rows = plans.in_order(worker.planned(line, file.stem, cluster, policy) for line in lines)
         path = workdir / folder / run_id / f"{file.stem}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         seats = Seats(Counter(tuple(row[5]) for row in rows if len(row[5] or ()) > 1))

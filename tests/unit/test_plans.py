@@ -98,6 +98,22 @@ def test_the_same_snapshot_gives_the_same_bytes_but_for_ids_and_times(
     for path, before in zip(paths, first, strict=True):
         assert path.read_bytes() != before
         assert volatile.sub(b"", path.read_bytes()) == volatile.sub(b"", before)
+    # One file that is too large for a batch is counted and sorted by Spark.
+    (tmp_path / "landing" / RUN / "west.jsonl").unlink()
+    assert [plan["cluster"] for plan in written(spark, tmp_path)["plans"]] == ["east"]
+    assert volatile.sub(b"", paths[0].read_bytes()) == volatile.sub(b"", first[0])
+
+
+@pytest.mark.slow
+def test_what_fits_into_memory_takes_one_job_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", ROWS)
+    land(tmp_path, "west", ROWS)
+    spark.sparkContext.setJobGroup("one", "plans that are counted")
+    try:
+        assert len(written(spark, tmp_path)["plans"]) == 2
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("one")) == 1
 
 
 def test_a_batch_is_as_large_as_allowed_or_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

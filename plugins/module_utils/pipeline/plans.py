@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import in_plan_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import (
@@ -32,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     Keep,
     Kind,
     Landing,
+    Row,
     look,
     write_each,
 )
@@ -84,14 +86,17 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
         for name in found.files
     }
 
-    def rows(files: Sequence[str], keep: Keep) -> DataFrame:
+    def rows(files: Sequence[str], keep: Keep) -> DataFrame | Sequence[Row]:
         clusters = {name: plans[name].cluster for name in map(landing_lines.cluster_of, files)}
-        decided = keep(landing_lines.by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS))
-        groups: dict[str, dict[tuple[int, ...], int]] = {}
-        for row in decided.where(F.size("choices") > 1).groupBy("cluster", "choices").count().collect():
-            groups.setdefault(row["cluster"], {})[tuple(row["choices"])] = row["count"]
-        for name in clusters:
-            plans[name].seats = Seats(groups.get(name, {}))
+        decided = landing_lines.by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS)
+        # To count and to sort in Spark takes two more jobs, which pays for more rows than fit into memory.
+        if found.is_small(files):
+            few = in_order(_fetched(decided))
+            _seat(plans, clusters, Counter((row[0], tuple(row[5])) for row in few if row[5]))
+            return few
+        decided = keep(decided)
+        groups = decided.where(F.size("choices") > 1).groupBy("cluster", "choices").count().collect()
+        _seat(plans, clusters, {(row["cluster"], tuple(row["choices"])): row["count"] for row in groups})
         return in_plan_order(decided, SECTIONS)
 
     worker.by_value()
@@ -102,6 +107,26 @@ def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: st
         "quarantine": found.quarantine,
         "summary": _summary([plans[name].counts for name in written], len(found.quarantine)),
     }
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Rows of `worker.PLAN_ROWS` as `in_plan_order` has them."""
+    return sorted(rows, key=lambda row: (row[0], SECTIONS.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))))
+
+
+def _fetched(decided: DataFrame) -> Iterator[Row]:
+    columns = decided.toArrow().columns
+    return zip(*(column.to_pylist() for column in columns), strict=True)
+
+
+def _seat(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple[str, tuple[int, ...]], int]) -> None:
+    """Give the plans of these clusters their seats. `groups`: by cluster and choices, the number of partitions that have them."""
+    counts: dict[str, dict[tuple[int, ...], int]] = {name: {} for name in names}
+    for (name, choices), count in groups.items():
+        if len(choices) > 1:
+            counts[name][choices] = count
+    for name, own in counts.items():
+        plans[name].seats = Seats(own)
 
 
 def _head(header: Mapping[str, Any], options: Mapping[str, str | bool]) -> dict[str, Any]:

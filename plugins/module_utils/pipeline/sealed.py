@@ -10,11 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 with suppress(ImportError):  # libraries.py says why
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
@@ -34,6 +35,9 @@ SETTINGS = {
 SUFFIX = ".jsonl"
 
 Keep = Callable[["DataFrame"], "DataFrame"]
+# Its first field is the cluster.
+Row = Sequence[Any]
+Entries = Callable[[list[str], Keep], "DataFrame | Sequence[Row]"]
 T = TypeVar("T")
 
 
@@ -83,6 +87,10 @@ class Landing:
             size += more
         if batch:
             yield batch
+
+    def is_small(self, files: Iterable[str]) -> bool:
+        """Whether what is made of these files fits into memory, as that of every batch but one large file does."""
+        return sum(self.sizes[Path(file).stem] for file in files) <= BATCH_BYTES
 
     @property
     def bytes(self) -> int:
@@ -135,12 +143,12 @@ def _header(path: Path, kind: Kind, name: str, run_id: str, expected: Iterable[s
     return header
 
 
-def write_each(found: Landing, entries: Callable[[list[str], Keep], DataFrame], write: Callable[[str, Iterable[Row]], T]) -> dict[str, T]:
+def write_each(found: Landing, entries: Entries, write: Callable[[str, Iterable[Any]], T]) -> dict[str, T]:
     """Write a file for every cluster whose file can be read; return by cluster what `write` does. What it finds broken is quarantined.
 
-    `entries` makes the rows of some files, those of a cluster together; what it uses twice on the way it keeps. `write` is given a cluster's rows,
-    none for a cluster without any. Where all files make one batch, a file is written while its rows stream by. Memory stays bounded by the
-    rows of two batches in any case.
+    `entries` makes the rows of some files, those of a cluster together, and leaves them in Spark or fetches them itself; what it uses twice on the way
+    it keeps. `write` is given a cluster's rows, none for a cluster without any. Where all files make one batch, a file is written while its rows stream
+    by. Memory stays bounded by the rows of two batches in any case.
     """
     written: dict[str, T] = {}
     broken = set()
@@ -154,7 +162,7 @@ def write_each(found: Landing, entries: Callable[[list[str], Keep], DataFrame], 
 
     batches = [[str(file) for file in batch] for batch in found.batches()]
     with closing(_streamed(entries, batches) if len(batches) == 1 else _fetched(entries, batches)) as rows:
-        for name, own in groupby(rows, key=lambda row: row.cluster):
+        for name, own in groupby(rows, key=itemgetter(0)):
             write_one(name, own)
     for name in sorted(found.files.keys() - written.keys() - broken):
         write_one(name, ())
@@ -162,28 +170,30 @@ def write_each(found: Landing, entries: Callable[[list[str], Keep], DataFrame], 
     return written
 
 
-def _streamed(entries: Callable[[list[str], Keep], DataFrame], batches: Sequence[list[str]]) -> Generator[Row]:
+def _streamed(entries: Entries, batches: Sequence[list[str]]) -> Generator[Row]:
     """The rows of the only batch: while a cluster's rows are written, Spark makes the next ones."""
     (files,) = batches
     with _keeping(only_batch=True) as keep:
-        yield from entries(files, keep).toLocalIterator(prefetchPartitions=True)
+        rows = entries(files, keep)
+        yield from rows.toLocalIterator(prefetchPartitions=True) if isinstance(rows, DataFrame) else rows
 
 
-def _fetched(entries: Callable[[list[str], Keep], DataFrame], batches: Sequence[list[str]]) -> Generator[Row]:
+def _fetched(entries: Entries, batches: Sequence[list[str]]) -> Generator[Row]:
     """The rows of many batches: while those of one are written, Spark makes those of the next one.
 
     Each is fetched as a whole: an embedded Spark holds on to all that a streaming iterator has fetched (in its scheduler's list of jobs by tag).
     """
 
-    def fetch(files: list[str]) -> list[Row]:
+    def fetch(files: list[str]) -> Sequence[Row]:
         with _keeping(only_batch=False) as keep:
-            return entries(files, keep).collect()
+            rows = entries(files, keep)
+            return rows.collect() if isinstance(rows, DataFrame) else rows
 
     ahead = ThreadPoolExecutor(max_workers=1)
-    coming: Future[list[Row]] | None = None
+    coming: Future[Sequence[Row]] | None = None
     try:
         for files in (*batches, None):
-            rows: list[Row] = coming.result() if coming else []
+            rows: Sequence[Row] = coming.result() if coming else []
             coming = ahead.submit(fetch, files) if files else None
             yield from rows
     finally:
