@@ -32,13 +32,16 @@ with suppress(ImportError):  # libraries.py says why
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive, spark_server, spark_warmth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import private_directory, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import NO_LINES, PAGES, SESSION, need_java
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.worker_python import program
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
 
 PR_SET_PDEATHSIG = 1
 LOOPBACK = "127.0.0.1"
+# A process of Spark's that starts workers of Python.
+DAEMON = "pyspark.daemon"
 TICK_SECONDS = 0.25
 STAY_SECONDS = 1.0
 WARM_SECONDS = 300.0
@@ -48,11 +51,6 @@ def _say(text: str) -> None:
     """To the log, which is this process's stderr."""
     sys.stderr.write(f"keeper: {text}\n")
     sys.stderr.flush()
-
-
-# Spark keeps a daemon of Python and its workers for every session, until the server ends: a hundred plans would take gigabytes. So each worker is
-# started for its task, and ends with it.
-NO_DAEMONS = {"spark.python.use.daemon": "false", "spark.python.worker.reuse": "false"}
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,6 @@ class Keeper:
             "spark.local.dir": str(scratch),
             "spark.sql.warehouse.dir": str(scratch / "warehouse"),
             **SESSION,
-            **NO_DAEMONS,
             **PAGES,
             **NO_LINES,
             **self.settings.conf,
@@ -224,7 +221,7 @@ class Keeper:
         environment |= {
             "SPARK_HOME": str(home),
             spark_server.TOKEN_VARIABLE: spark_server.token(self.folder.workdir),
-            **self._python_of_workers(),
+            **self._python_of_workers(scratch),
             **({"SPARK_LOCAL_IP": LOOPBACK} if self.settings.master.startswith("local") else {}),
         }
         argv = [str(home / "bin" / "spark-submit"), "--properties-file", str(self._properties)]
@@ -237,9 +234,9 @@ class Keeper:
             preexec_fn=self._dies_with_keeper,  # noqa: PLW1509
         )
 
-    def _python_of_workers(self) -> dict[str, str]:
+    def _python_of_workers(self, scratch: Path) -> dict[str, str]:
         """What decides runs in this Python. On other machines their own is taken, or what the operator says."""
-        named = sys.executable if self.settings.master.startswith("local") else os.environ.get("PYSPARK_PYTHON")
+        named = program(private_directory(scratch)) if self.settings.master.startswith("local") else os.environ.get("PYSPARK_PYTHON")
         return {"PYSPARK_PYTHON": named} if named else {}
 
     def _dies_with_keeper(self) -> None:
@@ -299,7 +296,7 @@ class Keeper:
 
     def _left_alone(self, java: subprocess.Popen[bytes], port: int) -> bool:
         """Wait until no client is connected; False where there is a reason to end before."""
-        while not (ends := self._has_to_end(java)) and self._clients(java, port):
+        while not (ends := self._has_to_end(java)) and self._is_used(java, port):
             time.sleep(STAY_SECONDS)
         return not ends
 
@@ -312,12 +309,25 @@ class Keeper:
     def _stay(self, java: subprocess.Popen[bytes], port: int) -> None:
         used = time.monotonic()
         while not self._has_to_end(java):
-            used = time.monotonic() if self._clients(java, port) else used
+            used = time.monotonic() if self._is_used(java, port) else used
             with suppress(OSError, SpokenError):
                 idle_seconds = spark_server.read_until(self.folder).idle_seconds
                 if idle_seconds and time.monotonic() - used > idle_seconds:
                     return
             time.sleep(STAY_SECONDS)
+
+    def _is_used(self, java: subprocess.Popen[bytes], port: int) -> bool:
+        """Whether a client is connected. If none is, end the daemons of Python workers: Spark keeps one for each session, until the server ends.
+
+        They are looked for before the clients are: that of a client which connects meanwhile is not among them.
+        """
+        daemons = _daemons(java.pid)
+        if self._clients(java, port):
+            return True
+        for daemon in daemons:
+            with suppress(psutil.Error):
+                daemon.terminate()
+        return False
 
     def _clients(self, java: subprocess.Popen[bytes], port: int, but: int = 0) -> set[int]:
         """The ports from which clients are connected, other than process `but`."""
@@ -335,6 +345,15 @@ def _lives(pid: int, since: float) -> bool:
         return abs(process.create_time() - since) < 1 and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def _daemons(java: int) -> list[psutil.Process]:
+    found = []
+    with suppress(psutil.Error):
+        for process in psutil.Process(java).children():
+            if DAEMON in process.cmdline():
+                found.append(process)
+    return found
 
 
 def _free_port() -> int:

@@ -129,20 +129,22 @@ def landed(workdir: Path, partitions: int) -> Landing:
 
 
 def plan_something(folder: Folder, server: Server, sizes: Sequence[int]) -> None:
-    """Make a plan of so many partitions for each of `sizes`, below `<workdir>/spark`."""
+    """Make a plan of so many partitions for each of `sizes`, below `<workdir>/spark`.
+
+    WINDOW of them share a session: each session brings a daemon of Python workers, which stays until all this has ended.
+    """
     os.nice(POLITENESS)
     scratch = folder.path / WARM
-    found, size = None, 0
     took: list[float] = []
-    for partitions in sizes:
-        if found is None or partitions != size:
-            found, size = landed(scratch, partitions), partitions
-        began = time.monotonic()
+    for first in range(0, len(sizes), WINDOW):
+        found = landed(scratch, sizes[first])
         with session(None, server.remote, found.settings(), found.bytes, folder.workdir) as spark:
-            plans.write_plans(spark, found, scratch, "balanced", "last_written_epoch")
-        took.append(time.monotonic() - began)
-        if settled(took):
-            return
+            for _ in sizes[first : first + WINDOW]:
+                began = time.monotonic()
+                plans.write_plans(spark, found, scratch, "balanced", "last_written_epoch")
+                took.append(time.monotonic() - began)
+                if settled(took):
+                    return
 
 
 def plan_and_end(java_option: str, scratch: Path) -> subprocess.Popen[bytes]:

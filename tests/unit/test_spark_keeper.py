@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -72,6 +73,24 @@ def test_without_clients_it_ends_by_itself(keeper: Keeper, folder: Folder, serve
     assert server[0].poll() is None
 
 
+def test_daemons_of_python_end_when_no_client_is_connected(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark would keep one for each session."""
+    java = SimpleNamespace(pid=os.getpid())
+    clients = {40_000}
+    monkeypatch.setattr(keeper, "_clients", lambda *_: clients)
+    sleeping = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with subprocess.Popen([*sleeping, "pyspark.daemon", "pyspark.worker"]) as daemon, subprocess.Popen(sleeping) as other:
+        try:
+            assert keeper._is_used(java, 1)  # type: ignore[arg-type]
+            assert daemon.poll() is None
+            clients.clear()
+            assert not keeper._is_used(java, 1)  # type: ignore[arg-type]
+            assert daemon.wait(timeout=30) and other.poll() is None
+        finally:
+            daemon.kill()
+            other.kill()
+
+
 def test_it_ends_with_its_owner_its_java_or_its_workdir(
     keeper: Keeper, folder: Folder, server: tuple[subprocess.Popen[bytes], int]
 ) -> None:
@@ -108,6 +127,7 @@ def test_settings_go_by_a_private_file_and_cannot_open_the_server(folder: Folder
     keeper = Keeper.__new__(Keeper)
     keeper.folder, keeper.settings = folder, Settings(0, "local[2]", "1g", conf)
     keeper._java(15002, folder.path / "local")
+    assert started["env"]["PYSPARK_PYTHON"] == str(folder.path / "local" / "python")
     assert "secret" not in " ".join(started["argv"])
     assert started["env"][spark_server.TOKEN_VARIABLE] == "secret-2"
     assert "secret-1" not in started["env"].values()

@@ -27,8 +27,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import unbroken
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError, in_words
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import PYTHON_OF_WORKERS, SparkError, in_words
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.remote import connect, need_tls, own_server, reach
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.worker_python import program
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_options import AUTO
 
 # What Py4J says of connections that break is told by the error that they raise.
@@ -95,7 +96,7 @@ def session(
     own = own_server(workdir, remote, warn)
     if own or remote == AUTO:
         remote = own.remote if own else None
-    with tempfile.TemporaryFile() as log, in_words(log, remote):
+    with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as scratch, in_words(log, remote):
         settings = {"spark.sql.shuffle.partitions": str(tasks(input_bytes)), **SESSION, **(SMALL if input_bytes < SMALL_BYTES else LARGE)}
         if remote:
             if secrets and not own:
@@ -106,7 +107,7 @@ def session(
             if archive := class_archive.options(workdir):
                 settings[JAVA_OPTIONS] = f"{settings.get(JAVA_OPTIONS, '')} {archive}"
             with _submitted(secrets or {}):
-                spark = _start(master or LOCAL, settings, conf, log)
+                spark = _start(master or LOCAL, settings, conf, log, Path(scratch))
         try:
             with _executors(spark, "" if remote else master or LOCAL):
                 yield spark
@@ -137,22 +138,33 @@ def _submitted(secrets: Mapping[str, str]) -> Iterator[None]:
                 os.environ[SUBMIT_ARGUMENTS] = before
 
 
-def _start(master: str, settings: Mapping[str, str], conf: Mapping[str, str], log: IO[bytes]) -> SparkSession:
+def _start(master: str, settings: Mapping[str, str], conf: Mapping[str, str], log: IO[bytes], scratch: Path) -> SparkSession:
     """A driver in this process's own JVM, which writes to `log` what it would write to the console."""
     need_java()
     for address in master.removeprefix(STANDALONE).split(",") if master.startswith(STANDALONE) else ():
         reach(STANDALONE + address, "spark", 7077, "spark_master")
     # Set for Spark Connect clients; a driver refuses to start with it.
     os.environ.pop("SPARK_REMOTE", None)
-    if master.startswith("local"):
-        # What decides runs in this Python, which has pyarrow. On other machines their own is taken, or what the operator says.
-        os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(master).appName("kafka_recovery_plan")
     for key, value in {**LEAN, **(EMBEDDED if master.startswith("local") else {}), **settings, **conf}.items():
         builder = builder.config(key, value)
     # A start that is broken off would leave a Java behind that nobody knows.
-    with _console_to(log), unbroken(), _ctrl_c_kept():
+    with _console_to(log), unbroken(), _ctrl_c_kept(), _python_of_workers(master, scratch):
         return builder.getOrCreate()
+
+
+@contextmanager
+def _python_of_workers(master: str, scratch: Path) -> Iterator[None]:
+    """On this machine what decides runs in this Python, which has pyarrow. On other machines their own is taken, or what the operator says."""
+    before = os.environ.get(PYTHON_OF_WORKERS)
+    if master.startswith("local"):
+        os.environ[PYTHON_OF_WORKERS] = program(scratch)
+    try:
+        yield
+    finally:
+        os.environ.pop(PYTHON_OF_WORKERS, None)
+        if before is not None:
+            os.environ[PYTHON_OF_WORKERS] = before
 
 
 @contextmanager
