@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The header of a record batch (message format v2), and what two batches at one offset say about their logs."""
+"""The header of a record batch (message format v2), and whether two of one epoch at one offset can be the same batch."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import METADATA_BATCH_BYTES
 
 # base offset int64, length int32, partition leader epoch int32, magic int8, crc uint32, attributes int16,
-# last offset delta int32, base timestamp int64, max timestamp int64
-_HEADER = struct.Struct(">qiibIhiqq")
-# Attributes: bit 4 stands in batches of a transaction, bit 5 in markers.
-_TRANSACTIONAL = 0b11_0000
+# last offset delta int32, base timestamp int64, max timestamp int64, producer id int64, producer epoch int16, base sequence int32, records int32
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+# Attributes: bit 4 stands in batches of a transaction, bit 5 in markers, bit 6 where the cleaner has set when tombstones may go (KIP-534).
+_TRANSACTIONAL, _DELETE_HORIZON = 0b11_0000, 0b100_0000
 
 # A batch's length is counted from behind it; a batch without records has the rest of its header (61 bytes).
 _LENGTH_ENDS, _SMALLEST = 12, 49
-
-SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
 
 
 class LastBatch(NamedTuple):
     """Offsets are absolute; `epoch` is the leader epoch in which the batch was written; `max_timestamp` in milliseconds.
 
-    `transactional`: it is part of a transaction, or the marker at the end of one (KIP-98).
+    `transactional`: it is part of a transaction, or the marker at the end of one (KIP-98). `cleaned`: compaction has rewritten it, which keeps its
+    offsets and its epoch and changes its crc.
     """
 
     base_offset: int
@@ -34,6 +33,7 @@ class LastBatch(NamedTuple):
     crc: int
     max_timestamp: int
     transactional: bool = False
+    cleaned: bool = False
 
     def holds(self, offset: int) -> bool:
         """Whether the batch covers `offset`. Fetch answers with the next batch where compaction removed the one asked for."""
@@ -44,10 +44,12 @@ def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
     """Return the header of the first batch in `records`, None where there is none or it is of a format before v2."""
     if not records or len(records) < _HEADER.size:
         return None
-    base_offset, _length, epoch, magic, crc, attributes, last_delta, _base_timestamp, max_timestamp = _HEADER.unpack_from(records)
+    base_offset, _length, epoch, magic, crc, attributes, last_delta, _, max_timestamp, _, _, _, count = _HEADER.unpack_from(records)
     if magic != 2:
         return None
-    return LastBatch(base_offset, base_offset + last_delta, epoch, crc, max_timestamp, bool(attributes & _TRANSACTIONAL))
+    # A leader takes no batch with gaps between its offsets: only the cleaner leaves some.
+    cleaned = count != last_delta + 1 or bool(attributes & _DELETE_HORIZON)
+    return LastBatch(base_offset, base_offset + last_delta, epoch, crc, max_timestamp, bool(attributes & _TRANSACTIONAL), cleaned)
 
 
 def whole_batches(data: bytes | memoryview) -> int:
@@ -63,14 +65,9 @@ def whole_batches(data: bytes | memoryview) -> int:
     return at
 
 
-def compare(offset: int, one: LastBatch | None, other: LastBatch | None) -> str:
-    """Say whether two logs agree at `offset`, and with that on everything below it.
+def may_be_equal(one: LastBatch, other: LastBatch) -> bool:
+    """Whether two batches of one leader epoch that hold the same offset can be the same batch.
 
-    An epoch has one leader and followers copy its batches unchanged, so a different epoch proves a fork and an identical batch
-    proves a common history. Within one epoch only compaction (or corruption) makes batches differ: unknown, never same.
+    An epoch has one leader and followers copy its batches unchanged. Only compaction rewrites them, and not their offsets.
     """
-    if one is None or other is None or not one.holds(offset) or not other.holds(offset):
-        return UNKNOWN
-    if one.epoch != other.epoch:
-        return DIFFERENT
-    return SAME if one[:4] == other[:4] else UNKNOWN
+    return one[:3] == other[:3] and (one.crc == other.crc or one.cleaned or other.cleaned)

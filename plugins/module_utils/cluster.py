@@ -331,6 +331,20 @@ class Cluster(Asking):
             }
         return found
 
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, protocol.EpochEnd]]:
+        """Where the wanted leader epoch, or the greatest one below it, ends in the log of each broker's replica.
+
+        Brokers and partitions without an answer are absent.
+        """
+        size = FETCH_ROUNDS[0][0]
+        asked = {
+            node: [protocol.fetch_epoch_ends({key: epochs[key] for key in chunk}, size) for chunk in chunks(epochs, REQUEST_LIMIT)]
+            for node, epochs in work.items()
+        }
+        wanted = keys_of(work.values())
+        answers = self._ask_each(asked, lambda answer: only(wanted, protocol.read_epoch_ends(answer)))
+        return {node: {key: end for key, end in _merged(rows).items() if key in work[node]} for node, rows in answers.items()}
+
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[group_offsets.Committed]:
         """Offsets that groups committed on these partitions, sorted. A committed offset proves something, its absence proves nothing.
 

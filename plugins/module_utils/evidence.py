@@ -100,6 +100,7 @@ class Asked(Protocol):
     def batches(
         self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
     ) -> dict[int, dict[TopicPartition, Any]]: ...
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, Any]]: ...
     def unfenced(self) -> set[int]: ...
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]: ...
@@ -245,7 +246,7 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
             broker for broker in state.replicas if (state.key, broker) in replicas and replicas[state.key, broker].error is None
         )
         evidence.pairs += [forks.pair_row(state.key, one, other) for one, other in combinations(answered, 2)]
-    forks.settle(evidence.pairs, replicas, prober)
+    forks.settle(evidence.pairs, replicas, prober, cluster.epoch_ends)
     evidence.proofs = bounded_proofs(_proofs(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)), evidence.missed)
     return evidence
 

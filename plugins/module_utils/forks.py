@@ -1,82 +1,141 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pairs of logs: is one a prefix of the other, or at which offset do they fork? Found by comparing batches at chosen offsets.
+"""Pairs of logs: is one a prefix of the other, or at which offset do they fork? Decided by Kafka's own log matching (KIP-101, KIP-279, KIP-320).
 
-B's log is a prefix of A's exactly when A's batch at B's last offset is B's last batch. Where it is not, binary search over
-the same test gives the fork offset. All pairs are searched side by side, so that the number of rounds does not grow with them.
+An epoch has one leader, and followers copy its log. So two logs that have one offset from one epoch are equal below it, whatever compaction has
+removed since. Where the batches are still there, they show the epoch. Elsewhere brokers know where each epoch ends in their logs: that is what a
+follower asks its leader for before it truncates its log. All pairs are asked for side by side, so the number of rounds does not grow with them.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import DIFFERENT, SAME, UNKNOWN, LastBatch, compare
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, may_be_equal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import CORRUPT, FORKED, PREFIX, SAME, UNKNOWN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 
 if TYPE_CHECKING:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog, Replicas
 
-PREFIX, FORKED = "prefix", "forked"
 Probe = tuple[int, TopicPartition, int]
+Ask = Callable[..., Mapping[int, Mapping[TopicPartition, Any]]]
+# Each step is an epoch that one log has and the other lacks, so an election of a replica that lacked the records of the leader before.
+MOST_STEPS = 64
 
 
 class Prober:
     """Fetches batches at offsets and remembers them. `found`: (broker, partition, offset) → batch, None where none came."""
 
-    def __init__(self, batches: Callable[..., Mapping[int, Mapping[TopicPartition, Any]]]) -> None:
+    def __init__(self, batches: Ask) -> None:
         self._batches = batches
         self.found: dict[Probe, LastBatch | None] = {}
 
     def fetch(self, probes: Iterable[Probe], deadline: float = math.inf) -> None:
-        """Fetch what is not known yet. A request has one offset per partition, so several offsets of one replica go one after the other, the greatest first.
-
-        At `deadline` (of the monotonic clock) the rest is left, and is not in `found`.
-        """
-        left = {probe for probe in probes if probe not in self.found}
-        while left and time.monotonic() < deadline:
-            layer: dict[int, dict[TopicPartition, int]] = {}
-            for broker, key, offset in sorted(left, reverse=True):
-                layer.setdefault(broker, {}).setdefault(key, offset)
-            answers = self._batches(layer)
-            for broker, offsets in layer.items():
-                for key, offset in offsets.items():
-                    answer = answers.get(broker, {}).get(key)
-                    self.found[broker, key, offset] = answer.batch if answer is not None and answer.error is None else None
-                    left.discard((broker, key, offset))
+        """Fetch what is not known yet. At `deadline` (of the monotonic clock) the rest is left, and is not in `found`."""
+        for layer in _layers(probe for probe in probes if probe not in self.found):
+            if time.monotonic() >= deadline:
+                return
+            for probe, answer in _answers(layer, self._batches(layer)):
+                self.found[probe] = answer.batch if answer is not None and answer.error is None else None
 
 
-@dataclass
-class _Search:
-    """A forked pair: the logs agree below `low` and differ from `high` on."""
+def _layers(probes: Iterable[Probe]) -> Iterator[dict[int, dict[TopicPartition, int]]]:
+    """Yield requests. One has one number per partition, so several numbers for one replica follow each other, the greatest first."""
+    wanted: dict[tuple[int, TopicPartition], list[int]] = {}
+    for broker, key, number in sorted(set(probes), reverse=True):
+        wanted.setdefault((broker, key), []).append(number)
+    for place in range(max(map(len, wanted.values()), default=0)):
+        layer: dict[int, dict[TopicPartition, int]] = {}
+        for (broker, key), numbers in wanted.items():
+            if place < len(numbers):
+                layer.setdefault(broker, {})[key] = numbers[place]
+        yield layer
 
-    pair: dict[str, Any]
-    low: int
-    high: int
 
-    @property
-    def key(self) -> TopicPartition:
-        return self.pair["topic"], self.pair["partition"]
+def _answers(
+    layer: Mapping[int, Mapping[TopicPartition, int]], answers: Mapping[int, Mapping[TopicPartition, Any]]
+) -> Iterator[tuple[Probe, Any]]:
+    for broker, numbers in layer.items():
+        for key, number in numbers.items():
+            yield (broker, key, number), answers.get(broker, {}).get(key)
 
-    @property
-    def middle(self) -> int:
-        return (self.low + self.high) // 2
 
-    def probes(self) -> list[Probe]:
-        return [(self.pair[side], self.key, self.middle) for side in ("broker_a", "broker_b")]
+class _BatchAt(NamedTuple):
+    """The batch at an offset of a broker's log, or the next one that compaction has left. The answer is a LastBatch or None."""
 
-    def narrow(self, one: LastBatch | None, other: LastBatch | None) -> None:
-        verdict = compare(self.middle, one, other)
-        if verdict == UNKNOWN or one is None or other is None:
-            _unknown(self.pair, f"the batches at offset {self.middle} cannot be compared (compacted?), so the fork offset is not known")
-        elif verdict == SAME:
-            self.low = one.last_offset + 1
-        else:
-            self.high = max(self.low, min(one.base_offset, other.base_offset))
+    broker: int
+    key: TopicPartition
+    offset: int
+
+
+class _EndOf(NamedTuple):
+    """Where an epoch, or the greatest one below it, ends in a broker's log. The answer is an EpochEnd or None."""
+
+    broker: int
+    key: TopicPartition
+    epoch: int
+
+
+class _Verdict(NamedTuple):
+    """What a pair row says of its logs."""
+
+    relation: str
+    shorter: int | None = None
+    common_offset: int | None = None
+    reason: str | None = None
+
+
+class _UndecidedError(Exception):
+    """Why the relation of two logs is not known."""
+
+
+class _Side:
+    """One of the two logs, which is not empty."""
+
+    def __init__(self, broker: int, log: ReplicaLog) -> None:
+        last = log.last_batch
+        if last is None:
+            raise _UndecidedError(f"the last batch of broker {broker} could not be read")
+        self.broker, self.last = broker, last
+        self.start, self.end = log.log_start_offset or 0, log.log_end_offset or 0
+        # No epoch below the last one ends beyond this offset.
+        self.bound = last.base_offset
+        if not 0 <= last.base_offset <= last.last_offset == self.end - 1 or last.epoch < 0:
+            raise _UndecidedError(f"the log of broker {broker} ends at offset {self.end} {_with(last)}")
+
+    def check_batch(self, batch: LastBatch | None, offset: int) -> LastBatch:
+        """Return the broker's answer for the batch at an offset, if it can be one."""
+        if batch is None:
+            raise _UndecidedError(f"broker {self.broker} has no batch at offset {offset}, nor behind it")
+        if not (0 <= batch.base_offset <= batch.last_offset and offset <= batch.last_offset < self.end and 0 <= batch.epoch <= self.last.epoch):
+            raise _UndecidedError(
+                f"broker {self.broker}, whose log ends at offset {self.end} in leader epoch {self.last.epoch}, answers for offset {offset} {_with(batch)}"
+            )
+        return batch
+
+    def check_end(self, answer: Any, asked: int) -> tuple[int, int]:
+        """Return epoch and end offset from the broker's answer for an epoch below its last one, if it can be one."""
+        where = f"broker {self.broker}, asked where leader epoch {asked} ends in its log,"
+        if answer is None:
+            raise _UndecidedError(f"{where} does not answer")
+        if answer.error is not None:
+            raise _UndecidedError(f"{where} answers {answer.error}")
+        if answer.epoch is None or answer.end_offset is None:
+            raise _UndecidedError(f"{where} answers with something else")
+        # Of what was deleted from its beginning a log knows nothing: epochs up to there end where it begins.
+        if not (0 <= answer.epoch <= asked and 0 <= answer.end_offset <= max(self.bound, self.start)):
+            raise _UndecidedError(f"{where} answers that epoch {answer.epoch} ends at offset {answer.end_offset}, which contradicts its batches")
+        self.bound = answer.end_offset
+        return answer.epoch, answer.end_offset
+
+
+def _with(batch: LastBatch) -> str:
+    return f"with a batch of offsets {batch.base_offset} to {batch.last_offset} in leader epoch {batch.epoch}"
 
 
 def pair_row(key: TopicPartition, broker_a: int, broker_b: int) -> dict[str, Any]:
@@ -93,42 +152,77 @@ def pair_row(key: TopicPartition, broker_a: int, broker_b: int) -> dict[str, Any
     }
 
 
-def settle(pairs: list[dict[str, Any]], replicas: Replicas, prober: Prober) -> None:
-    """Fill in `relation` (same, prefix, forked, unknown), `shorter`, `common_offset` and `reason` of every pair, in place."""
-    probes: list[Probe] = []
-    compared: list[tuple[dict[str, Any], int, int, int]] = []
+_Comparison = Generator[_BatchAt | _EndOf, Any, _Verdict]
+
+
+def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, epoch_ends: Ask) -> None:
+    """Fill in `relation`, `shorter`, `common_offset` and `reason` of every pair, in place. `epoch_ends`: as Cluster has it."""
+    ends: dict[Probe, Any] = {}
+    waiting: list[tuple[dict[str, Any], _Comparison, _BatchAt | _EndOf]] = []
+
+    def go_on(pair: dict[str, Any], comparison: _Comparison, answer: Any) -> None:
+        try:
+            waiting.append((pair, comparison, comparison.send(answer)))
+        except StopIteration as done:
+            pair.update(done.value._asdict())
+        except _UndecidedError as error:
+            pair.update(_Verdict(UNKNOWN, reason=str(error))._asdict())
+
     for pair in pairs:
-        key = pair["topic"], pair["partition"]
-        longer, shorter = sorted((pair["broker_a"], pair["broker_b"]), key=lambda broker: _length(replicas[key, broker]))
-        end = replicas[key, shorter].log_end_offset or 0
-        if replicas[key, shorter].empty:
-            same = _length(replicas[key, longer]) == _length(replicas[key, shorter])
-            pair |= {"relation": SAME if same else PREFIX, "shorter": None if same else shorter, "common_offset": end}
-            continue
-        compared.append((pair, longer, shorter, end))
-        if replicas[key, longer].log_end_offset == end:
-            prober.found[longer, key, end - 1] = replicas[key, longer].last_batch
-        prober.found[shorter, key, end - 1] = replicas[key, shorter].last_batch
-        probes.append((longer, key, end - 1))
-    prober.fetch(probes)
-    searches = []
-    for pair, longer, shorter, end in compared:
-        key = pair["topic"], pair["partition"]
-        one, other = prober.found[longer, key, end - 1], prober.found[shorter, key, end - 1]
-        verdict = compare(end - 1, one, other)
-        if verdict == SAME:
-            same = replicas[key, longer].log_end_offset == end
-            pair |= {"relation": SAME if same else PREFIX, "shorter": None if same else shorter, "common_offset": end}
-        elif verdict == DIFFERENT and one is not None and other is not None:
-            pair["relation"] = FORKED
-            start = max(replicas[key, longer].log_start_offset or 0, replicas[key, shorter].log_start_offset or 0)
-            searches.append(_Search(pair, start, max(start, min(one.base_offset, other.base_offset))))
+        go_on(pair, _compared(pair, replicas), None)
+    while waiting:
+        # Batches first: what they leave open is then asked for together with the rest.
+        kind = _BatchAt if any(isinstance(question, _BatchAt) for _, _, question in waiting) else _EndOf
+        questions = [question for _, _, question in waiting if isinstance(question, kind)]
+        if kind is _BatchAt:
+            prober.fetch(questions)
         else:
-            _unknown(
-                pair,
-                f"broker {longer} has no batch at offset {end - 1} to compare with the last batch of broker {shorter} (compacted or deleted?)",
-            )
-    _search_forks(searches, prober)
+            for layer in _layers(question for question in questions if question not in ends):
+                ends.update(_answers(layer, epoch_ends(layer)))
+        answers: Mapping[Probe, Any] = prober.found if kind is _BatchAt else ends
+        asked, waiting[:] = list(waiting), []
+        for pair, comparison, question in asked:
+            if isinstance(question, kind):
+                go_on(pair, comparison, answers[question])
+            else:
+                waiting.append((pair, comparison, question))
+
+
+def _compared(pair: Mapping[str, Any], replicas: Replicas) -> _Comparison:
+    """Compare the logs of one pair: yield questions for the brokers, return the verdict."""
+    key = pair["topic"], pair["partition"]
+    logs = {broker: replicas[key, broker] for broker in (pair["broker_a"], pair["broker_b"])}
+    first, second = sorted(logs, key=lambda broker: _length(logs[broker]))
+    if logs[second].empty:
+        same = _length(logs[first]) == _length(logs[second])
+        return _prefix(None if same else second, logs[second].log_end_offset or 0)
+    longer, shorter = _Side(first, logs[first]), _Side(second, logs[second])
+    end, epoch = shorter.end, shorter.last.epoch
+    if longer.start >= end:
+        raise _UndecidedError(
+            f"broker {second}'s log ends at offset {end}, and all that broker {first} had below offset {longer.start} was deleted"
+        )
+    if longer.last.epoch < epoch:
+        # Epochs never decrease along a log, so the longer one has nothing of this epoch.
+        _, common = yield from _last_shared(key, longer, shorter)
+        return _forked(longer, shorter, common)
+    at = end - 1
+    batch = longer.last if longer.end == end else longer.check_batch((yield _BatchAt(first, key, at)), at)
+    if batch.epoch == epoch:
+        if batch.holds(at) and not may_be_equal(batch, shorter.last):
+            reason = f"brokers {first} and {second} have different bytes at offset {at} from one leader epoch, {epoch}"
+            return _Verdict(CORRUPT, reason=reason)
+        return _prefix(None if longer.end == end else second, end)
+    if batch.epoch > epoch:
+        longer.bound = batch.base_offset
+    _, common = yield from _last_shared(key, longer, shorter)
+    if batch.holds(at) or batch.epoch < epoch or common < end:
+        return _forked(longer, shorter, common)
+    # Compaction has removed what the longer log had at this offset, and the next batch is of a later epoch: the ends of epochs alone speak. A broker
+    # that does not know an epoch, because all that it knows are later ones, answers as if it did: then the one before ends at the same offset.
+    if epoch > 0 and longer.check_end((yield _EndOf(first, key, epoch - 1)), epoch - 1)[1] >= end:
+        raise _UndecidedError(f"broker {first} does not know leader epoch {epoch}, and what it had at offset {at} was compacted")
+    return _prefix(second, end)
 
 
 def _length(log: ReplicaLog) -> tuple[int, bool]:
@@ -136,19 +230,27 @@ def _length(log: ReplicaLog) -> tuple[int, bool]:
     return -(log.log_end_offset or 0), log.empty
 
 
-def _search_forks(searches: list[_Search], prober: Prober) -> None:
-    while searches:
-        prober.fetch(probe for search in searches if search.low < search.high for probe in search.probes())
-        still = []
-        for search in searches:
-            if search.low >= search.high:
-                search.pair["common_offset"] = search.high
-                continue
-            search.narrow(*(prober.found[probe] for probe in search.probes()))
-            if search.pair["relation"] == FORKED:
-                still.append(search)
-        searches = still
+def _prefix(shorter: int | None, end: int) -> _Verdict:
+    return _Verdict(SAME if shorter is None else PREFIX, shorter, end)
 
 
-def _unknown(pair: dict[str, Any], reason: str) -> None:
-    pair |= {"relation": UNKNOWN, "shorter": None, "common_offset": None, "reason": reason}
+def _forked(longer: _Side, shorter: _Side, common: int) -> _Verdict:
+    if common >= shorter.end:
+        raise _UndecidedError(
+            f"leader epochs of brokers {longer.broker} and {shorter.broker} say that the logs are equal below offset {shorter.end}, their batches that "
+            "they are not"
+        )
+    # What was deleted from the beginning of a log is not compared.
+    return _Verdict(FORKED, common_offset=max(common, longer.start, shorter.start))
+
+
+def _last_shared(key: TopicPartition, one: _Side, other: _Side) -> Generator[_EndOf, Any, tuple[int, int]]:
+    """Return the greatest epoch that both logs have, and where the first of the two leaves it: up to there they are equal (KIP-279)."""
+    ends = {side: (side.last.epoch, side.end) for side in (one, other)}
+    for _step in range(MOST_STEPS):
+        behind, ahead = sorted(ends, key=lambda side: ends[side][0])
+        epoch = ends[behind][0]
+        if ends[ahead][0] == epoch:
+            return epoch, min(end for _epoch, end in ends.values())
+        ends[ahead] = ahead.check_end((yield _EndOf(ahead.broker, key, epoch)), epoch)
+    raise _UndecidedError(f"the logs of brokers {one.broker} and {other.broker} differ in more than {MOST_STEPS} leader epochs")

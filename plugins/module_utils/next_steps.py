@@ -56,6 +56,10 @@ FORCE = {
         "Else force the election, which gives the shorter one up"
     ),
     "contradicted": "what is proven committed and the ISR history name different branches: find out why, before you force the election",
+    "corrupt": (
+        "compare the segments of the brokers that {plan} names (kafka-dump-log.sh): a disk is damaged, or a leader epoch was issued twice. "
+        "Find out which log is right, before you force the election"
+    ),
     "below_high_watermark": "bring a better replica back, or give up committed records and force the election",
 }
 # What is forced cannot be taken back, so the commands of FORCE are dry runs.

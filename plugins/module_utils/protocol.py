@@ -42,6 +42,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_con
 CONSUMER, DEBUGGING_REPLICA, FUTURE_LOCAL_REPLICA = -1, -2, -3
 # From Fetch v13 on topics go by id and v15 moves the replica id: v12 is the last version that serves FUTURE_LOCAL_REPLICA as it stands.
 FETCH_VERSION = 12
+# An offset that no log reaches.
+BEYOND_LOGS = 2**63 - 1
 LATEST = -1
 ELECTION_TYPES = {"preferred": 0, "unclean": 1}  # KIP-460
 PARTITIONS_PER_PAGE = 2000
@@ -77,6 +79,17 @@ class FetchedBatch(NamedTuple):
     high_watermark: int
     log_start_offset: int
     batch: LastBatch | None
+
+
+class EpochEnd(NamedTuple):
+    """What Fetch says of one replica's leader epochs: where the greatest `epoch` ends that is not greater than the one asked for, or `error`.
+
+    Both are None where the broker answered with something else.
+    """
+
+    error: str | None
+    epoch: int | None
+    end_offset: int | None
 
 
 def error_name(code: int) -> str | None:
@@ -261,9 +274,13 @@ def read_log_ends(answer: Any) -> dict[TopicPartition, LogEnd]:
     }
 
 
-def fetch(offsets: Mapping[TopicPartition, int], partition_max_bytes: int) -> FetchRequest:
-    """The batch at an offset of each partition, from a follower's log, up to its very end; outside any fetch session."""
+def fetch(offsets: Mapping[TopicPartition, int], partition_max_bytes: int, epochs: Mapping[TopicPartition, int] | None = None) -> FetchRequest:
+    """The batch at an offset of each partition, from a follower's log, up to its very end; outside any fetch session.
+
+    `epochs`: leader epochs of the records before these offsets, which the broker then compares with its own log (KIP-320).
+    """
     kind = FetchRequest.FetchTopic
+    last_epochs = epochs or {}
     topics = [
         kind(
             topic=topic,
@@ -272,7 +289,7 @@ def fetch(offsets: Mapping[TopicPartition, int], partition_max_bytes: int) -> Fe
                     partition=number,
                     current_leader_epoch=-1,
                     fetch_offset=offsets[topic, number],
-                    last_fetched_epoch=-1,
+                    last_fetched_epoch=last_epochs.get((topic, number), -1),
                     log_start_offset=-1,
                     partition_max_bytes=partition_max_bytes,
                 )
@@ -305,6 +322,25 @@ def read_batches(answer: Any) -> dict[TopicPartition, FetchedBatch]:
         for topic in answer.responses
         for row in topic.partitions
     }
+
+
+def fetch_epoch_ends(epochs: Mapping[TopicPartition, int], partition_max_bytes: int) -> FetchRequest:
+    """Where a leader epoch of each partition ends in a follower's log.
+
+    This is how a follower asks its leader up to where their logs agree (KIP-320). No log has the records that are asked for, so the answer is the
+    diverging epoch and never records. OFFSET_OUT_OF_RANGE means that the log has no epoch as great as the one asked for.
+    """
+    return fetch(dict.fromkeys(epochs, BEYOND_LOGS), partition_max_bytes, epochs)
+
+
+def read_epoch_ends(answer: Any) -> dict[TopicPartition, EpochEnd]:
+    """Ends of epochs by partition. As with `read_batches`, a top-level error leaves an empty dict."""
+    found: dict[TopicPartition, EpochEnd] = {}
+    for topic in answer.responses:
+        for row in topic.partitions:
+            end = row.diverging_epoch
+            found[topic.topic, row.partition_index] = EpochEnd(error_name(row.error_code), end and end.epoch, end and end.end_offset)
+    return found
 
 
 def list_reassignments() -> ListPartitionReassignmentsRequest:

@@ -135,6 +135,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
     snapshot,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import RELATIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
@@ -216,7 +217,7 @@ def counts(found: evidence.Evidence) -> dict[str, int]:
         "offline": sum(1 for state in found.states if state.leader < 0),
         "replicas_answered": len(found.replicas) - silent,
         "replicas_silent": silent,
-        **{relation: relations[relation] for relation in ("same", "prefix", "forked", "unknown")},
+        **{relation: relations[relation] for relation in RELATIONS},
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 ALIVE = {2: 121, 3: 100}
@@ -65,6 +65,10 @@ class Controller:
             broker: {key: FetchedBatch(None, 0, 0, LastBatch(offset, offset, 0, 7, 0)) for key, offset in offsets.items()}
             for broker, offsets in work.items()
         }
+
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, EpochEnd]]:
+        self._request()
+        return {broker: {key: EpochEnd(None, epoch, 0) for key, epoch in epochs.items()} for broker, epochs in work.items()}
 
     def committed_offsets(
         self, keys: Collection[TopicPartition], seconds: float, missed: list[str]

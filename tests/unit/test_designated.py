@@ -13,7 +13,7 @@ from controller import Controller
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch, LogEnd
 
 KEY = ("t", 0)
 
@@ -43,6 +43,10 @@ class Forked(Controller):
             }
             for broker, offsets in work.items()
         }
+
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, EpochEnd]]:
+        assert work == {2: {KEY: 0}}, "broker 3 has no later epoch"
+        return {2: {KEY: EpochEnd(None, 0, 100)}}
 
 
 @pytest.mark.parametrize(

@@ -1,138 +1,309 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Forks: pairs of made-up logs, compared with an oracle that sees both logs whole."""
+"""Forks: pairs of made-up logs, compared with the truth about logs that are seen whole."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import event, given
 from hypothesis import strategies as st
+from kafka_logs import Brokers, KafkaLog
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.forks import Prober, pair_row, settle
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch
 
 KEY = ("orders", 0)
-Log = list[LastBatch]
+Row = tuple[str, int | None, int | None]  # relation, shorter, common offset
 
 
-def log_of(sizes_and_epochs: list[tuple[int, int]], salt: int = 0) -> Log:
-    """Batches of the given sizes, one after the other. The crc is made of position, epoch and `salt`."""
-    batches, offset = [], 0
-    for size, epoch in sizes_and_epochs:
-        batches.append(LastBatch(offset, offset + size - 1, epoch, hash((offset, size, epoch, salt)) & 0xFFFFFFFF, 0))
-        offset += size
-    return batches
+def settled(brokers: Brokers) -> dict[tuple[int, int], dict[str, Any]]:
+    replicas = {(KEY, broker): log.measured for broker, log in brokers.logs.items()}
+    pairs = [pair_row(KEY, one, other) for one, other in combinations(sorted(brokers.logs), 2)]
+    settle(pairs, replicas, Prober(brokers.batches), brokers.epoch_ends)
+    return {(pair["broker_a"], pair["broker_b"]): pair for pair in pairs}
 
 
-def end(log: Log) -> int:
-    return log[-1].last_offset + 1 if log else 0
+def compared(one: KafkaLog, other: KafkaLog) -> dict[str, Any]:
+    return settled(Brokers({1: one, 2: other}))[1, 2]
 
 
-class Answers:
-    """A stand-in for Cluster.batches over these logs that counts its calls."""
-
-    def __init__(self, logs: dict[int, Log]) -> None:
-        self.logs = logs
-        self.calls = 0
-
-    def __call__(self, work: dict[int, dict[tuple[str, int], int]]) -> dict[int, dict[tuple[str, int], FetchedBatch]]:
-        self.calls += 1
-        return {broker: {key: self.fetched(broker, offset) for key, offset in asked.items()} for broker, asked in work.items()}
-
-    def fetched(self, broker: int, offset: int) -> FetchedBatch:
-        return FetchedBatch(None, 0, 0, next((batch for batch in self.logs[broker] if batch.last_offset >= offset), None))
+def row(pair: Mapping[str, Any]) -> Row:
+    return pair["relation"], pair["shorter"], pair["common_offset"]
 
 
-def settled(logs: dict[int, Log]) -> tuple[dict[tuple[int, int], dict], int]:
-    replicas = {(KEY, broker): ReplicaLog(None, 0, end(log), 0, 0, log[-1] if log else None) for broker, log in logs.items()}
-    pairs = [pair_row(KEY, one, other) for one, other in combinations(sorted(logs), 2)]
-    batches = Answers(logs)
-    settle(pairs, replicas, Prober(batches))
-    return {(pair["broker_a"], pair["broker_b"]): pair for pair in pairs}, batches.calls
+def truth(logs: Mapping[int, KafkaLog], one: int, other: int) -> Row:
+    shared = 0
+    for mine, theirs in zip(logs[one].written, logs[other].written, strict=False):
+        if mine != theirs:
+            break
+        shared = mine.last_offset + 1
+    ends = {broker: logs[broker].end for broker in (one, other)}
+    if shared < min(ends.values()):
+        return "forked", None, shared
+    return ("same", None, shared) if ends[one] == ends[other] else ("prefix", min(ends, key=ends.__getitem__), shared)
 
 
-sizes = st.integers(1, 7)
-# Epochs only grow along a log.
-tails = st.lists(st.tuples(sizes, st.integers(0, 3)), max_size=12)
+STEP = st.one_of(
+    st.tuples(st.just("lead"), st.integers(0, 4), st.integers(0, 5)),
+    st.tuples(st.just("write"), st.integers(0, 4), st.integers(1, 5)),
+    st.tuples(st.just("copy"), st.integers(0, 4), st.integers(1, 4)),
+)
 
 
-def along(tail: list[tuple[int, int]], start: int, parity: int) -> list[tuple[int, int]]:
-    """Make epochs grow from `start`; `parity` keeps two branches from sharing an epoch, as one leader per epoch does in Kafka."""
-    epochs, now = [], start
-    for size, step in tail:
-        now += step
-        epochs.append((size, now * 2 + parity))
-    return epochs
+def lived(steps: Sequence[tuple[Any, ...]], replicas: int) -> dict[int, KafkaLog]:
+    """Logs after a history of elections (unclean ones too), writes and copies. An epoch has one leader."""
+    logs = {broker: KafkaLog() for broker in range(replicas)}
+    leader, epoch = 0, 0
+    logs[leader].begin(epoch)
+    for number, (step, place, size) in enumerate(steps):
+        broker = place % replicas
+        if step == "lead":
+            leader, epoch = broker, epoch + 1
+            logs[leader].begin(epoch)
+        if step != "copy" and size:
+            logs[leader].append(size, epoch, crc=1000 * number)
+        elif step == "copy" and broker != leader:
+            logs[broker].follow(logs[leader], size)
+    return logs
 
 
-@given(common=tails, one=tails, other=tails)
-def test_every_pair_is_told_as_an_oracle_that_sees_both_logs_tells_it(common: list, one: list, other: list) -> None:
-    base = along(common, 0, 0)
-    top = (base[-1][1] // 2 + 1) if base else 0
-    logs = {1: log_of(base + along(one, top, 0)), 2: log_of(base + along(other, top, 1))}
-    pair = settled(logs)[0][1, 2]
-    shared = end(log_of(base))
-    if one and other:
-        assert (pair["relation"], pair["common_offset"]) == ("forked", shared)
-    elif one or other:
-        assert (pair["relation"], pair["common_offset"], pair["shorter"]) == ("prefix", shared, 2 if one else 1)
-    else:
-        assert (pair["relation"], pair["common_offset"], pair["shorter"]) == ("same", shared, None)
+@given(steps=st.lists(STEP, min_size=10, max_size=60), replicas=st.integers(2, 5), fates=st.data(), compacted=st.booleans())
+def test_every_pair_is_compared_as_by_one_that_sees_both_logs_whole(
+    steps: list[tuple[Any, ...]], replicas: int, fates: st.DataObject, compacted: bool
+) -> None:
+    logs = lived(steps, replicas)
+    if compacted:
+        for log in logs.values():
+            log.compact(lambda _place: fates.draw(st.sampled_from(("keep", "remove", "rewrite"))))
+    for (one, other), pair in settled(Brokers(logs)).items():
+        event(pair["relation"])
+        assert row(pair) == truth(logs, one, other), pair["reason"]
+
+
+NUMBER = st.one_of(st.integers(-2, 60), st.sampled_from((-(2**63), 2**31 - 1, 2**63 - 1)))
+
+
+class Liars(Brokers):
+    """Brokers that answer with anything."""
+
+    def __init__(self, logs: Mapping[int, KafkaLog], data: st.DataObject) -> None:
+        super().__init__(logs)
+        self.data = data
+
+    def batch(self, broker: int, offset: int) -> FetchedBatch:
+        batch = self.data.draw(st.none() | st.builds(LastBatch, NUMBER, NUMBER, NUMBER, st.just(7), st.just(0)))
+        return FetchedBatch(self.data.draw(st.sampled_from((None, "UNKNOWN_77"))), 0, 0, batch)
+
+    def epoch_end(self, broker: int, epoch: int) -> EpochEnd:
+        return self.data.draw(st.builds(EpochEnd, st.sampled_from((None, "UNKNOWN_77")), st.none() | NUMBER, st.none() | NUMBER))
+
+
+@given(steps=st.lists(STEP, max_size=30), data=st.data())
+def test_whatever_a_broker_answers_the_comparison_ends_and_fits_the_logs(steps: list[tuple[Any, ...]], data: st.DataObject) -> None:
+    logs = lived(steps, 3)
+    for (one, other), pair in settled(Liars(logs, data)).items():
+        relation, shorter, common = row(pair)
+        ends = [logs[one].end, logs[other].end]
+        if relation in ("unknown", "corrupt"):
+            assert common is None and f"broker{'s' if relation == 'corrupt' else ''} " in pair["reason"]
+        elif relation == "forked":
+            assert 0 <= common < min(ends)
+        else:
+            assert common == min(ends) and (shorter is None) == (relation == "same")
 
 
 def test_the_longest_log_of_an_older_epoch_is_forked_where_the_leaders_changed() -> None:
     """The live example: 100 common records, 80 that nobody copied, 20 of the next epoch."""
-    logs = {2: log_of([(10, 0)] * 10 + [(20, 1)]), 3: log_of([(10, 0)] * 10 + [(80, 0)])}
-    pairs, calls = settled(logs)
-    assert pairs[2, 3] | {"reason": None} == pair_row(KEY, 2, 3) | {"relation": "forked", "common_offset": 100}
-    assert calls <= 8
+    common = [(10, 0)] * 10
+    brokers = Brokers({2: log_of(*common, (20, 1)), 3: log_of(*common, (80, 0))})
+    assert row(settled(brokers)[2, 3]) == ("forked", None, 100)
+    assert brokers.requests == {2: 1, 3: 0}, "the broker with the later epoch knows where the other one ended"
+
+
+def test_a_fork_of_a_longer_log_with_a_later_epoch_takes_two_requests() -> None:
+    """Raft's figure 8 with more written by the later leader."""
+    brokers = Brokers({1: log_of((10, 0), (5, 0)), 3: log_of((10, 0), (30, 1))})
+    assert row(settled(brokers)[1, 3]) == ("forked", None, 10)
+    assert brokers.requests == {1: 0, 3: 2}
+
+
+def test_identical_logs_need_no_request() -> None:
+    brokers = Brokers({1: log_of((5, 0), (5, 1)), 2: log_of((5, 0), (5, 1))})
+    assert row(settled(brokers)[1, 2]) == ("same", None, 10)
+    assert not any(brokers.requests.values())
+
+
+def test_logs_that_lack_each_others_epochs_are_followed_down_to_the_last_shared_one() -> None:
+    one, other = log_of((5, 0), (5, 2), (5, 4), (5, 6)), log_of((5, 0), (5, 1), (5, 3), (5, 5))
+    assert row(compared(one, other)) == ("forked", None, 5)
+
+
+def test_logs_without_a_shared_epoch_are_forked_from_the_beginning() -> None:
+    assert row(compared(log_of((5, 0), (5, 2)), log_of((20, 1)))) == ("forked", None, 0)
 
 
 def test_three_way_forks_are_searched_pair_by_pair() -> None:
     base = [(5, 0)] * 4
-    pairs, _ = settled({1: log_of([*base, (3, 1)]), 2: log_of([*base, (9, 2)]), 3: log_of([*base[:2], (1, 3)])})
-    assert {key: (pair["relation"], pair["common_offset"]) for key, pair in pairs.items()} == {
-        (1, 2): ("forked", 20),
-        (1, 3): ("forked", 10),
-        (2, 3): ("forked", 10),
+    pairs = settled(Brokers({1: log_of(*base, (3, 1)), 2: log_of(*base, (9, 2)), 3: log_of(*base[:2], (1, 3))}))
+    assert {key: row(pair) for key, pair in pairs.items()} == {
+        (1, 2): ("forked", None, 20),
+        (1, 3): ("forked", None, 10),
+        (2, 3): ("forked", None, 10),
     }
 
 
-def test_a_batch_that_compaction_removed_makes_the_pair_unknown_never_the_same() -> None:
-    whole = log_of([(5, 0)] * 4)
-    compacted = [*whole[:1], LastBatch(30, 34, 0, 7, 0)]
-    pair = settled({1: whole, 2: compacted})[0][1, 2]
-    assert pair["relation"] == "unknown"
-    assert "compacted" in pair["reason"]
+def test_a_cache_that_lists_epochs_without_records_makes_no_fork() -> None:
+    """A leader notes its epoch before it writes anything."""
+    one = log_of((10, 0), (10, 1))
+    other = log_of((10, 0))
+    other.begin(3)
+    assert row(compared(one, other)) == ("prefix", 2, 10)
 
 
-def test_the_same_place_with_another_crc_in_one_epoch_is_unknown() -> None:
-    pair = settled({1: log_of([(5, 0)]), 2: log_of([(5, 0)], salt=1)})[0][1, 2]
-    assert pair["relation"] == "unknown"
+def log_of(*sizes_and_epochs: tuple[int, int]) -> KafkaLog:
+    log = KafkaLog()
+    for size, epoch in sizes_and_epochs:
+        log.append(size, epoch, crc=log.end * 100 + size)
+    return log
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_batch_that_compaction_removed_from_the_longer_log_decides_nothing(later: int) -> None:
+    """The live example: survivors of a compacted topic that end at 70 and 30. The next batch of the longer one is of the same epoch, or a later one."""
+    longer, shorter = log_of(*[(10, 0)] * 3, *[(10, later)] * 4), log_of(*[(10, 0)] * 3)
+    longer.compact(lambda place: "remove" if place < 5 else "keep")
+    assert row(compared(longer, shorter)) == ("prefix", 2, 30)
+
+
+def test_a_fork_below_a_batch_that_compaction_removed_is_found() -> None:
+    longer, shorter = log_of((10, 0), (10, 0), (50, 3)), log_of((10, 0), (20, 1))
+    longer.compact(lambda place: "remove")
+    assert row(compared(longer, shorter)) == ("forked", None, 10)
+
+
+def test_a_broker_that_does_not_know_an_epoch_any_more_proves_nothing() -> None:
+    """Its epochs were lost and found again in what compaction had left. It answers as if the epoch that it does not know ended where they begin."""
+    longer, shorter = log_of((10, 0), (20, 2), (50, 4)), log_of((10, 0), (20, 1))
+    longer.compact(lambda place: "remove")
+    longer.epochs = [(4, 30)]
+    pair = compared(longer, shorter)
+    assert row(pair) == ("unknown", None, None)
+    assert "broker 1 does not know leader epoch 1" in pair["reason"]
+
+
+def test_batches_outrank_the_ends_of_epochs() -> None:
+    longer, shorter = log_of((10, 0), (20, 0), (50, 1)), log_of((10, 0), (20, 0))
+    for epochs in ([(0, 0), (1, 10)], [(1, 0)], []):
+        longer.epochs = epochs
+        assert row(compared(longer, shorter)) == ("prefix", 2, 30)
+
+
+def test_batches_that_contradict_the_ends_of_epochs_leave_the_fork_offset_unknown() -> None:
+    longer, shorter = log_of((10, 0), (40, 2)), log_of((10, 0), (20, 1))
+    longer.epochs = [(0, 0), (2, 35)]
+    pair = compared(longer, shorter)
+    assert row(pair) == ("unknown", None, None)
+    assert "broker 1, asked where leader epoch 1 ends" in pair["reason"] and "contradicts its batches" in pair["reason"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(((5, 0),), ((5, 0),)), (((5, 0), (5, 0)), ((5, 0),)), (((10, 0),), ((5, 0),)), (((3, 0), (7, 0)), ((5, 0),))],
+    ids=["same-end", "prefix", "longer-batch", "other-boundaries"],
+)
+def test_different_bytes_at_one_offset_of_one_epoch_are_corruption(
+    one: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]
+) -> None:
+    damaged = log_of(*other)
+    damaged.batches[-1] = damaged.batches[-1]._replace(crc=7)
+    pair = compared(log_of(*one), damaged)
+    assert row(pair) == ("corrupt", None, None)
+    assert pair["reason"] == "brokers 1 and 2 have different bytes at offset 4 from one leader epoch, 0"
+
+
+def test_a_batch_that_the_cleaner_has_rewritten_is_no_corruption() -> None:
+    for ends in (((5, 0), (5, 0)), ((5, 0),)):
+        rewritten = log_of((5, 0))
+        rewritten.batches[-1] = rewritten.batches[-1]._replace(crc=7, cleaned=True)
+        assert compared(log_of(*ends), rewritten)["relation"] in ("same", "prefix")
 
 
 def test_an_empty_log_is_a_prefix_of_every_log() -> None:
-    pairs, calls = settled({1: [], 2: log_of([(5, 0)]), 3: []})
-    assert (pairs[1, 2]["relation"], pairs[1, 2]["shorter"], pairs[1, 2]["common_offset"]) == ("prefix", 1, 0)
-    assert pairs[1, 3]["relation"] == "same"
-    assert calls == 0
+    brokers = Brokers({1: log_of(), 2: log_of((5, 0)), 3: log_of()})
+    pairs = settled(brokers)
+    assert (row(pairs[1, 2]), row(pairs[1, 3])) == (("prefix", 1, 0), ("same", None, 0))
+    assert not any(brokers.requests.values())
 
 
 def test_a_log_whose_records_were_all_deleted_counts_as_the_shorter_one() -> None:
-    log = log_of([(5, 0)])
-    replicas = {(KEY, 1): ReplicaLog(None, 5, 5, 5, 0, None), (KEY, 2): ReplicaLog(None, 0, 5, 5, 0, log[-1])}
-    pair = pair_row(KEY, 1, 2)
-    settle([pair], replicas, Prober(Answers({1: [], 2: log})))
-    assert (pair["relation"], pair["shorter"]) == ("prefix", 1)
+    assert row(compared(log_of((5, 0)).delete_before(5), log_of((5, 0)))) == ("prefix", 1, 5)
+
+
+def test_what_was_deleted_from_the_beginning_of_a_log_is_not_compared() -> None:
+    assert row(compared(log_of((5, 0), (5, 0), (5, 1)).delete_before(5), log_of((5, 0), (5, 0)))) == ("prefix", 2, 10)
+    assert row(compared(log_of((5, 0), (9, 2)).delete_before(8), log_of((5, 0), (7, 1)))) == ("forked", None, 8)
+    pair = compared(log_of((5, 0), (5, 0), (5, 1)).delete_before(10), log_of((5, 0), (5, 0)))
+    assert row(pair) == ("unknown", None, None) and "deleted" in pair["reason"]
 
 
 def test_a_broker_that_stops_answering_makes_the_pair_unknown() -> None:
-    log = log_of([(5, 0), (5, 1)])
-    replicas = {(KEY, 1): ReplicaLog(None, 0, 5, 0, 0, log[0]), (KEY, 2): ReplicaLog(None, 0, 10, 0, 0, log[1])}
+    replicas = {(KEY, 1): log_of((5, 0)).measured, (KEY, 2): log_of((5, 0), (5, 1)).measured, (KEY, 3): log_of((9, 0)).measured}
+    pairs = [pair_row(KEY, 1, 2), pair_row(KEY, 2, 3)]
+    settle(pairs, replicas, Prober(lambda work: {}), lambda work: {})
+    assert [row(pair) for pair in pairs] == [("unknown", None, None)] * 2
+    assert all("broker 2" in pair["reason"] for pair in pairs)
+
+
+@pytest.mark.parametrize(
+    ("log", "says"),
+    [
+        (replace(log_of((5, 0)).measured, last_batch=None), "the last batch of broker 1 could not be read"),
+        (replace(log_of((5, 0)).measured, log_end_offset=7), "ends at offset 7 with a batch of offsets 0 to 4 in leader epoch 0"),
+        (log_of((5, -1)).measured, "ends at offset 5 with a batch of offsets 0 to 4 in leader epoch -1"),
+    ],
+)
+def test_a_last_batch_that_cannot_be_one_makes_the_pair_unknown(log: ReplicaLog, says: str) -> None:
     pair = pair_row(KEY, 1, 2)
-    settle([pair], replicas, Prober(lambda work: {}))
-    assert pair["relation"] == "unknown"
+    settle([pair], {(KEY, 1): log, (KEY, 2): log_of((5, 0), (5, 1)).measured}, Prober(lambda work: {}), lambda work: {})
+    assert row(pair) == ("unknown", None, None) and says in pair["reason"]
+
+
+def test_a_broker_that_always_knows_one_more_epoch_is_given_up() -> None:
+    class Endless(Brokers):
+        def epoch_end(self, broker: int, epoch: int) -> EpochEnd:
+            self.requests[broker] += 1
+            return EpochEnd(None, epoch - 1, 0)
+
+    brokers = Endless({1: log_of((5, 1000), (5, 2000)), 2: log_of((5, 1000), (50, 3000))})
+    pair = settled(brokers)[1, 2]
+    assert row(pair) == ("unknown", None, None) and f"in more than {forks.MOST_STEPS} leader epochs" in pair["reason"]
+    assert sum(brokers.requests.values()) <= forks.MOST_STEPS + 1
+
+
+def test_brokers_get_one_request_per_round_however_many_partitions_there_are() -> None:
+    logs = {1: log_of((10, 0), (20, 0)), 2: log_of((10, 0), (50, 1)), 3: log_of((10, 0))}
+    brokers, rounds = Brokers(logs), list[set[int]]()
+    keys = [("orders", number) for number in range(300)]
+    replicas = {(key, broker): log.measured for key in keys for broker, log in logs.items()}
+    pairs = [pair_row(key, one, other) for key in keys for one, other in combinations(logs, 2)]
+
+    def counted(ask: Any) -> Any:
+        def asked(work: Mapping[int, Mapping[Any, int]]) -> Any:
+            rounds.append(set(work))
+            assert all(len(offsets) == len(keys) for offsets in work.values())
+            return ask(work)
+
+        return asked
+
+    settle(pairs, replicas, Prober(counted(brokers.batches)), counted(brokers.epoch_ends))
+    assert {row(pair) for pair in pairs} == {("forked", None, 10), ("prefix", 3, 10)}
+    assert rounds == [{1, 2}, {2}, {2}], "two offsets of broker 2, then the end of an epoch"

@@ -25,22 +25,33 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
 
-HEADER = struct.pack(">qiibIhiqq", 120, 49, 3, 2, 0xDEADBEEF, 0, 4, 1000, 2000)
+
+
+def header(magic: int = 2, attributes: int = 0, records: int = 5) -> bytes:
+    """Of a batch with the offsets 120 to 124, without its records."""
+    return struct.pack(">qiibIhiqqqhii", 120, 49, 3, magic, 0xDEADBEEF, attributes, 4, 1000, 2000, -1, -1, -1, records)
 
 
 def test_a_batch_header_is_read_as_the_message_format_lays_it_out() -> None:
-    assert read_batch(HEADER + b"records") == LastBatch(120, 124, 3, 0xDEADBEEF, 2000)
-    assert read_batch(memoryview(HEADER)) == LastBatch(120, 124, 3, 0xDEADBEEF, 2000)
+    assert read_batch(header() + b"records") == LastBatch(120, 124, 3, 0xDEADBEEF, 2000)
+    assert read_batch(memoryview(header())) == LastBatch(120, 124, 3, 0xDEADBEEF, 2000)
 
 
 @pytest.mark.parametrize(("attributes", "transactional"), [(0, False), (0b0100, False), (0b1_0000, True), (0b11_0000, True)])
 def test_a_batch_of_a_transaction_and_its_marker_are_told_from_others(attributes: int, transactional: bool) -> None:
-    batch = read_batch(struct.pack(">qiibIhiqq", 120, 49, 3, 2, 0xDEADBEEF, attributes, 4, 1000, 2000))
+    batch = read_batch(header(attributes=attributes))
     assert batch is not None
-    assert batch.transactional == transactional
+    assert (batch.transactional, batch.cleaned) == (transactional, False)
 
 
-@pytest.mark.parametrize("records", [None, b"", HEADER[:-1], struct.pack(">qiibIhiqq", 0, 49, 3, 1, 0, 0, 0, 0, 0)])
+@pytest.mark.parametrize(("attributes", "records"), [(0, 4), (0, 0), (0b100_0000, 5)])
+def test_a_batch_that_the_cleaner_has_rewritten_has_gaps_or_a_time_for_its_tombstones(attributes: int, records: int) -> None:
+    batch = read_batch(header(attributes=attributes, records=records))
+    assert batch is not None
+    assert batch.cleaned
+
+
+@pytest.mark.parametrize("records", [None, b"", header()[:-1], header(magic=1)])
 def test_what_is_no_batch_of_format_v2_is_none(records: bytes | None) -> None:
     assert read_batch(records) is None
 
@@ -55,6 +66,35 @@ def test_fetch_asks_as_a_replica_that_reads_to_the_log_end_and_outside_any_sessi
         for row in topic.partitions
     }
     assert asked == {("orders", 3): (179, 2048, -1), ("orders", 1): (7, 2048, -1), ("b", 0): (1, 2048, -1)}
+    assert {row.last_fetched_epoch for topic in again.topics for row in topic.partitions} == {-1}
+
+
+def test_the_end_of_an_epoch_is_asked_for_as_a_follower_does_that_is_ahead_of_every_log() -> None:
+    request = protocol.fetch_epoch_ends({("orders", 3): 7, ("b", 0): 0}, 2048)
+    again = FetchRequest.decode(bytes(request.encode(version=12)), version=12)
+    asked = {(topic.topic, row.partition): (row.fetch_offset, row.last_fetched_epoch) for topic in again.topics for row in topic.partitions}
+    assert (again.replica_id, asked) == (-3, {("orders", 3): (2**63 - 1, 7), ("b", 0): (2**63 - 1, 0)})
+
+
+def test_the_end_of_an_epoch_comes_back_as_the_diverging_epoch() -> None:
+    topic = FetchResponse.FetchableTopicResponse
+    rows = [
+        {"partition_index": 0, "error_code": 0, "diverging_epoch": topic.PartitionData.EpochEndOffset(epoch=4, end_offset=101)},
+        {"partition_index": 1, "error_code": 1},
+        {"partition_index": 2, "error_code": 0},
+    ]
+    empty = {"high_watermark": -1, "log_start_offset": -1, "aborted_transactions": [], "preferred_read_replica": -1, "records": b""}
+    sent = FetchResponse(
+        throttle_time_ms=0,
+        error_code=0,
+        session_id=0,
+        responses=[topic(topic="orders", partitions=[topic.PartitionData(**empty, **row) for row in rows])],
+    )
+    assert protocol.read_epoch_ends(FetchResponse.decode(bytes(sent.encode(version=12)), version=12)) == {
+        ("orders", 0): protocol.EpochEnd(None, 4, 101),
+        ("orders", 1): protocol.EpochEnd("OFFSET_OUT_OF_RANGE", None, None),
+        ("orders", 2): protocol.EpochEnd(None, None, None),
+    }
 
 
 def test_list_offsets_asks_as_a_debugging_replica() -> None:

@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    CORRUPT,
     FORKED,
     PREFIX,
     SAME,
     UNFENCED,
     UNKNOWN,
     Log,
+    Pair,
     PartitionEvidence,
     State,
 )
@@ -141,3 +143,9 @@ def _known(number: int | None, otherwise: int) -> int:
 def follows(row: Relation) -> bool:
     """Whether the other's log is the winner's, or a prefix of it."""
     return row.relation == SAME or (row.relation == PREFIX and row.shorter == row.other.broker_id)
+
+
+def corrupt_pairs(evidence: PartitionEvidence, survivors: Collection[Log]) -> tuple[Pair, ...]:
+    """Return the comparisons of survivors that found different bytes at one offset from one leader epoch, also those without the winner."""
+    brokers = {log.broker_id for log in survivors}
+    return tuple(pair for pair in evidence.pairs.values() if pair.relation == CORRUPT and {pair.broker_a, pair.broker_b} <= brokers)

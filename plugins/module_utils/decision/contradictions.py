@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    CORRUPT,
     FORKED,
     SAME,
     UNKNOWN,
@@ -69,7 +70,7 @@ def _sound_pair(pair: Pair, logs: Mapping[int, Log]) -> bool:
     one, other = logs.get(pair.broker_a), logs.get(pair.broker_b)
     if one is None or other is None or pair.broker_a >= pair.broker_b or not (one.answered and other.answered):
         return False
-    if pair.relation == UNKNOWN:
+    if pair.relation in (UNKNOWN, CORRUPT):
         return True
     if pair.common_offset is None:
         return False

@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Point,
     Ranking,
     Relation,
+    corrupt_pairs,
     follows,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
@@ -29,6 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     UNFENCED,
     UNKNOWN,
     Log,
+    Pair,
     PartitionEvidence,
     State,
 )
@@ -55,6 +57,7 @@ class Word(StrEnum):
     INCOMPLETE = "incomplete"
     WEAK = "weak"
     CONTRADICTED = "contradicted"
+    CORRUPT = "corrupt"
     BELOW_HIGH_WATERMARK = "below_high_watermark"
     NO_SURVIVOR = "no_survivor"
 
@@ -74,7 +77,7 @@ ACCEPTED: Mapping[Strategy, frozenset[Word]] = {
     Strategy.AGGRESSIVE: frozenset(Word) - {Word.NO_SURVIVOR},
 }
 # Evidence that committed records are going to be lost, or that Kafka did not do what the rules stand on.
-ALARMING = frozenset({Word.CONTRADICTED, Word.BELOW_HIGH_WATERMARK})
+ALARMING = frozenset({Word.CORRUPT, Word.CONTRADICTED, Word.BELOW_HIGH_WATERMARK})
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class Decision:
     tails         survivors that hold records which the winner lacks
     beyond        survivors whose high watermark lies above what the winner shares with them
     uncompared    survivors whose log could not be compared with the winner's
+    corrupt       comparisons that found different bytes at one offset from one leader epoch
     unwritten     survivors whose last-written epoch could not be read
     singled_out   whether proof of commitment leaves one branch of a fork
     resolved      whether the ISR history says that the winner holds every committed record, and no proof says otherwise
@@ -143,6 +147,10 @@ class Decision:
     @property
     def uncompared(self) -> tuple[Relation, ...]:
         return tuple(row for row in self.relations if row.relation == UNKNOWN)
+
+    @property
+    def corrupt(self) -> tuple[Pair, ...]:
+        return corrupt_pairs(self.evidence, self.survivors)
 
     @property
     def unwritten(self) -> tuple[int, ...]:
@@ -201,6 +209,8 @@ def _word(
         return Word.INCOMPLETE
     if winner is None:
         return Word.NO_SURVIVOR
+    if corrupt_pairs(evidence, compared.survivors):
+        return Word.CORRUPT
     if any(_beyond(row, winner) for row in relations):
         return Word.BELOW_HIGH_WATERMARK
     if any(log.last_written_epoch is None for log in compared.survivors):

@@ -16,8 +16,9 @@ from typing import NamedTuple
 DISK_FAILED = "DISK_FAILED"
 UNFENCED, FENCED, COMING_BACK = "unfenced", "fenced", "coming_back"
 BROKER_STATES = (UNFENCED, FENCED, COMING_BACK)
-SAME, PREFIX, FORKED, UNKNOWN = "same", "prefix", "forked", "unknown"
-RELATIONS = (SAME, PREFIX, FORKED, UNKNOWN)
+# Corrupt: the logs have one offset from one leader epoch, and different bytes there.
+SAME, PREFIX, FORKED, UNKNOWN, CORRUPT = "same", "prefix", "forked", "unknown", "corrupt"
+RELATIONS = (SAME, PREFIX, FORKED, UNKNOWN, CORRUPT)
 
 
 class Log(NamedTuple):

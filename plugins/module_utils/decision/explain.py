@@ -42,6 +42,10 @@ REASONS: Mapping[str, str] = {
     "forked": "held: strategy aggressive would give those offsets up",
     "forked_proven": "held: strategy aggressive would elect the proven branch and give the other up",
     "contradicted": "held: believe neither before you know why; strategy aggressive would elect it where partitions or partitions_file names it",
+    "corrupt": (
+        "held: a log is damaged, or an epoch was issued twice; compare the segments of these brokers; "
+        "strategy aggressive would elect it where partitions or partitions_file names it"
+    ),
     "incomplete": "held: gather the evidence again once everything answers",
     "weak": "held: strategy aggressive would go by length",
     "below_high_watermark": "held: strategy aggressive would elect it where partitions or partitions_file names it",
@@ -65,6 +69,7 @@ def explanation(decision: Decision, loss: Loss, cluster: Cluster, leader: int | 
         _unwritten(decision),
         " and ".join(_unanswered(decision)),
         " and ".join(_uncompared(decision)),
+        " and ".join(_corrupt(decision)),
         ", ".join(_end(decision)),
         ", ".join(_lost(decision, cluster)),
         loss_text(decision, loss, cluster),
@@ -185,6 +190,11 @@ def _uncompared(decision: Decision) -> Iterator[str]:
     for row in decision.uncompared:
         reason = "no reason given" if row.reason is None else row.reason
         yield f"whether broker {row.other.broker_id}'s log (to offset {row.other.end}) fits it is not known ({reason})"
+
+
+def _corrupt(decision: Decision) -> Iterator[str]:
+    for pair in decision.corrupt:
+        yield pair.reason or f"brokers {pair.broker_a} and {pair.broker_b} have different bytes in one leader epoch"
 
 
 def _end(decision: Decision) -> Iterator[str]:
