@@ -112,7 +112,9 @@ class _Side:
         """Return the broker's answer for the batch at an offset, if it can be one."""
         if batch is None:
             raise _UndecidedError(f"broker {self.broker} has no batch at offset {offset}, nor behind it")
-        if not (0 <= batch.base_offset <= batch.last_offset and offset <= batch.last_offset < self.end and 0 <= batch.epoch <= self.last.epoch):
+        if not (
+            0 <= batch.base_offset <= batch.last_offset and offset <= batch.last_offset < self.end and 0 <= batch.epoch <= self.last.epoch
+        ):
             raise _UndecidedError(
                 f"broker {self.broker}, whose log ends at offset {self.end} in leader epoch {self.last.epoch}, answers for offset {offset} {_with(batch)}"
             )
@@ -129,7 +131,9 @@ class _Side:
             raise _UndecidedError(f"{where} answers with something else")
         # Of what was deleted from its beginning a log knows nothing: epochs up to there end where it begins.
         if not (0 <= answer.epoch <= asked and 0 <= answer.end_offset <= max(self.bound, self.start)):
-            raise _UndecidedError(f"{where} answers that epoch {answer.epoch} ends at offset {answer.end_offset}, which contradicts its batches")
+            raise _UndecidedError(
+                f"{where} answers that epoch {answer.epoch} ends at offset {answer.end_offset}, which contradicts its batches"
+            )
         self.bound = answer.end_offset
         return answer.epoch, answer.end_offset
 

@@ -274,7 +274,9 @@ def read_log_ends(answer: Any) -> dict[TopicPartition, LogEnd]:
     }
 
 
-def fetch(offsets: Mapping[TopicPartition, int], partition_max_bytes: int, epochs: Mapping[TopicPartition, int] | None = None) -> FetchRequest:
+def fetch(
+    offsets: Mapping[TopicPartition, int], partition_max_bytes: int, epochs: Mapping[TopicPartition, int] | None = None
+) -> FetchRequest:
     """The batch at an offset of each partition, from a follower's log, up to its very end; outside any fetch session.
 
     `epochs`: leader epochs of the records before these offsets, which the broker then compares with its own log (KIP-320).

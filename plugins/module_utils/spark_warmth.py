@@ -92,7 +92,7 @@ def _partition(where: dict[str, Any], fate: str, place: int) -> dict[str, Any]:
     if fate not in ("no_survivor", "silent"):
         low, high = sorted(logs)
         relation, common = {"prefix": ("prefix", end - 9), "forked": ("forked", 70), "unlike": ("unknown", None)}.get(fate, ("same", end))
-        reason = "compacted" if common is None else None
+        reason = "broker 3 does not answer" if common is None else None
         pair = {"relation": relation, "shorter": other if fate == "prefix" else None, "common_offset": common, "reason": reason}
         document["pairs"].append({"broker_a": low, "broker_b": high, **pair})
         document["proofs"].append({"source": "consumer_group", "name": WARM, "offset": 60, "broker_id": one, "held": True})

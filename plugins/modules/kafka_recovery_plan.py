@@ -23,6 +23,7 @@ description:
     and V(contradicted) that these two name different branches.
   - V(incomplete) means that something alive did not answer, that logs could not be compared, or that the evidence of the partition contradicts itself;
     V(weak) that a last-written epoch could not be read.
+  - V(corrupt) means that two survivors have different bytes at one offset from one leader epoch, so a log is damaged or an epoch was issued twice.
   - V(below_high_watermark) means that committed records would be lost for certain, V(no_survivor) that there is nobody to elect.
   - A landing file that is missing, truncated, changed or of another cluster is quarantined with its reason and the other clusters are
     planned. The task fails where no file at all can be used.
@@ -52,8 +53,8 @@ options:
       - When a partition is elected, by KIP-966's names.
       - V(none) elects nothing, but shows candidates and evidence.
       - V(balanced) elects on the evidence C(prefix) and C(forked_resolved), and waits for a clean leader that is coming back.
-      - V(aggressive) waits for nobody and elects on any evidence; on C(below_high_watermark) and C(contradicted) only where the partition was named, as
-        where a survivor's epoch is greater than the controller's.
+      - V(aggressive) waits for nobody and elects on any evidence; on C(below_high_watermark), C(contradicted) and C(corrupt) only where the
+        partition was named, as where a survivor's epoch is greater than the controller's.
       - C(__transaction_state) is elected only where it was named, whatever the strategy. C(__cluster_metadata) never is.
     type: str
     choices: [none, balanced, aggressive]

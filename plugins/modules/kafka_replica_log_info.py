@@ -80,7 +80,7 @@ counts:
   description: How many partitions were asked about, how many of them are offline, how many replicas answered or did not, and pairs by relation.
   returned: success
   type: dict
-  sample: {partitions: 120, offline: 118, replicas_answered: 236, replicas_silent: 0, same: 100, prefix: 17, forked: 1, unknown: 0}
+  sample: {partitions: 120, offline: 118, replicas_answered: 236, replicas_silent: 0, same: 100, prefix: 17, forked: 1, unknown: 0, corrupt: 0}
 history:
   description: What reading the metadata log cost (C(history.bytes), C(history.seconds)), whether it began with a snapshot, and why it could not be
     read to its end (V(null) if it could).

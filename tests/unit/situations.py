@@ -59,6 +59,7 @@ class Situation:
     proofs: list[tuple[int, int, bool | None]] = field(default_factory=list)
     history: dict[str, Any] | None = None
     healthy: dict[str, Any] | None = None
+    corrupt: set[tuple[int, int]] = field(default_factory=set)
 
     def rows(self) -> Rows:
         """The partition row, a replica row each, a pair row for every two that answered, proof rows, a history row and a healthy row."""
@@ -91,6 +92,9 @@ class Situation:
         pair = {"broker_a": one, "broker_b": other, "shorter": None, "common_offset": common, "reason": None}
         if (one, other) in self.unknown:
             return {**pair, "relation": "unknown", "common_offset": None, "reason": "compacted"}
+        if (one, other) in self.corrupt:
+            reason = f"brokers {one} and {other} have different bytes at offset 99 from one leader epoch, 0"
+            return {**pair, "relation": "corrupt", "common_offset": None, "reason": reason}
         if common < min(a.end, b.end):
             return {**pair, "relation": "forked"}
         if a.end == b.end:

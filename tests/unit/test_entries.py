@@ -101,6 +101,15 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         (0, "consumer_group"),
         [(1, 10, 5)],
     ),
+    "corrupt": (
+        Situation("corrupt", {1: FENCED, 2: Log.of((100, 0)), 3: Log.of((120, 0))}, corrupt={(2, 3)}),
+        "broker 3 holds the best log: it ends at offset 120, last written in leader epoch 0; "
+        "brokers 2 and 3 have different bytes at offset 99 from one leader epoch, 0; "
+        "broker 1 has been silent for 12 s; held: a log is damaged, or an epoch was issued twice; compare the segments of these brokers; "
+        "strategy aggressive would elect it where partitions or partitions_file names it",
+        (None, "none"),
+        [(2, None, None)],
+    ),
     "not-resolved": (
         Situation("not-resolved", {1: FENCED, 2: ACKNOWLEDGED, 3: OLD_TAIL}, history=history(*PAST, min_isr=None)),
         "broker 2 holds the best log: it ends at offset 121, last written in leader epoch 1; "

@@ -116,7 +116,7 @@ def test_whatever_a_broker_answers_the_comparison_ends_and_fits_the_logs(steps: 
         if relation in ("unknown", "corrupt"):
             assert common is None and f"broker{'s' if relation == 'corrupt' else ''} " in pair["reason"]
         elif relation == "forked":
-            assert 0 <= common < min(ends)
+            assert common is not None and 0 <= common < min(ends)
         else:
             assert common == min(ends) and (shorter is None) == (relation == "same")
 

@@ -114,7 +114,7 @@ def test_only_what_needs_no_judgement_and_is_small_goes_by_itself(content: dict[
 
 
 EVIDENCE = st.sampled_from(
-    ["prefix", "forked", "forked_proven", "forked_resolved", "contradicted", "incomplete", "weak", "below_high_watermark"]
+    ["prefix", "forked", "forked_proven", "forked_resolved", "contradicted", "incomplete", "weak", "corrupt", "below_high_watermark"]
 )
 
 

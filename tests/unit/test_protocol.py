@@ -26,7 +26,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
 
 
-
 def header(magic: int = 2, attributes: int = 0, records: int = 5) -> bytes:
     """Of a batch with the offsets 120 to 124, without its records."""
     return struct.pack(">qiibIhiqqqhii", 120, 49, 3, magic, 0xDEADBEEF, attributes, 4, 1000, 2000, -1, -1, -1, records)
