@@ -15,6 +15,7 @@ description:
   - Asks every unfenced broker that hosts a replica of an offline partition for its log start, log end offset, high watermark, partition leader
     epoch, and for its last batch with the epoch in which it was written.
   - For each pair of survivors finds out whether one log is a prefix of the other, or at which offset they fork. So the evidence holds for any winner.
+    Logs are compared by leader epochs, also after compaction. A pair is V(corrupt) if the two logs have different bytes at one offset from one epoch.
   - Where O(controller_bootstrap_servers) is given and a partition is offline, reads the metadata log of the active controller too (its snapshot, where the
     log's beginning is gone) for who led, who was in the ISR, and what C(min.insync.replicas) was, change by change, back to the last moment at which
     all survivors were in the ISR. It stops after 256 MiB or O(duration) seconds, and then says that the history is not complete; nothing fails for that.
