@@ -24,6 +24,7 @@ class ReasonCode(StrEnum):
     FORKED_PROVEN = "forked_proven"
     WEAK = "weak"
     CONTRADICTED = "contradicted"
+    CORRUPT = "corrupt"
     BELOW_HIGH_WATERMARK = "below_high_watermark"
     NO_SURVIVOR = "no_survivor"
     MUST_BE_NAMED = "must_be_named"
