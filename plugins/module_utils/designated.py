@@ -12,7 +12,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, ReplicaLog, gather
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, gather
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import read_documents
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, NAMED, Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason
@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
 
 UNKNOWN = "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
 SHOWN = 5  # partitions that a warning names

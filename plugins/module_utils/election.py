@@ -18,7 +18,6 @@ from typing import Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Asked, read_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
     CLEAN_LEADER,
     ELECTED,
@@ -46,6 +45,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode, of_kafka
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Asked, read_logs
 
 BATCH = 1000
 # Batches side by side keep the controller busy while the answers of others are read.

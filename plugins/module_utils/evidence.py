@@ -13,13 +13,11 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EVIDENCE_ROWS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import MOST_PROOFS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
@@ -27,83 +25,21 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     TopicPartition,
     has_live_leader,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import (
+    Asked,
+    Committed,
+    ReplicaLog,
+    Replicas,
+    log_fields,
+    read_logs,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
-POLL_SECONDS = 0.5
-# A broker that has just come back hosts its replicas by then, and every broker knows that it is back.
-SETTLED_SECONDS = 5.0
 # For committed offsets, also if `duration` is shorter.
 LEAST_PROOF_SECONDS = 10.0
-# A replica that was just opened, or whose broker is still loading metadata, answers with these for a moment.
-NO_ANSWER, NOT_HOSTED, STORAGE_ERROR = "NO_ANSWER", "NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR"
-PASSING = {
-    NO_ANSWER,
-    NOT_HOSTED,
-    STORAGE_ERROR,
-    "UNKNOWN_TOPIC_OR_PARTITION",
-    "UNKNOWN_TOPIC_ID",
-    "LEADER_NOT_AVAILABLE",
-    "FENCED_LEADER_EPOCH",
-    "UNKNOWN_LEADER_EPOCH",
-    "REQUEST_LIMIT_REACHED",
-}
-
-
 # Of a partition, beside those of healthy snapshots.
 KEPT_PROOFS = MOST_PROOFS - 64
 LONGEST_NAME = 255
-
-
-@dataclass(frozen=True)
-class ReplicaLog:
-    """One survivor's log. Offsets in records; `last_written_epoch` is -1 for an empty log and None where no batch could be read.
-
-    The native backend knows the `broker_epoch` (KIP-966: another one means that the broker has rebooted since), and the log's end where the
-    last batch cannot be read: `probe_error` says why it could not.
-    """
-
-    error: str | None
-    log_start_offset: int | None = None
-    log_end_offset: int | None = None
-    high_watermark: int | None = None
-    partition_leader_epoch: int | None = None
-    last_batch: LastBatch | None = None
-    broker_epoch: int | None = None
-    probe_error: str | None = None
-
-    @property
-    def empty(self) -> bool:
-        """Whether the log holds no record."""
-        return self.log_end_offset is not None and self.log_end_offset in (0, self.log_start_offset)
-
-    @property
-    def last_written_epoch(self) -> int | None:
-        """Leader epoch of the last batch (KIP-966's LastWrittenLeaderEpoch)."""
-        if self.last_batch is not None:
-            return self.last_batch.epoch
-        return -1 if self.empty else None
-
-
-Replicas = dict[tuple[TopicPartition, int], ReplicaLog]
-# As `group_offsets` has it.
-Committed = tuple[str, TopicPartition, int, int]
-
-
-class Asked(Protocol):
-    """What evidence needs of a cluster."""
-
-    unreachable: dict[int, str]
-
-    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
-    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, Any]]: ...
-
-    def batches(
-        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
-    ) -> dict[int, dict[TopicPartition, Any]]: ...
-    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, Any]]: ...
-    def unfenced(self) -> set[int]: ...
-    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
-    def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]: ...
 
 
 @dataclass
@@ -193,32 +129,6 @@ def _by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, lis
     return found
 
 
-def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[str, Any]:
-    """One replica's log as flat fields; the last batch's are None where there is none."""
-    return {"topic": key[0], "partition": key[1], **log_fields(broker_id, log)}
-
-
-def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
-    """A log as flat fields; the last batch's are None where there is none."""
-    batch = log.last_batch
-    return {
-        "broker_id": broker_id,
-        "error": log.error,
-        "log_start_offset": log.log_start_offset,
-        "log_end_offset": log.log_end_offset,
-        "high_watermark": log.high_watermark,
-        "partition_leader_epoch": log.partition_leader_epoch,
-        "last_written_epoch": log.last_written_epoch,
-        "last_batch_base_offset": batch.base_offset if batch else None,
-        "last_batch_last_offset": batch.last_offset if batch else None,
-        "last_batch_crc": batch.crc if batch else None,
-        "last_batch_max_timestamp": batch.max_timestamp if batch else None,
-        "last_batch_transactional": batch.transactional if batch else None,
-        "broker_epoch": log.broker_epoch if log.broker_epoch is None or log.broker_epoch >= 0 else None,
-        "probe_error": log.probe_error,
-    }
-
-
 def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) -> Evidence:
     """Read the logs of all survivors of `states` (partitions without a live leader; others pass through unread).
 
@@ -259,105 +169,6 @@ def check_size(states: Sequence[PartitionState]) -> None:
             f"the evidence of {len(states)} partitions would be {count} rows (partitions, replicas, pairs of replicas), at most {EVIDENCE_ROWS} are "
             "gathered at once; name some of them with partitions_file (kafka_recovery_partitions_file), and the others in further runs"
         )
-
-
-def read_logs(cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], duration: float) -> Replicas:
-    """Read the log of each wanted (partition, broker); see `gather` for how long. The error of a replica on a failed disk is DISK_FAILED."""
-    deadline = time.monotonic() + duration
-    logs: Replicas = {}
-    missing = list(wanted)
-    # Since when a broker has not hosted a replica that the cluster calls offline.
-    since: dict[tuple[TopicPartition, int], float] = {}
-    while missing:
-        logs |= _ask_once(cluster, missing)
-        now = time.monotonic()
-        without_disk = _without_disk(cluster, logs)
-        since = {replica: since.get(replica, now) for replica in without_disk if logs[replica].error == NOT_HOSTED}
-        for replica in without_disk:
-            if replica not in since or now - since[replica] >= SETTLED_SECONDS:
-                logs[replica] = ReplicaLog(error=DISK_FAILED)
-        missing = [replica for replica in missing if {logs[replica].error, logs[replica].probe_error} & PASSING]
-        # Whether a broker lives without its disk is worth a few seconds more.
-        end = max([deadline, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])
-        if not missing or now >= end:
-            break
-        time.sleep(min(POLL_SECONDS, max(0.0, end - now)))
-        alive = cluster.unfenced()
-        missing = [(key, broker) for key, broker in missing if broker in alive]
-    return logs
-
-
-def _without_disk(cluster: Asked, logs: Replicas) -> set[tuple[TopicPartition, int]]:
-    """Return the replicas whose brokers seem to live without their disks: the broker says so, and the cluster calls the replica offline (KIP-858).
-
-    A broker whose disk fails answers STORAGE_ERROR. When it has started again without the disk, it does not host the replica any more; one that has
-    just come back says so too, for a moment.
-    """
-    refused = [replica for replica, log in logs.items() if log.error in (STORAGE_ERROR, NOT_HOSTED)]
-    if not refused:
-        return set()
-    # In this order: a replica is also offline while its broker is fenced.
-    alive = cluster.unfenced()
-    states = cluster.partitions({key for key, _broker in refused})
-    return {(key, broker) for key, broker in refused if broker in alive and key in states and broker in states[key].offline_replicas}
-
-
-def _ask_once(cluster: Asked, wanted: Sequence[tuple[TopicPartition, int]]) -> Replicas:
-    work: dict[int, list[TopicPartition]] = {}
-    for key, broker in wanted:
-        work.setdefault(broker, []).append(key)
-    ends = cluster.log_ends(work)
-    tails = cluster.batches(
-        {
-            broker: {key: end.log_end_offset - 1 for key, end in found.items() if end.error is None and end.log_end_offset > 0}
-            for broker, found in ends.items()
-        }
-    )
-    # No batch at the log's last offset: the log is empty (Kafka calls the offset out of range). Its end can be asked for start and high watermark.
-    rest = {
-        broker: {
-            key: end.log_end_offset
-            for key, end in found.items()
-            if end.error is None
-            and (end.log_end_offset == 0 or (key in tails[broker] and tails[broker][key].error == "OFFSET_OUT_OF_RANGE"))
-        }
-        for broker, found in ends.items()
-    }
-    heads = cluster.batches({broker: offsets for broker, offsets in rest.items() if offsets}, retry_empty=False)
-    logs: Replicas = {}
-    for key, broker in wanted:
-        end = ends.get(broker, {}).get(key)
-        fetched = heads.get(broker, {}).get(key) or tails.get(broker, {}).get(key)
-        if end is not None and end.error:
-            logs[key, broker] = ReplicaLog(error=end.error)
-        elif end is None:
-            logs[key, broker] = ReplicaLog(error=NO_ANSWER)
-        elif fetched is None or fetched.error:
-            logs[key, broker] = _unprobed(end, NO_ANSWER if fetched is None else fetched.error)
-        else:
-            logs[key, broker] = ReplicaLog(
-                None,
-                fetched.log_start_offset,
-                end.log_end_offset,
-                fetched.high_watermark,
-                end.partition_leader_epoch,
-                fetched.batch,
-                end.broker_epoch,
-            )
-    return logs
-
-
-def _unprobed(end: Any, error: str | None) -> ReplicaLog:
-    """A log whose last batch could not be read. GetReplicaLogInfo speaks for itself; without it the replica has not answered."""
-    if end.broker_epoch is None:
-        return ReplicaLog(error=error)
-    return ReplicaLog(
-        None,
-        log_end_offset=end.log_end_offset,
-        partition_leader_epoch=end.partition_leader_epoch,
-        broker_epoch=end.broker_epoch,
-        probe_error=error,
-    )
 
 
 def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober, seconds: float) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 
 if TYPE_CHECKING:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog, Replicas
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog, Replicas
 
 Probe = tuple[int, TopicPartition, int]
 Ask = Callable[..., Mapping[int, Mapping[TopicPartition, Any]]]

@@ -13,7 +13,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, PartitionEvidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
     Reason,
     expected,
@@ -28,6 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     has_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
 
 ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED = "elected", "already_online", "clean_leader", "held", "stale", "failed"
 NAMED = "named"  # evidence of a leader that an operator designated

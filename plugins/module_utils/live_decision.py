@@ -14,8 +14,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Log,
     PartitionEvidence,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
 
 
 def as_it_is_now(

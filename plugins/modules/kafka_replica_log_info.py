@@ -148,6 +148,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module im
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order, only_known, requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import replica_row
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
@@ -196,7 +197,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
     }
     snapshot.write(path, header, found.documents(named=set(wanted or ()), reassigning=cluster.reassigning()))
     first = {state.key for state in found.states[: params["preview"]]}
-    preview = [evidence.replica_row(key, broker, log) for (key, broker), log in found.replicas.items() if key in first]
+    preview = [replica_row(key, broker, log) for (key, broker), log in found.replicas.items() if key in first]
     return {
         "changed": False,
         "backend": cluster.backend,

@@ -23,6 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read, read_brokers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
 
 Document = dict[str, Any]
 SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)
@@ -238,7 +239,7 @@ def test_every_field_that_gathering_writes_is_known() -> None:
     gathered = evidence.Evidence(
         [state],
         [{**_told(row), "broker_state": FENCED if row["broker_id"] == 1 else "unfenced"} for row in broker_rows(3)],
-        {(key, broker): evidence.ReplicaLog(None, 0, 5, 5, 7, batch, 9, None) for broker in (2, 3)},
+        {(key, broker): ReplicaLog(None, 0, 5, 5, 7, batch, 9, None) for broker in (2, 3)},
         [pair],
         [evidence._proof(("readers", key, 5, 7), 2, True)],
         [isr_history.untold(key, "not read")],

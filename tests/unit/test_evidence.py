@@ -12,17 +12,15 @@ from typing import Any
 import pytest
 from controller import ALIVE, Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, replica_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import (
-    Committed,
     bounded_proofs,
     gather,
-    read_logs,
-    replica_row,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Committed, read_logs, replica_row
 
 KEY = ("t", 0)
 
@@ -90,8 +88,8 @@ class WithoutDisk(Controller):
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "SETTLED_SECONDS", 0.2)
-    monkeypatch.setattr(evidence, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(replica_logs, "SETTLED_SECONDS", 0.2)
+    monkeypatch.setattr(replica_logs, "POLL_SECONDS", 0.05)
 
 
 @pytest.mark.usefixtures("quick")

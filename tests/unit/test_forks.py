@@ -17,9 +17,9 @@ from kafka_logs import Brokers, KafkaLog
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.forks import Prober, pair_row, settle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
 
 KEY = ("orders", 0)
 Row = tuple[str, int | None, int | None]  # relation, shorter, common offset

@@ -14,9 +14,9 @@ from found_again import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Live, Result, needs_reorder, refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
 
 KEY = ("orders", 0)
 ENTRY = Entry(

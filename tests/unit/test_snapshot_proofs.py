@@ -11,9 +11,10 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks, snapshot_proofs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
 
 KEY = ("t", 0)
 Log = list[int]  # the epoch of each record
