@@ -37,6 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     PartitionState,
     TopicPartition,
     chunks,
+    has_live_leader,
     keys_of,
     only,
 )
@@ -410,7 +411,8 @@ class Cluster(Asking):
 
     def _leaderless(self, topic: str) -> list[str]:
         """Says so where partitions of a coordinator's topic have no leader: nobody knows then what they have in them."""
-        without = sum(1 for state in self.partitions_of(topic).values() if state.leader < 0)
+        unfenced = self._unfenced()
+        without = sum(1 for state in self.partitions_of(topic).values() if not has_live_leader(state, unfenced))
         return [f"{without} partitions of {topic} have no leader"] if without else []
 
     def partitions_of(self, topic: str) -> dict[TopicPartition, PartitionState]:

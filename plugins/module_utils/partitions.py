@@ -68,6 +68,11 @@ def has_live_leader(state: PartitionState, unfenced: Collection[int]) -> bool:
     return state.leader >= 0 and state.leader in unfenced
 
 
+def without_live_leader(known: Mapping[TopicPartition, PartitionState], unfenced: Collection[int]) -> list[PartitionState]:
+    """Return the offline partitions among `known`, in the order of recovery. A leader that was fenced a moment ago is not a live one."""
+    return [known[key] for key in sorted(known, key=in_recovery_order) if not has_live_leader(known[key], unfenced)]
+
+
 def select(state: str, partitions: Iterable[PartitionState], unfenced: Collection[int], configs: TopicConfigs) -> list[PartitionState]:
     """Return the partitions in the `state` that `kafka_partition_info` offers, in the order given.
 

@@ -147,7 +147,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module im
     workdir_arguments,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order, only_known, requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import only_known, requested, without_live_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import replica_row
 
 if CLIENT_IMPORT_ERROR is None:
@@ -175,7 +175,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         module.ansible.warn(warning)
     known = cluster.partitions(wanted)
     if wanted is None:
-        states = [known[key] for key in sorted(known, key=in_recovery_order) if known[key].leader < 0]
+        states = without_live_leader(known, cluster.unfenced())
     else:
         states = only_known(wanted, known)
     sources = Sources(cluster, module.connection, module.workdir, params["cluster"], params["duration"])
@@ -216,7 +216,7 @@ def counts(found: evidence.Evidence) -> dict[str, int]:
     relations = Counter(pair["relation"] for pair in found.pairs)
     return {
         "partitions": len(found.states),
-        "offline": sum(1 for state in found.states if state.leader < 0),
+        "offline": len(found.offline),
         "replicas_answered": len(found.replicas) - silent,
         "replicas_silent": silent,
         **{relation: relations[relation] for relation in RELATIONS},

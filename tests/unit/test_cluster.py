@@ -15,8 +15,10 @@ from kafka.protocol.admin import DescribeTopicPartitionsResponse
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cluster as clusters
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 
 TOPIC = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 TOPIC_ID = uuid.UUID(int=1)
@@ -59,6 +61,19 @@ def test_lists_of_replicas_are_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(clusters, "REPLICA_IDS", 9, raising=False)
     with pytest.raises(ClusterError, match="5 partitions have 10 replicas in their lists"):
         Paging(lambda page: ("a", page)).partitions()
+
+
+@pytest.mark.parametrize(
+    ("leader", "without"), [(1, []), (2, ["1 partitions of groups have no leader"]), (-1, ["1 partitions of groups have no leader"])]
+)
+def test_a_coordinators_partition_whose_leader_is_fenced_has_no_leader(
+    leader: int, without: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(Connection(("127.0.0.1:1",), request_timeout=1.0))
+    cluster._nodes = [Node(1, "a", 1, None, False), Node(2, "b", 1, None, True)]
+    state = PartitionState("groups", 0, "id", leader, 1, (1, 2), (), (), (), ())
+    monkeypatch.setattr(cluster, "partitions_of", lambda _topic: {state.key: state})
+    assert cluster._leaderless("groups") == without
 
 
 def test_a_cluster_that_no_longer_names_a_living_broker_is_an_error_and_not_a_traceback() -> None:

@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     only_known,
     requested,
     select,
+    without_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
 
@@ -43,6 +44,13 @@ def test_both_forms_of_file_name_the_same_partitions(tmp_path: Path) -> None:
 def test_internal_topics_come_first() -> None:
     keys = [("a", 0), ("__consumer_offsets", 9), ("__transaction_state", 30), ("b", 1)]
     assert sorted(keys, key=in_recovery_order) == [("__transaction_state", 30), ("__consumer_offsets", 9), ("a", 0), ("b", 1)]
+
+
+def test_a_partition_whose_leader_is_fenced_is_offline_whatever_its_row_says() -> None:
+    """Rows of partitions and the list of live brokers are two answers: between them a broker can be fenced."""
+    states = [state("orders", 0, leader=2), state("orders", 1, leader=3), state("orders", 2), state("__consumer_offsets", 4, leader=3)]
+    offline = without_live_leader({one.key: one for one in states}, unfenced={1, 2})
+    assert [one.key for one in offline] == [("__consumer_offsets", 4), ("orders", 1), ("orders", 2)]
 
 
 def test_nothing_named_means_all_offline_partitions() -> None:
