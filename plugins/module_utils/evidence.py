@@ -140,10 +140,10 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
     mentioned = {broker for state in states for broker in state.replicas}
     brokers = cluster.broker_states(mentioned)
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
-    states = [state if has_live_leader(state, unfenced) else replace(state, leader=-1) for state in states]
+    states = [state if has_live_leader(state, unfenced) else replace(state, leader=-1) for state in _seen_again(cluster, states, unfenced)]
     offline = [state for state in states if state.leader < 0]
     wanted = [(state.key, broker) for state in offline for broker in state.replicas if broker in unfenced]
-    replicas = read_logs(cluster, wanted, duration)
+    replicas = read_logs(cluster, wanted, duration, {state.key: state.leader_epoch for state in offline})
     if any(log.error or log.probe_error for log in replicas.values()):
         # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor.
         brokers = cluster.broker_states(mentioned)
@@ -159,6 +159,13 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
     forks.settle(evidence.pairs, replicas, prober, cluster.epoch_ends)
     evidence.proofs = bounded_proofs(_proofs(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)), evidence.missed)
     return evidence
+
+
+def _seen_again(cluster: Asked, states: Sequence[PartitionState], unfenced: Collection[int]) -> Iterator[PartitionState]:
+    """Yield the states, those whose leader has been fenced since as they are now: the controller gives them another leader epoch then."""
+    fenced = {state.key for state in states if state.leader >= 0 and state.leader not in unfenced}
+    now = cluster.partitions(fenced) if fenced else {}
+    yield from (now.get(state.key, state) if state.key in fenced else state for state in states)
 
 
 def check_size(states: Sequence[PartitionState]) -> None:

@@ -19,8 +19,11 @@ POLL_SECONDS = 0.5
 SETTLED_SECONDS = 5.0
 # A replica that was just opened, or whose broker is still loading metadata, answers with these for a moment.
 NO_ANSWER, NOT_HOSTED, STORAGE_ERROR = "NO_ANSWER", "NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR"
+# The error of a broker that has not replayed the metadata of a partition up to the leader epoch of the controller: its log may still change (KIP-966).
+STALE_METADATA = "STALE_METADATA"
 PASSING = {
     NO_ANSWER,
+    STALE_METADATA,
     NOT_HOSTED,
     STORAGE_ERROR,
     "UNKNOWN_TOPIC_OR_PARTITION",
@@ -110,15 +113,21 @@ def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
     }
 
 
-def read_logs(cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], duration: float) -> Replicas:
-    """Read the log of each wanted (partition, broker); see `gather` for how long. The error of a replica on a failed disk is DISK_FAILED."""
+def read_logs(
+    cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], duration: float, epochs: Mapping[TopicPartition, int] | None = None
+) -> Replicas:
+    """Read the log of each wanted (partition, broker); see `gather` for how long.
+
+    epochs  the controller's leader epoch of each partition: an answer of an older one is not used, its error is STALE_METADATA
+    The error of a replica on a failed disk is DISK_FAILED.
+    """
     deadline = time.monotonic() + duration
     logs: Replicas = {}
     missing = list(wanted)
     # Since when a broker has not hosted a replica that the cluster calls offline.
     since: dict[tuple[TopicPartition, int], float] = {}
     while missing:
-        logs |= _ask_once(cluster, missing)
+        logs |= {replica: _fenced_by_epoch(log, (epochs or {}).get(replica[0])) for replica, log in _ask_once(cluster, missing).items()}
         now = time.monotonic()
         without_disk = _without_disk(cluster, logs)
         since = {replica: since.get(replica, now) for replica in without_disk if logs[replica].error == NOT_HOSTED}
@@ -134,6 +143,14 @@ def read_logs(cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], dura
         alive = cluster.unfenced()
         missing = [(key, broker) for key, broker in missing if broker in alive]
     return logs
+
+
+def _fenced_by_epoch(log: ReplicaLog, epoch: int | None) -> ReplicaLog:
+    """The log, or what stands for it if its broker knows only an older leader epoch than `epoch`."""
+    known = log.partition_leader_epoch
+    if log.error is not None or epoch is None or known is None or not 0 <= known < epoch:
+        return log
+    return ReplicaLog(error=STALE_METADATA)
 
 
 def _without_disk(cluster: Asked, logs: Replicas) -> set[tuple[TopicPartition, int]]:

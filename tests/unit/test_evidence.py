@@ -129,6 +129,62 @@ def test_a_log_that_cannot_be_read_for_a_moment_is_no_failed_disk(monkeypatch: p
     assert read_logs(moment, [(KEY, 2)], duration=1.0)[KEY, 2].error is None
 
 
+class Behind(Controller):
+    """The partition has leader epoch 3 for the controller. Broker 2 knows only epoch 1 (or `known`), until it has been asked so many times."""
+
+    def __init__(self, until: int, known: int = 1) -> None:
+        super().__init__()
+        self.until, self.known, self.asked = until, known, 0
+        self.states[KEY] = replace(self.states[KEY], leader_epoch=3)
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+        self.asked += 1
+        epochs = {2: self.known if self.asked <= self.until else 3, 3: 3}
+        return {broker: {key: LogEnd(None, ALIVE[broker], epochs[broker]) for key in keys} for broker, keys in work.items()}
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_answer_of_an_older_leader_epoch_is_asked_for_again() -> None:
+    behind = Behind(until=2)
+    found = gather(behind, [behind.states[KEY]], duration=5.0)
+    assert behind.asked == 3
+    assert {broker: (log.error, log.log_end_offset) for (_, broker), log in found.replicas.items()} == {2: (None, 121), 3: (None, 100)}
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_answer_that_stays_at_an_older_leader_epoch_counts_as_none() -> None:
+    behind = Behind(until=1000)
+    found = gather(behind, [behind.states[KEY]], duration=0.3)
+    assert {broker: (log.error, log.log_end_offset) for (_, broker), log in found.replicas.items()} == {
+        2: ("STALE_METADATA", None), 3: (None, 100),
+    }  # fmt: skip
+    assert found.pairs == [], "its log may still change"
+
+
+def test_an_answer_without_a_leader_epoch_is_not_stale() -> None:
+    unknown = Behind(until=1000, known=-1)
+    assert gather(unknown, [unknown.states[KEY]], duration=0.0).replicas[KEY, 2].error is None
+
+
+class Fencing(Controller):
+    """Partition 2 had leader 1, which has been fenced since that was asked. `epoch`: of the partition as it is now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = PartitionState("t", 2, "id", 1, 1, (3, 1, 2), (1,), (), (), ())
+        self.states["t", 2] = replace(self.seen, leader=-1, leader_epoch=2)
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+        return {broker: {key: LogEnd(None, ALIVE[broker], 2) for key in keys} for broker, keys in work.items()}
+
+
+def test_a_partition_that_has_just_lost_its_leader_has_the_epoch_that_it_has_now() -> None:
+    """With the older epoch its survivors would be ahead of the controller."""
+    fencing = Fencing()
+    (found,) = gather(fencing, [fencing.seen], duration=0.0).states
+    assert (found.leader, found.leader_epoch) == (-1, 2)
+
+
 def _committed(offset: int, broker: int, held: bool, name: str = "readers") -> dict[str, Any]:
     return {
         "topic": "t",
