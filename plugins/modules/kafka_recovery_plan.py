@@ -69,8 +69,10 @@ options:
     default: last_written_epoch
   manual_output_dir:
     description:
-      - Also write C(<manual_output_dir>/<cluster>.json), with C(topic), C(partition) and C(designatedLeader) of what is to be elected and nothing else, to
-        be read and changed by hand (KIP-1275's manual recovery output file). A cluster in which nothing is to be elected gets none.
+      - Also write C(<manual_output_dir>/<cluster>.json), with C(topic), C(partition) and C(designatedLeader) of what is to be elected in C(partitions), to
+        be read and changed by hand (KIP-1275's manual recovery output file).
+      - In C(held) of that file each held partition has its best candidate as C(designatedLeader), and the C(reason). It is elected only if somebody moves
+        it to C(partitions). A cluster without leaders to elect and without candidates gets no file.
       - Nothing is written over. Another file that stands there already fails the task.
     type: path
 extends_documentation_fragment:

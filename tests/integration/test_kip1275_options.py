@@ -69,13 +69,16 @@ def test_show_replica_info_is_a_table_of_all_replicas(planned: Played) -> None:
     assert ends == {(topic, partition, broker): end for topic in logs for partition in range(4) for broker, end in logs[topic].items()}
 
 
-def test_the_manual_output_has_what_is_designated_and_nothing_else_and_can_be_changed_and_applied(
+def test_the_manual_output_has_what_is_designated_and_candidates_beside_it_and_can_be_changed_and_applied(
     planned: Played, operator: Operator
 ) -> None:
     file = manual_file(operator)
     assert f"To be read and changed: {file}" in planned.stdout
     rows = [{"topic": ELECT, "partition": partition, "designatedLeader": AHEAD} for partition in range(4)]
-    assert json.loads(file.read_text()) == {"partitions": rows}
+    written = json.loads(file.read_text())
+    assert written["partitions"] == rows
+    assert [(row["topic"], row["partition"]) for row in written["held"]] == [(HELD, partition) for partition in range(4)]
+    assert all(row["designatedLeader"] in (AHEAD, BEHIND) and row["reason"] for row in written["held"])
     assert {state.leader for state in operator.states(ELECT, HELD).values()} == {-1}
 
     # The operator knows better about one partition, and leaves another one alone.

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from decided_cases import CASES
+from situations import RUN, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import manual_output, planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
@@ -47,6 +49,20 @@ def test_a_file_that_is_there_is_never_written_over(plan: Path, tmp_path: Path) 
     with pytest.raises(FileError, match="is there already"):
         manual_output.write(plan, tmp_path / "out")
     assert path.read_text() == "edited"
+
+
+def test_held_partitions_stand_beside_with_their_best_candidates_and_are_elected_only_if_somebody_moves_them(tmp_path: Path) -> None:
+    wanted = ("prefix", "forked", "nobody", "__cluster_metadata")
+    plan_all(tmp_path, {"east": [row for case in CASES if case.topic in wanted for row in case.rows()]}, "balanced")
+    path = manual_output.write(tmp_path / "plans" / RUN / "east.json", tmp_path / "out")
+    assert path is not None
+    candidate = {"topic": "forked", "partition": 0, "designatedLeader": 2, "reason": "forked"}
+    elected = {"topic": "prefix", "partition": 0, "designatedLeader": 3}
+    assert json.loads(path.read_text()) == {"partitions": [elected], "held": [candidate]}
+    assert planfile.load(path)["partitions"] == [elected], "what takes the file takes no candidate"
+    assert any(json.loads(line.strip(" ,")) == candidate for line in path.read_text().splitlines() if "forked" in line), (
+        "on a line of its own"
+    )
 
 
 def test_where_nobody_is_designated_there_is_no_file(tmp_path: Path) -> None:
