@@ -137,17 +137,20 @@ class Asking:
     async def _exchange(self, node: Any, request: Any) -> Any:
         """Send a request and return the answer. Raises KafkaError, within the time limit, whatever the node does."""
         await self._pause(node)
+        limit = self._limit_ms(node)
         try:
             # kafka-python has no time limit for a request that waits for a TLS handshake.
-            answer = await self._manager.wait_for(
-                self._manager.send(request, node_id=node, request_timeout_ms=self._timeout_ms), self._timeout_ms
-            )
+            answer = await self._manager.wait_for(self._manager.send(request, node_id=node, request_timeout_ms=limit), limit)
         except errors.KafkaError:
             raise
         except Exception as error:  # of a login or an address, as the libraries below kafka-python raise it
             raise errors.KafkaConnectionError(f"{type(error).__name__}: {error}") from error
         self._throttled_until[node] = time.monotonic() + getattr(answer, "throttle_time_ms", 0) / 1000
         return answer
+
+    def _limit_ms(self, _node: Any) -> int:
+        """How long a node may take for an answer, in milliseconds."""
+        return self._timeout_ms
 
     async def _pause(self, node: Any) -> None:
         """Wait until a node that throttles takes requests again (KIP-219). KafkaTimeoutError if that is longer than any answer may take."""

@@ -27,11 +27,16 @@ class Node(NamedTuple):
 
 
 def state_rows(
-    nodes: Iterable[Node], mentioned: Collection[int], silence: Mapping[int, float], answering: Collection[int]
+    nodes: Iterable[Node],
+    mentioned: Collection[int],
+    silence: Mapping[int, float],
+    answering: Collection[int],
+    cut_off: Collection[int] = (),
 ) -> list[dict[str, Any]]:
     """State of every registered broker and of those `mentioned` as replicas, sorted by id.
 
-    `silence`: seconds since each last fetched the metadata log. `answering`: fenced brokers whose port accepts connections.
+    `silence`: seconds since each last fetched the metadata log. `answering`: fenced brokers whose port accepts connections. `cut_off`: those of them that
+    run and do not fetch, so that they stay fenced until somebody mends their connection to the controllers.
     Rows have `broker_id`, `broker_state`, `silent_seconds` (None: not since the active controller took over, which
     also forgets who has been silent for five minutes) and `rack`.
     """
@@ -41,10 +46,15 @@ def state_rows(
         seconds = silence.get(broker_id)
         if broker_id in known and not known[broker_id].fenced:
             state = UNFENCED
-        elif broker_id in answering or (seconds is not None and seconds < FETCHING_WITHIN):
+        elif (broker_id in answering and broker_id not in cut_off) or fetches(broker_id, silence):
             state = COMING_BACK
         else:
             state = FENCED
         rack = known[broker_id].rack if broker_id in known else None
         rows.append({"broker_id": broker_id, "broker_state": state, "silent_seconds": seconds, "rack": rack})
     return rows
+
+
+def fetches(broker_id: int, silence: Mapping[int, float]) -> bool:
+    """Whether a broker fetches the metadata log now. `silence`: as for `state_rows`."""
+    return silence.get(broker_id, FETCHING_WITHIN) < FETCHING_WITHIN

@@ -30,7 +30,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking im
     ClusterError,
     words,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import BROKERS, PARTITIONS, REPLICA_IDS, SLOW_PAGES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import (
+    BROKERS,
+    PARTITIONS,
+    REPLICA_IDS,
+    SLOW_PAGES,
+    is_address,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -49,6 +55,7 @@ if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import group_offsets, permissions, protocol
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
 
+FENCED_MS = 3000  # for an answer of a fenced broker, most of which are lost
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
 HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
 LOADING_SECONDS, LOADING_PAUSE = 5.0, 0.2  # a coordinator that has just been elected has loaded its groups by then, unless they are many
@@ -66,6 +73,7 @@ class Cluster(Asking):
     `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked. `in_doubt`: partitions whose
     order a request was to change that was sent and never answered: a broker that hangs may still carry it out, long afterwards.
     `last_quorum`: the metadata quorum as it was described last, None before.
+    `cut_off`: fenced brokers that run and do not come back, as `broker_states` found last: they answer, and do not fetch the metadata log.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -75,6 +83,8 @@ class Cluster(Asking):
         self.cluster_id = ""
         self.in_doubt: set[TopicPartition] = set()
         self.last_quorum: quorum.Quorum | None = None
+        self.cut_off: set[int] = set()
+        self._mute: set[int] = set()  # fenced brokers whose port accepts connections, and that have not answered
 
     # --- asking -------------------------------------------------------------------------------------------------
 
@@ -98,6 +108,7 @@ class Cluster(Asking):
         self._lists_fenced = answer.API_VERSION >= 2
         if self._lists_fenced:
             self._nodes = self._read_brokers(answer)
+            self._manager.cluster.update_metadata(protocol.with_brokers(alive, self._fenced_nodes()))
 
     def _take_brokers(self, metadata: Any) -> list[brokers.Node]:
         """The brokers that are alive, known to the client from here on. ConnectionOptionError if the login must not be sent to one."""
@@ -134,6 +145,13 @@ class Cluster(Asking):
         """Ids of the brokers that were unfenced when that was asked the last time."""
         return {node.broker_id for node in self._nodes if not node.fenced}
 
+    def _fenced_nodes(self) -> list[brokers.Node]:
+        return [node for node in self._nodes if node.fenced and is_address(node.host, node.port)]
+
+    def _limit_ms(self, node: Any) -> int:
+        fenced = any(one.fenced and one.broker_id == node for one in self._nodes)
+        return min(self._timeout_ms, FENCED_MS) if fenced else self._timeout_ms
+
     def _answered(self, make: Callable[[], Any], nodes: Sequence[int], hedge_after: float, purpose: str) -> Any:
         if not nodes:
             servers = ", ".join(self._connection.bootstrap_servers)
@@ -166,7 +184,20 @@ class Cluster(Asking):
             raise ClusterError(f"partitions have replicas on {len(mentioned)} brokers, more than {BROKERS}; look at the brokers' logs")
         self._refresh_nodes()
         answering = reachability.fenced_that_answer(self._nodes)
-        return brokers.state_rows(self._nodes, mentioned, self.quorum().silence(), answering)
+        silence = self.quorum().silence()
+        self.cut_off = self._that_answer({broker for broker in answering if not brokers.fetches(broker, silence)})
+        return brokers.state_rows(self._nodes, mentioned, silence, answering, self.cut_off)
+
+    def _that_answer(self, fenced: Collection[int]) -> set[int]:
+        """Return which of these fenced brokers answer a request. One that hangs is asked once."""
+        asked = {node.broker_id for node in self._fenced_nodes()} & {*fenced} - self._mute
+        answers = self._ask_each({broker: [protocol.api_versions()] for broker in asked})
+        found = {broker for broker in asked if answers.get(broker)}
+        self._mute |= asked - found
+        # That a lost broker does not answer is no news.
+        for broker in asked - found:
+            self.unreachable.pop(broker, None)
+        return found
 
     def unfenced(self) -> set[int]:
         """Ids of the brokers that are unfenced now."""

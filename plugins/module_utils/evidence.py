@@ -45,7 +45,10 @@ LONGEST_NAME = 255
 @dataclass
 class Evidence:
     """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `documents`), history rows of `isr_history`,
-    rows of `last_healthy`, configs. `missed`: why there may be more proofs."""
+    rows of `last_healthy`, configs. `missed`: why there may be more proofs.
+
+    `fenced`: logs on fenced brokers that answer, which the controller does not elect; `fenced_pairs`: how they relate to each other and to the others.
+    """
 
     states: Sequence[PartitionState]
     brokers: list[dict[str, Any]]
@@ -56,6 +59,8 @@ class Evidence:
     healthy: list[dict[str, Any]] = field(default_factory=list)
     configs: TopicConfigs = field(default_factory=TopicConfigs)
     missed: list[str] = field(default_factory=list)
+    fenced: Replicas = field(default_factory=dict)
+    fenced_pairs: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def offline(self) -> list[PartitionState]:
@@ -71,7 +76,8 @@ class Evidence:
         """Yield the documents of a landing file: each partition with every replica (measured or not), pairs, proofs, history, and what a healthy
         snapshot knew."""
         broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
-        pairs, proofs = _by_partition(self.pairs), _by_partition(self.proofs)
+        pairs, proofs = _by_partition([*self.pairs, *self.fenced_pairs]), _by_partition(self.proofs)
+        replicas = {**self.replicas, **self.fenced}
         histories, healthy = _by_partition(self.histories), _by_partition(self.healthy)
         for state in self.states:
             config = self.configs.of(state.topic)
@@ -84,7 +90,7 @@ class Evidence:
                 "cleanup_policy": config.cleanup_policy,
                 "logs": [
                     {
-                        **log_fields(broker_id, self.replicas.get((state.key, broker_id), ReplicaLog(error=None))),
+                        **log_fields(broker_id, replicas.get((state.key, broker_id), ReplicaLog(error=None))),
                         "broker_state": broker_states[broker_id],
                     }
                     for broker_id in (state.replicas if state.leader < 0 else ())
@@ -134,7 +140,7 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
 
     Brokers that do not answer, and replicas that are not ready, are asked again until `duration` seconds have passed or the
     broker is fenced. What never answered keeps the error NO_ANSWER. Committed offsets are read, and then looked for in forked logs, for as long
-    each, at least LEAST_PROOF_SECONDS; `missed` says what was left.
+    each, at least LEAST_PROOF_SECONDS; `missed` says what was left. Fenced brokers that answer are asked once, for their logs alone.
     """
     check_size(states)
     mentioned = {broker for state in states for broker in state.replicas}
@@ -143,20 +149,29 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
     states = [state if has_live_leader(state, unfenced) else replace(state, leader=-1) for state in _seen_again(cluster, states, unfenced)]
     offline = [state for state in states if state.leader < 0]
     wanted = [(state.key, broker) for state in offline for broker in state.replicas if broker in unfenced]
-    replicas = read_logs(cluster, wanted, duration, {state.key: state.leader_epoch for state in offline})
-    if any(log.error or log.probe_error for log in replicas.values()):
-        # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor.
+    cut_off = [(state.key, broker) for state in offline for broker in state.replicas if broker in cluster.cut_off]
+    logs = read_logs(cluster, wanted, duration, {state.key: state.leader_epoch for state in offline}, cut_off)
+    if cut_off or any(log.error or log.probe_error for log in logs.values()):
+        # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
         brokers = cluster.broker_states(mentioned)
         unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
-        replicas = {(key, broker): log for (key, broker), log in replicas.items() if broker in unfenced}
-    evidence = Evidence(states, brokers, replicas)
+    replicas = {(key, broker): log for (key, broker), log in logs.items() if broker in unfenced and (key, broker) not in cut_off}
+    fenced = {
+        (key, broker): log
+        for (key, broker), log in logs.items()
+        if broker not in unfenced and (key, broker) in cut_off and log.error is None
+    }
+    evidence = Evidence(states, brokers, replicas, fenced=fenced)
     prober = forks.Prober(cluster.batches)
     for state in offline:
         answered = sorted(
-            broker for broker in state.replicas if (state.key, broker) in replicas and replicas[state.key, broker].error is None
+            broker for broker in state.replicas if (log := replicas.get((state.key, broker))) is not None and log.error is None
         )
+        beside = [broker for broker in state.replicas if (state.key, broker) in fenced]
         evidence.pairs += [forks.pair_row(state.key, one, other) for one, other in combinations(answered, 2)]
-    forks.settle(evidence.pairs, replicas, prober, cluster.epoch_ends)
+        pairs = combinations(sorted([*answered, *beside]), 2)
+        evidence.fenced_pairs += [forks.pair_row(state.key, *pair) for pair in pairs if {*pair} & {*beside}]
+    forks.settle([*evidence.pairs, *evidence.fenced_pairs], {**replicas, **fenced}, prober, cluster.epoch_ends)
     evidence.proofs = bounded_proofs(_proofs(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)), evidence.missed)
     return evidence
 

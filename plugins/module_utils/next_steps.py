@@ -29,6 +29,7 @@ WAIT = {
 }
 DISK = {
     "incomplete": "start or mend the broker that did not answer, then look again",
+    "fenced_broker_holds_more": "mend the connection of the fenced broker to the controllers, or stop it if it will not come back, then look again",
     "no_survivor": "start a broker that holds a replica, with its disk, then look again",
     "cluster_metadata": "look at the controllers, they elect the leader of the metadata log among themselves",
 }

@@ -27,7 +27,7 @@ with suppress(ImportError):  # libraries.py says why
     )
     from kafka.protocol.consumer.fetch import FetchRequest
     from kafka.protocol.consumer.offsets import ListOffsetsRequest
-    from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+    from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
@@ -141,6 +141,15 @@ def metadata(topics: Iterable[str] | None) -> MetadataRequest:
     """Metadata of these topics, or of all (None), without creating any."""
     wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
     return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+
+
+def with_brokers(metadata: Any, nodes: Iterable[Node]) -> Any:
+    """Add these nodes to the brokers of a Metadata answer, which names only those that are alive."""
+    kind = MetadataResponse.MetadataResponseBroker
+    version, named = metadata.API_VERSION, {row.node_id for row in metadata.brokers}
+    more = [kind(node.broker_id, node.host, node.port, node.rack, version=version) for node in nodes if node.broker_id not in named]
+    metadata.brokers = [*metadata.brokers, *more]
+    return metadata
 
 
 def read_metadata(answer: Any) -> list[PartitionState]:

@@ -74,6 +74,7 @@ class Asked(Protocol):
     """What evidence needs of a cluster."""
 
     unreachable: dict[int, str]
+    cut_off: set[int]
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, Any]]: ...
@@ -114,20 +115,27 @@ def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
 
 
 def read_logs(
-    cluster: Asked, wanted: Iterable[tuple[TopicPartition, int]], duration: float, epochs: Mapping[TopicPartition, int] | None = None
+    cluster: Asked,
+    wanted: Iterable[tuple[TopicPartition, int]],
+    duration: float,
+    epochs: Mapping[TopicPartition, int] | None = None,
+    once: Sequence[tuple[TopicPartition, int]] = (),
 ) -> Replicas:
-    """Read the log of each wanted (partition, broker); see `gather` for how long.
+    """Read the log of each wanted (partition, broker); see `gather` for how long. The error of a replica on a failed disk is DISK_FAILED.
 
     epochs  the controller's leader epoch of each partition: an answer of an older one is not used, its error is STALE_METADATA
-    The error of a replica on a failed disk is DISK_FAILED.
+    once    replicas on fenced brokers, which are asked once, beside the others. Such a broker knows an older leader epoch
     """
     deadline = time.monotonic() + duration
     logs: Replicas = {}
     missing = list(wanted)
     # Since when a broker has not hosted a replica that the cluster calls offline.
     since: dict[tuple[TopicPartition, int], float] = {}
-    while missing:
-        logs |= {replica: _fenced_by_epoch(log, (epochs or {}).get(replica[0])) for replica, log in _ask_once(cluster, missing).items()}
+    fenced: Replicas = {}
+    while missing or (once and not fenced):
+        answers = _ask_once(cluster, [*missing, *(once if not fenced else ())])
+        fenced |= {replica: answers.pop(replica) for replica in (once if not fenced else ())}
+        logs |= {replica: _fenced_by_epoch(log, (epochs or {}).get(replica[0])) for replica, log in answers.items()}
         now = time.monotonic()
         without_disk = _without_disk(cluster, logs)
         since = {replica: since.get(replica, now) for replica in without_disk if logs[replica].error == NOT_HOSTED}
@@ -142,7 +150,7 @@ def read_logs(
         time.sleep(min(POLL_SECONDS, max(0.0, end - now)))
         alive = cluster.unfenced()
         missing = [(key, broker) for key, broker in missing if broker in alive]
-    return logs
+    return logs | fenced
 
 
 def _fenced_by_epoch(log: ReplicaLog, epoch: int | None) -> ReplicaLog:

@@ -14,6 +14,8 @@ author: StreamOps (@streamops)
 description:
   - Asks every unfenced broker that hosts a replica of an offline partition for its log start, log end offset, high watermark, partition leader
     epoch, and for its last batch with the epoch in which it was written.
+  - Asks fenced brokers that answer, too, once. They cannot be elected, but what they hold counts in the bounds of the loss, and the strategy C(balanced) holds
+    a partition if one of them holds more than the best survivor. Brokers before Kafka 4.0 do not tell the addresses of fenced brokers.
   - For each pair of survivors finds out whether one log is a prefix of the other, or at which offset they fork. So the evidence holds for any winner.
     Logs are compared by leader epochs, also after compaction. A pair is V(corrupt) if the two logs have different bytes at one offset from one epoch.
   - Where O(controller_bootstrap_servers) is given and a partition is offline, reads the metadata log of the active controller too (its snapshot, where the
@@ -78,10 +80,13 @@ path:
   type: str
   sample: /var/lib/kafka-recovery/landing/2026-11-21/east.jsonl
 counts:
-  description: How many partitions were asked about, how many of them are offline, how many replicas answered or did not, and pairs by relation.
+  description:
+    - How many partitions were asked about, how many of them are offline, how many replicas answered or did not, and pairs by relation.
+    - C(replicas_fenced) is the number of logs on fenced brokers that answered.
   returned: success
   type: dict
-  sample: {partitions: 120, offline: 118, replicas_answered: 236, replicas_silent: 0, same: 100, prefix: 17, forked: 1, unknown: 0, corrupt: 0}
+  sample:
+    {partitions: 120, offline: 118, replicas_answered: 236, replicas_silent: 0, replicas_fenced: 0, same: 100, prefix: 17, forked: 1, unknown: 0, corrupt: 0}
 history:
   description: What reading the metadata log cost (C(history.bytes), C(history.seconds)), whether it began with a snapshot, and why it could not be
     read to its end (V(null) if it could).
@@ -111,6 +116,7 @@ preview:
       last_batch_max_timestamp: 1795000000000
       broker_epoch: null
       probe_error: null
+      fenced: false
 table:
   description: The same as a text table, in the manner of KIP-1275's C(--show-replica-info).
   returned: success
@@ -159,9 +165,10 @@ try:
 except ImportError:
     PRETTYTABLE_IMPORT_ERROR = traceback.format_exc()
 
-# The columns of KIP-1275's table, and last_written_epoch, which tells logs apart.
+# The columns of KIP-1275's table, last_written_epoch, which tells logs apart, and whether the broker is fenced, so that it cannot be elected.
 COLUMNS = (
-    "topic", "partition", "broker_id", "log_start_offset", "log_end_offset", "high_watermark", "partition_leader_epoch", "last_written_epoch", "error",
+    "topic", "partition", "broker_id", "log_start_offset", "log_end_offset", "high_watermark", "partition_leader_epoch", "last_written_epoch", "fenced",
+    "error",
 )  # fmt: skip
 
 
@@ -197,7 +204,11 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
     }
     snapshot.write(path, header, found.documents(named=set(wanted or ()), reassigning=cluster.reassigning()))
     first = {state.key for state in found.states[: params["preview"]]}
-    preview = [replica_row(key, broker, log) for (key, broker), log in found.replicas.items() if key in first]
+    preview = [
+        {**replica_row(key, broker, log), "fenced": (key, broker) in found.fenced}
+        for (key, broker), log in {**found.replicas, **found.fenced}.items()
+        if key in first
+    ]
     return {
         "changed": False,
         "backend": cluster.backend,
@@ -220,6 +231,7 @@ def counts(found: evidence.Evidence) -> dict[str, int]:
         "replicas_answered": len(found.replicas) - silent,
         "replicas_silent": silent,
         **{relation: relations[relation] for relation in RELATIONS},
+        "replicas_fenced": len(found.fenced),
     }
 
 

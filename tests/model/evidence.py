@@ -58,19 +58,24 @@ def evidence(
     standing: Standing | None = None,
     without_disk: Collection[int] = (),
     named: bool = True,
+    fenced: Mapping[int, Replica] | None = None,
 ) -> PartitionEvidence:
-    """The partition with these survivors (in the order of the assignment). Its other replicas' brokers are dead, but for those `without_disk`."""
+    """The partition with these survivors (in the order of the assignment). Its other replicas' brokers are dead, but for those `without_disk` and those
+    that are `fenced` and answer."""
+    beside = dict(fenced or {})
     if standing is None:
         standing = past.standing if past else Standing()
     # A past that stands for others may have fewer epochs than the logs: it is told as if it had begun that much later.
-    later = max([0, *(one.log[-1] - standing.leader_epoch for one in survivors.values() if one.log)])
+    later = max([0, *(one.log[-1] - standing.leader_epoch for one in [*survivors.values(), *beside.values()] if one.log)])
     epoch = standing.leader_epoch + later
     replicas = (*survivors, *(broker for broker in REPLICAS if broker not in survivors))
     state = State(
         "id", -1, epoch, replicas, standing.isr, standing.elr, standing.last_known_elr, False, named, None, False, "delete"
     )  # fmt: skip
-    known = [_log(broker, survivors.get(broker), epoch, broker in without_disk) for broker in replicas]
-    return PartitionEvidence("orders", 0, state, tuple(known), pairs(survivors), (), _later(past.history, later) if past else None)
+    known = [_log(broker, survivors.get(broker), epoch, broker in without_disk) for broker in replicas if broker not in beside]
+    known += [_log(broker, one, epoch, False)._replace(broker_state=FENCED) for broker, one in beside.items()]
+    compared = pairs({**survivors, **beside})
+    return PartitionEvidence("orders", 0, state, tuple(known), compared, (), _later(past.history, later) if past else None)
 
 
 def pairs(survivors: Mapping[int, Replica]) -> dict[tuple[int, int], Pair]:

@@ -32,6 +32,7 @@ class Controller:
         }
         self.end_at, self.error, self.requests, self.written = end_at, error, 0, 0
         self.unreachable: dict[int, str] = {}
+        self.cut_off: set[int] = set()
         self.in_doubt: set[TopicPartition] = set()
 
     def _request(self) -> None:

@@ -25,17 +25,18 @@ FENCED, UNFENCED, COMING_BACK = "fenced", "unfenced", "coming_back"
 
 @dataclass(frozen=True)
 class Log:
-    """A survivor's log: the record at offset i was written in epoch `epochs[i]` on branch `branches[i]`."""
+    """A log that was read: the record at offset i was written in epoch `epochs[i]` on branch `branches[i]`. `fenced`: its broker is."""
 
     epochs: tuple[int, ...]
     branches: tuple[int, ...]
     high_watermark: int | None = 0
+    fenced: bool = False
 
     @classmethod
-    def of(cls, *runs: tuple[int, int], branch: int = 0, high_watermark: int | None = 0) -> Log:
+    def of(cls, *runs: tuple[int, int], branch: int = 0, high_watermark: int | None = 0, fenced: bool = False) -> Log:
         """Build from (number of records, epoch) runs; `branch` tells logs apart that have the same epochs."""
         epochs = tuple(epoch for count, epoch in runs for _ in range(count))
-        return cls(epochs, (branch,) * len(epochs), high_watermark)
+        return cls(epochs, (branch,) * len(epochs), high_watermark, fenced)
 
     @property
     def end(self) -> int:
@@ -109,7 +110,7 @@ def _replica(log: Log | str) -> dict[str, Any]:
     if isinstance(log, Log):
         written = log.epochs[-1] if log.epochs else -1
         return {
-            **row, "broker_state": UNFENCED, "log_start_offset": 0, "log_end_offset": log.end, "high_watermark": log.high_watermark,
+            **row, "broker_state": FENCED if log.fenced else UNFENCED, "log_start_offset": 0, "log_end_offset": log.end, "high_watermark": log.high_watermark,
             "partition_leader_epoch": 7, "last_written_epoch": None if written == UNREADABLE else written,
         }  # fmt: skip
     if log in (FENCED, COMING_BACK):
@@ -234,14 +235,14 @@ def _random_situation(rng: random.Random, number: int) -> Situation:
     for broker in rng.sample(range(1, 7), rng.randint(1, 4)):
         log = rng.choice(logs)
         kept = log.end if rng.random() < 0.7 else rng.randint(0, log.end)
-        survivor = Log(log.epochs[:kept], log.branches[:kept], rng.choice((0, 0, rng.randint(0, kept), None)))
+        survivor = Log(log.epochs[:kept], log.branches[:kept], rng.choice((0, 0, rng.randint(0, kept), None)), rng.random() < 0.1)
         brokers[broker] = rng.choices((survivor, FENCED, COMING_BACK, "NO_ANSWER"), (12, 4, 1, 1))[0]
     answered = sorted(broker for broker, log in brokers.items() if isinstance(log, Log))
     if answered and rng.random() < 0.1:
         first = brokers[answered[0]]
         assert isinstance(first, Log)
         if first.end:
-            brokers[answered[0]] = Log((*first.epochs[:-1], UNREADABLE), first.branches, first.high_watermark)
+            brokers[answered[0]] = Log((*first.epochs[:-1], UNREADABLE), first.branches, first.high_watermark, first.fenced)
     proofs = []
     for broker in answered:
         held = brokers[broker]

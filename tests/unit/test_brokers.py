@@ -21,6 +21,15 @@ def test_a_fenced_broker_comes_back_when_it_fetches_or_its_port_answers() -> Non
     assert rows[3]["silent_seconds"] is None, "it has not fetched since this controller took over"
 
 
+def test_a_fenced_broker_that_runs_and_does_not_fetch_is_cut_off_and_does_not_come_back() -> None:
+    nodes = [Node(1, "a", 1, None, True), Node(2, "b", 1, None, True), Node(3, "c", 1, None, True)]
+    assert states(state_rows(nodes, (), {1: 93.4, 3: 0.4}, answering={1, 2, 3}, cut_off={1, 3})) == {
+        1: "fenced",
+        2: "coming_back",  # its port accepts connections, and nothing answers: it may be about to start
+        3: "coming_back",  # it fetches the metadata log
+    }
+
+
 def test_a_broker_that_nobody_has_registered_is_fenced() -> None:
     """Brokers before Kafka 4.0 list the unfenced ones only: the others are known from replica lists, and by their fetches."""
     assert states(state_rows([Node(1, "a", 1, None, None)], {1, 2, 3}, {2: 60.0, 3: 0.5}, set())) == {

@@ -37,7 +37,7 @@ def plain(situation: Situation) -> Situation:
 
 def survivors_of(situation: Situation) -> dict[int, Replica]:
     """The survivors as the model has them, none where a log cannot be read."""
-    logs = {broker: log for broker, log in situation.brokers.items() if isinstance(log, Log)}
+    logs = {broker: log for broker, log in situation.brokers.items() if isinstance(log, Log) and not log.fenced}
     if any(UNREADABLE in log.epochs for log in logs.values()):
         return {}
     return {broker: Replica(log.epochs, log.high_watermark or 0) for broker, log in logs.items()}
@@ -87,6 +87,10 @@ def check(seed: int) -> None:
             elected = [survivors[broker].log for broker in decision.choices]
             assert all(common(log, one.log) >= one.high_watermark for log in elected for one in replicas), situation
             return
+    fenced = [log.epochs for log in situation.brokers.values() if isinstance(log, Log) and log.fenced]
+    if any(common(survivors[winner].log, log) < len(log) for winner in expected for log in fenced):
+        event("holds for a fenced broker")
+        expected = set()
     event("elects by logs" if by_logs else "elects by history" if expected else "holds")
     assert {*decision.choices} == expected, situation
     assert (decision.outcome == Outcome.ELECT) == bool(expected), situation

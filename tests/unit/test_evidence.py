@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from controller import ALIVE, Controller
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, replica_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import decode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import (
     bounded_proofs,
     gather,
@@ -164,6 +166,50 @@ def test_an_answer_that_stays_at_an_older_leader_epoch_counts_as_none() -> None:
 def test_an_answer_without_a_leader_epoch_is_not_stale() -> None:
     unknown = Behind(until=1000, known=-1)
     assert gather(unknown, [unknown.states[KEY]], duration=0.0).replicas[KEY, 2].error is None
+
+
+class CutOff(Controller):
+    """Broker 1 is fenced and answers (with `error`, if there is one). It knows an older leader epoch. `back`: it is unfenced when that is asked again."""
+
+    def __init__(self, error: str | None = None, back: bool = False) -> None:
+        super().__init__()
+        self.cut_off, self.error, self.back, self.asked = {1}, error, back, 0
+        self.states[KEY] = replace(self.states[KEY], leader_epoch=3)
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        rows = super().broker_states(mentioned)
+        return [{**row, "broker_state": "unfenced"} for row in rows] if self.back and self.asked else rows
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+        self.asked += 1 in work
+        rows = {1: LogEnd(self.error, 150, 1), 2: LogEnd(None, 121, 3), 3: LogEnd(None, 100, 3)}
+        return {broker: dict.fromkeys(keys, rows[broker]) for broker, keys in work.items()}
+
+    def gathered(self, duration: float = 0.3) -> dict[str, Any]:
+        (document,) = gather(self, [self.states[KEY]], duration).documents((), ())
+        assert decode(json.dumps({**document, "named": False, "reassigning": False})).defects == ()
+        return document
+
+
+def _ends(document: Mapping[str, Any]) -> dict[int, tuple[str, int | None]]:
+    return {log["broker_id"]: (log["broker_state"], log["log_end_offset"]) for log in document["logs"]}
+
+
+def test_the_log_of_a_fenced_broker_that_answers_is_in_the_document_and_compared() -> None:
+    found = CutOff().gathered()
+    assert _ends(found) == {1: ("fenced", 150), 2: ("unfenced", 121), 3: ("unfenced", 100)}
+    assert sorted((pair["broker_a"], pair["broker_b"], pair["shorter"]) for pair in found["pairs"]) == [(1, 2, 2), (1, 3, 3), (2, 3, 3)]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_fenced_broker_is_asked_once_and_what_it_does_not_say_is_lost_with_it() -> None:
+    cut_off = CutOff("UNKNOWN_TOPIC_OR_PARTITION")
+    assert _ends(cut_off.gathered())[1] == ("fenced", None)
+    assert cut_off.asked == 1
+
+
+def test_a_broker_that_came_back_while_its_log_was_read_has_not_answered() -> None:
+    assert _ends(CutOff(back=True).gathered())[1] == ("unfenced", None)
 
 
 class Fencing(Controller):

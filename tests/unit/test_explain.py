@@ -54,6 +54,20 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         "broker 1 has been silent for 12 s, broker 9 is fenced, since when is not known",
         [],
     ),
+    "fenced-longer": (
+        Situation("fenced-longer", {1: Log.of((150, 0), fenced=True), 3: LONG}),
+        "broker 3 is the only survivor: it ends at offset 120, last written in leader epoch 0; "
+        "the fenced broker 1 holds 30 more offsets (120 to 149): mend its connection to the controllers first; "
+        "held: mend the connection of that broker to the controllers, or stop it if it will not come back, and gather the evidence again "
+        "(strategy aggressive would give its offsets up)",
+        [],
+    ),
+    "fenced-shorter": (
+        Situation("fenced-shorter", {1: Log.of((50, 0), fenced=True), 3: LONG}),
+        "broker 3 is the only survivor: it ends at offset 120, last written in leader epoch 0; "
+        "broker 1 is fenced but answers, and its log (to offset 50) holds nothing more",
+        [],
+    ),
     "disk-failed": (
         Situation("disk-failed", {1: FENCED, 2: "DISK_FAILED", 3: LONG}),
         "broker 3 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s, "
@@ -264,6 +278,7 @@ def test_every_reason_has_its_sentence() -> None:
         "must_be_named",
         "reassignment_in_progress",
         "ahead_of_controller",
+        "fenced_broker_holds_more",
     }
     assert REASONS.keys() == words | others
 

@@ -123,6 +123,22 @@ CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, 
         "between 10 (by a survivor's high watermark) and 50 (by the logs of all replicas) committed offsets are lost, about 10 by the rate of the last "
         f"healthy snapshot (10 s before) ({FEWER} compaction)",
     ),
+    # Broker 1 is fenced and answers: its log is known.
+    "fenced-eligible": (
+        Situation("fenced-eligible", {1: Log.of((150, 0), high_watermark=130, fenced=True), 2: SHORT}, state={"eligible_leader_replicas": [1]}),
+        30, "fenced_broker", 50, "elr", None,
+        "between 30 (by the high watermark of a fenced broker) and 50 (by the log of an eligible leader replica) committed records are lost, not "
+        "estimated (no healthy snapshot has it)",
+    ),
+    "fenced-and-all": (
+        Situation("fenced-and-all", {1: Log.of((150, 0), fenced=True), 2: SHORT}), 0, "high_watermark", 50, "all_replicas", None,
+        "at most 50 committed records are lost (by the logs of all replicas), not estimated (no healthy snapshot has it)",
+    ),
+    "fenced-and-lost": (
+        Situation("fenced-and-lost", {1: Log.of((150, 0), fenced=True), 2: SHORT, 3: FENCED}), 0, "high_watermark", None, "unknown", None,
+        "committed records may be lost, not estimated (no healthy snapshot has it), how many at most is not known: what broker 3 alone held cannot be told "
+        "without the ISR history",
+    ),
     "of-another-life": (
         Situation("of-another-life", {1: FENCED, 2: SHORT}, healthy=healthy(60, 150, 140, 2.5, topic_id="older")),
         0, "high_watermark", None, "unknown", None,
@@ -237,6 +253,6 @@ def test_random_partitions_have_bounds_that_fit_each_other(ranking: Ranking) -> 
         lower, upper, guess = (loss[name] for name in ("lower_bound", "upper_bound", "estimate"))
         assert upper is None or (lower or 0) <= upper, case
         assert guess is None or (lower or 0) <= guess <= (guess if upper is None else upper), case
-    assert {loss["lower_bound_from"] for loss in known} == {"none", "high_watermark", "consumer_group", "healthy_snapshot"}
+    assert {loss["lower_bound_from"] for loss in known} == {"none", "high_watermark", "consumer_group", "healthy_snapshot", "fenced_broker"}
     assert {loss["upper_bound_from"] for loss in known} == {"unknown", "isr_history", "elr", "isr", "all_replicas"}
     assert any(loss["estimate"] for loss in known)

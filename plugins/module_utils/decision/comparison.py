@@ -64,6 +64,8 @@ class Comparison:
         self.evidence = evidence
         alive = [] if evidence.defects else [log for log in evidence.logs if log.broker_state == UNFENCED and log.answered]
         self.survivors = tuple(sorted(alive, key=lambda log: state.replicas.index(log.broker_id)))
+        beside = [] if evidence.defects else [log for log in evidence.logs if log.broker_state != UNFENCED and log.answered]
+        self.fenced = tuple(sorted(beside, key=lambda log: state.replicas.index(log.broker_id)))
         self.points = tuple(self._points()) if self.survivors else ()
         self.isr_proof: IsrProof = isr_proof(state, evidence.history, [log.broker_id for log in self.survivors])
 
@@ -73,7 +75,7 @@ class Comparison:
             if log.high_watermark:
                 yield Point(log.broker_id, log.high_watermark, "high_watermark", "")
         for proof in self.evidence.proofs:
-            if proof.held:
+            if proof.held and any(log.broker_id == proof.broker_id for log in self.survivors):
                 yield Point(proof.broker_id, proof.offset, proof.source, proof.name or "")
 
     def relation(self, one: Log, other: Log) -> Relation:

@@ -105,6 +105,7 @@ class Decision:
     resolved      whether the ISR history says that the winner holds every committed record, and no proof says otherwise
     contradicted  whether each log that the ISR history calls complete lacks something that is proven committed
     waiting_for   brokers that the controller may elect by itself, with their states
+    fenced        logs on fenced brokers that answered, compared with the winner's: they are not survivors, and nobody elects them
     """
 
     evidence: PartitionEvidence
@@ -123,6 +124,7 @@ class Decision:
     resolved: bool
     contradicted: bool
     waiting_for: tuple[tuple[int, str], ...]
+    fenced: tuple[Relation, ...]
 
     @property
     def state(self) -> State:
@@ -157,6 +159,11 @@ class Decision:
         return tuple(log.broker_id for log in self.survivors if log.last_written_epoch is None)
 
     @property
+    def unread(self) -> tuple[Log, ...]:
+        """Lost replicas whose logs are not known either."""
+        return tuple(log for log in self.lost if not log.answered)
+
+    @property
     def unanswered(self) -> tuple[Log, ...]:
         """Replicas whose brokers are alive and did not answer for them."""
         return tuple(log for log in self.evidence.logs if log.silent)
@@ -181,7 +188,8 @@ def decide(evidence: PartitionEvidence, policy: Policy) -> Decision:
     first = [log.broker_id for log in ranked]
     best_first = (*first, *(broker for broker in state.replicas if broker not in first))
     waiting_for = tuple(_waiting_for(evidence, state))
-    reason = None if state.leader >= 0 else _reason(evidence, state, policy.strategy, word, waiting_for, best_first)
+    fenced = tuple(compared.relation(winner, log) for log in compared.fenced) if winner else ()
+    reason = None if state.leader >= 0 else _reason(evidence, state, policy.strategy, word, waiting_for, fenced, best_first)
     outcome = Outcome.ONLINE if state.leader >= 0 else Outcome.HELD if reason else Outcome.ELECT
     same = {row.other.broker_id for row in relations if row.relation == SAME}
     identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
@@ -189,7 +197,7 @@ def decide(evidence: PartitionEvidence, policy: Policy) -> Decision:
     choices = () if outcome != Outcome.ELECT or winner is None else (winner.broker_id,) if state.reassigning else identical
     return Decision(
         evidence, outcome, word, reason, choices, best_first, compared.survivors, ranked, relations, identical, compared.points,
-        compared.isr_proof, singled_out, resolved, contradicted, waiting_for,
+        compared.isr_proof, singled_out, resolved, contradicted, waiting_for, fenced,
     )  # fmt: skip
 
 
@@ -238,6 +246,7 @@ def _reason(
     strategy: Strategy,
     word: Word,
     waiting_for: tuple[tuple[int, str], ...],
+    fenced: tuple[Relation, ...],
     best_first: tuple[int, ...],
 ) -> str | None:
     """Why the partition is held, None where nothing holds it. The first that applies, from what no strategy overrides downwards."""
@@ -251,6 +260,8 @@ def _reason(
         return "wait_for_clean_leader"
     if _is_ahead(evidence, state) and not (strategy == Strategy.AGGRESSIVE and state.named):
         return "ahead_of_controller"
+    if strategy != Strategy.AGGRESSIVE and not all(map(follows, fenced)):
+        return "fenced_broker_holds_more"
     if word not in ACCEPTED[strategy]:
         return word.value
     if (evidence.topic == TRANSACTION_STATE or word in ALARMING) and not state.named:

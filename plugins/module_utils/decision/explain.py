@@ -39,6 +39,10 @@ REASONS: Mapping[str, str] = {
         "held: a survivor's epoch is greater than the controller's, as after a metadata quorum that was rebuilt; gather the evidence again, and if it stays, "
         "do not trust comparisons by epoch (strategy aggressive would elect it where partitions or partitions_file names it)"
     ),
+    "fenced_broker_holds_more": (
+        "held: mend the connection of that broker to the controllers, or stop it if it will not come back, and gather the evidence again "
+        "(strategy aggressive would give its offsets up)"
+    ),
     "forked": "held: strategy aggressive would give those offsets up",
     "forked_proven": "held: strategy aggressive would elect the proven branch and give the other up",
     "contradicted": "held: believe neither before you know why; strategy aggressive would elect it where partitions or partitions_file names it",
@@ -70,6 +74,7 @@ def explanation(decision: Decision, loss: Loss, cluster: Cluster, leader: int | 
         " and ".join(_unanswered(decision)),
         " and ".join(_uncompared(decision)),
         " and ".join(_corrupt(decision)),
+        " and ".join(_fenced(decision)),
         ", ".join(_end(decision)),
         ", ".join(_lost(decision, cluster)),
         loss_text(decision, loss, cluster),
@@ -197,6 +202,25 @@ def _corrupt(decision: Decision) -> Iterator[str]:
         yield pair.reason or f"brokers {pair.broker_a} and {pair.broker_b} have different bytes in one leader epoch"
 
 
+def _fenced(decision: Decision) -> Iterator[str]:
+    """Yield what fenced brokers hold that answered, and what to do about those that hold more than the winner."""
+    relations = {row.other.broker_id: row for row in decision.fenced}
+    remedy = "mend its connection to the controllers first"
+    for log in decision.lost:
+        broker, row = log.broker_id, relations.get(log.broker_id)
+        if not log.answered:
+            continue
+        if row is None:
+            yield f"broker {broker} is fenced but answers, and its log ends at offset {log.end}: {remedy}"
+        elif follows(row):
+            yield f"broker {broker} is fenced but answers, and its log (to offset {log.end}) holds nothing more"
+        elif row.beyond_common is None:
+            yield f"broker {broker} is fenced but answers, and whether its log (to offset {log.end}) holds more is not known: {remedy}"
+        else:
+            more = f"{row.beyond_common} more {plural(row.beyond_common, 'offset', 'offsets')}"
+            yield f"the fenced broker {broker} holds {more} ({row.common_offset} to {log.end - 1}): {remedy}"
+
+
 def _end(decision: Decision) -> Iterator[str]:
     """Yield since when the partition is offline, and which survivors were in the ISR last."""
     history, proof = decision.evidence.history, decision.isr_proof
@@ -209,7 +233,7 @@ def _end(decision: Decision) -> Iterator[str]:
 
 def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
     """Yield for how long brokers have been silent, in whole seconds: nobody decides by fractions."""
-    for log in decision.lost:
+    for log in decision.unread:
         broker = cluster.brokers.get(log.broker_id)
         if log.disk_failed:
             yield f"its disk on broker {log.broker_id} has failed"

@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 
 NONE, UNKNOWN = "none", "unknown"
-HEALTHY_SNAPSHOT = "healthy_snapshot"
+HEALTHY_SNAPSHOT, FENCED_BROKER = "healthy_snapshot", "fenced_broker"
 # What an upper bound can rest on, best first.
 ISR_HISTORY, ELR, ISR, ALL_REPLICAS = UPPER_SOURCES = ("isr_history", "elr", "isr", "all_replicas")
 COMPACTION, TRANSACTION_MARKERS = "compaction", "transaction_markers"
@@ -120,6 +120,10 @@ def _lower_bounds(decision: Decision, winner: Log) -> Iterator[_Lower]:
     # A committed offset beyond the winner's log is lost even if no survivor holds it.
     for proof in decision.evidence.proofs:
         yield lacking(proof.offset, winner.end, proof.source)
+    # What a fenced broker holds is lost when it follows the winner.
+    for row in decision.fenced:
+        if row.common_offset is not None:
+            yield lacking(row.other.high_watermark or 0, row.common_offset, FENCED_BROKER)
     healthy = decision.evidence.healthy
     if healthy and is_current(healthy, decision.state):
         yield lacking(healthy.high_watermark, winner.end, HEALTHY_SNAPSHOT)
@@ -129,20 +133,20 @@ def _upper_bounds(decision: Decision, winner: Log) -> Iterator[_Upper]:
     """Yield what the winner lacks of each log that holds every committed record.
 
     Such logs: the holders of the ISR history, and members of the ELR and the ISR (KIP-966). If every replica answered, the last leader's log
-    is one of them; whichever it is, the winner lacks no more than the longest of the others' tails.
+    is one of them; whichever it is, the winner lacks no more than the longest of the others' tails. Logs on fenced brokers that answered count, too.
     """
     if decision.contradicted:
         # Proof of commitment and the ISR history name different branches, so neither bounds anything.
         return
     state = decision.state
     complete = (decision.isr_proof.holders, state.eligible_leader_replicas, state.isr)
-    lacking = {winner.broker_id: 0, **{row.other.broker_id: row.beyond_common for row in decision.relations}}
+    lacking = {winner.broker_id: 0, **{row.other.broker_id: row.beyond_common for row in (*decision.relations, *decision.fenced)}}
     for broker, lost in lacking.items():
         source = next((place for place, brokers in enumerate(complete) if broker in brokers), None)
         if lost is not None and source is not None:
             yield _Upper(lost, source)
     known = [lost for lost in lacking.values() if lost is not None]
-    if not decision.lost and not decision.unanswered and len(known) == len(lacking):
+    if not decision.unread and not decision.unanswered and len(known) == len(lacking):
         yield _Upper(max(known), UPPER_SOURCES.index(ALL_REPLICAS))
 
 

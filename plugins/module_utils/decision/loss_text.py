@@ -12,6 +12,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import (
     ALL_REPLICAS,
     ELR,
+    FENCED_BROKER,
     HEALTHY_SNAPSHOT,
     ISR,
     ISR_HISTORY,
@@ -25,6 +26,7 @@ _LOWER: Mapping[str, str] = {
     "high_watermark": "a survivor's high watermark",
     "consumer_group": "the committed offset of a consumer group",
     HEALTHY_SNAPSHOT: "the high watermark of the last healthy snapshot",
+    FENCED_BROKER: "the high watermark of a fenced broker",
 }
 _UPPER: Mapping[str, str] = {
     ISR_HISTORY: "the ISR history",
@@ -89,7 +91,7 @@ def _estimate(decision: Decision, loss: Loss, cluster: Cluster) -> str:
 def _why_unknown(decision: Decision) -> str:
     """Return why nothing bounds the loss."""
     gap = decision.isr_proof.gap
-    absent = [log.broker_id for log in (*decision.lost, *decision.unanswered)]
+    absent = [log.broker_id for log in (*decision.unread, *decision.unanswered)]
     # A log that holds every committed record bounds the loss, unless more is proven to be lost.
     if decision.contradicted or _has_complete_log(decision):
         return _CONTRADICTION
@@ -105,5 +107,5 @@ def _has_complete_log(decision: Decision) -> bool:
     """Whether the winner's log, or one that was compared with it, holds every committed record."""
     state, winner = decision.state, decision.winner
     complete = {*decision.isr_proof.holders, *state.eligible_leader_replicas, *state.isr}
-    compared = {row.other.broker_id for row in decision.relations if row.common_offset is not None}
+    compared = {row.other.broker_id for row in (*decision.relations, *decision.fenced) if row.common_offset is not None}
     return winner is not None and bool(complete & {winner.broker_id, *compared})
