@@ -69,10 +69,10 @@ options:
     default: last_written_epoch
   manual_output_dir:
     description:
-      - Also write C(<manual_output_dir>/<cluster>.json), with C(topic), C(partition) and C(designatedLeader) of what is to be elected in C(partitions), to
-        be read and changed by hand (KIP-1275's manual recovery output file).
-      - In C(held) of that file each held partition has its best candidate as C(designatedLeader), and the C(reason). It is elected only if somebody moves
-        it to C(partitions). A cluster without leaders to elect and without candidates gets no file.
+      - Also write C(<manual_output_dir>/<cluster>.json), with C(topic), C(partition) and C(designatedLeader) of what is to be elected and nothing else, to
+        be read and changed by hand (KIP-1275's manual recovery output file). A cluster in which nothing is to be elected gets none.
+      - Also write C(<manual_output_dir>/<cluster>.held.json) of the same form, with the best candidate of each held partition as C(designatedLeader), and the
+        C(reason). No playbook takes this file. Whoever wants to elect one of its partitions moves it to the other file.
       - Nothing is written over. Another file that stands there already fails the task.
     type: path
 extends_documentation_fragment:
@@ -134,6 +134,12 @@ manual_outputs:
   type: list
   elements: str
   sample: [/var/lib/kafka-recovery/for_review/east.json]
+manual_candidates:
+  description: The files with candidates of held partitions that were written for O(manual_output_dir).
+  returned: when O(manual_output_dir) is given
+  type: list
+  elements: str
+  sample: [/var/lib/kafka-recovery/for_review/east.held.json]
 quarantine:
   description: Landing files that were not used, with the reason.
   returned: always
@@ -183,7 +189,8 @@ def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
     if params["manual_output_dir"]:
         folder = Path(params["manual_output_dir"]).absolute()
         outputs = [manual_output.write(Path(plan["path"]), folder) for plan in result["plans"]]
-        result["manual_outputs"] = [str(path) for path in outputs if path]
+        result["manual_outputs"] = [str(written.leaders) for written in outputs if written.leaders]
+        result["manual_candidates"] = [str(written.candidates) for written in outputs if written.candidates]
     return {"changed": False, **result}
 
 

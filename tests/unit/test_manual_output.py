@@ -31,8 +31,14 @@ def written(folder: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
+def leaders(plan: Path, folder: Path) -> Path:
+    path = manual_output.write(plan, folder).leaders
+    assert path is not None
+    return path
+
+
 def test_it_holds_topic_partition_and_designated_leader_alone_and_is_a_plan_itself(plan: Path, tmp_path: Path) -> None:
-    path = manual_output.write(plan, tmp_path / "for" / "review")
+    path = leaders(plan, tmp_path / "for" / "review")
     assert path == tmp_path / "for" / "review" / "east.json"
     assert json.loads(path.read_text()) == {"partitions": NAMED}
     assert len(path.read_text().splitlines()) == 2 + len(NAMED), "a line for each, to be read and changed"
@@ -40,8 +46,8 @@ def test_it_holds_topic_partition_and_designated_leader_alone_and_is_a_plan_itse
 
 
 def test_a_file_that_is_there_is_never_written_over(plan: Path, tmp_path: Path) -> None:
-    path = manual_output.write(plan, tmp_path / "out")
-    assert path is not None and manual_output.write(plan, tmp_path / "out") == path, "the same once more"
+    path = leaders(plan, tmp_path / "out")
+    assert leaders(plan, tmp_path / "out") == path, "the same once more"
     path.write_text("edited")
     with pytest.raises(FileError, match=r"out/east\.json is there already and says something else"):
         manual_output.write(plan, tmp_path / "out")
@@ -51,22 +57,20 @@ def test_a_file_that_is_there_is_never_written_over(plan: Path, tmp_path: Path) 
     assert path.read_text() == "edited"
 
 
-def test_held_partitions_stand_beside_with_their_best_candidates_and_are_elected_only_if_somebody_moves_them(tmp_path: Path) -> None:
+def test_the_best_candidates_of_held_partitions_have_a_file_of_their_own(tmp_path: Path) -> None:
     wanted = ("prefix", "forked", "nobody", "__cluster_metadata")
     plan_all(tmp_path, {"east": [row for case in CASES if case.topic in wanted for row in case.rows()]}, "balanced")
-    path = manual_output.write(tmp_path / "plans" / RUN / "east.json", tmp_path / "out")
-    assert path is not None
-    candidate = {"topic": "forked", "partition": 0, "designatedLeader": 2, "reason": "forked"}
-    elected = {"topic": "prefix", "partition": 0, "designatedLeader": 3}
-    assert json.loads(path.read_text()) == {"partitions": [elected], "held": [candidate]}
-    assert planfile.load(path)["partitions"] == [elected], "what takes the file takes no candidate"
-    assert any(json.loads(line.strip(" ,")) == candidate for line in path.read_text().splitlines() if "forked" in line), (
-        "on a line of its own"
-    )
+    found = manual_output.write(tmp_path / "plans" / RUN / "east.json", tmp_path / "out")
+    assert found == (tmp_path / "out" / "east.json", tmp_path / "out" / "east.held.json")
+    assert found.leaders is not None and found.candidates is not None
+    assert json.loads(found.leaders.read_text()) == {"partitions": [{"topic": "prefix", "partition": 0, "designatedLeader": 3}]}
+    candidates = [{"topic": "forked", "partition": 0, "designatedLeader": 2, "reason": "forked"}]
+    assert json.loads(found.candidates.read_text()) == {"partitions": candidates}, "neither without a survivor nor the controllers' own"
+    assert planfile.load(found.candidates)["partitions"] == candidates, "it has the KIP's form, too"
 
 
 def test_where_nobody_is_designated_there_is_no_file(tmp_path: Path) -> None:
-    assert manual_output.write(written(tmp_path, []), tmp_path / "out") is None
+    assert manual_output.write(written(tmp_path, []), tmp_path / "out") == (None, None)
     assert not list((tmp_path / "out").iterdir())
 
 
