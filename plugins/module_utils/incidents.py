@@ -115,6 +115,11 @@ def objections(plan: Mapping[str, Any], limits: Limits, allow_data_loss: bool) -
         found.append(
             "data_loss_not_allowed: set kafka_recovery_allow_data_loss: true in the inventory of the clusters whose leaders may be elected automatically"
         )
+    if plan["topic_strategies"]:
+        topics = ", ".join(row["topic"] for row in plan["topic_strategies"][:3])
+        found.append(
+            f"strategy: the plan was made with strategies of their own for topics (first {topics}), and only one for all is automatic"
+        )
     if (plan["strategy"], plan["ranking"]) != (STRATEGY, RANKING):
         found.append(
             f"strategy: the plan was made with {plan['strategy']} and {plan['ranking']}, and only {STRATEGY} with {RANKING} is automatic"

@@ -16,6 +16,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import (
     LOST_BROKERS,
     STRATEGY,
+    TOPIC_STRATEGIES,
     Playbooks,
     TopicPartition,
 )
@@ -30,6 +31,7 @@ WAIT = {
 DISK = {
     "incomplete": "start or mend the broker that did not answer, then look again",
     "fenced_broker_holds_more": "mend the connection of the fenced broker to the controllers, or stop it if it will not come back, then look again",
+    "wait_for_elr": "start the brokers that the reason names, with their disks, then look again; the strategy balanced waits only for brokers that come back",
     "no_survivor": "start a broker that holds a replica, with its disk, then look again",
     "cluster_metadata": "look at the controllers, they elect the leader of the metadata log among themselves",
 }
@@ -114,10 +116,16 @@ def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartit
     # To name a partition consents to its loss under `aggressive`, which also elects past a clean leader that is coming back. So the strategy of the run
     # is repeated only where the step says what is lost.
     strategy = (
-        "aggressive" if word in AGGRESSIVE else "" if (looks_again and word != "strategy_none") or word == "must_be_named" else "balanced"
+        "aggressive"
+        if word in AGGRESSIVE
+        else "kip966_balanced"
+        if word == "wait_for_elr"
+        else ""
+        if (looks_again and word != "strategy_none") or word == "must_be_named"
+        else "balanced"
     )
     variables = {STRATEGY: strategy} if strategy else {}
-    without = [*([] if word == "must_be_named" else [STRATEGY]), *([LOST_BROKERS] if word in AFTER_START else [])]
+    without = [*([] if word == "must_be_named" else [STRATEGY, TOPIC_STRATEGIES]), *([LOST_BROKERS] if word in AFTER_START else [])]
     if playbooks.require_commit or looks_again:
         return playbooks.line("propose" if playbooks.require_commit else "plan", cluster, variables, named, without=without)
     return playbooks.line("recover", cluster, {**variables, **ALLOWED}, named, without=without, dry_run=word in FORCE)

@@ -147,6 +147,7 @@ _PLAN: dict[str, Any] = {
     "created_at": Name(),
     "backend": Name(),
     "strategy": Name(),
+    "topic_strategies": [{"topic": str, "strategy": Name()}],
     "ranking": Name(),
     "dry_run": bool,
     "brokers": [{"broker_id": BROKER, "broker_state": Name(), "silent_seconds": Optional(float)}],

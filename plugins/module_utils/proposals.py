@@ -266,7 +266,7 @@ def _essence(plan: Mapping[str, Any]) -> Any:
     elected = ("topic", "partition", "designatedLeader", "replicas_best_first", "evidence", "guards", "loss", "truncated")
     held = ("topic", "partition", "reason_code", "evidence", "candidate", "survivors", "loss")
     return plan and [
-        [plan.get(key) for key in ("cluster", "cluster_id", "run_id", "backend", "strategy", "ranking")],
+        [plan.get(key) for key in ("cluster", "cluster_id", "run_id", "backend", "strategy", "topic_strategies", "ranking")],
         [[row[key] for key in elected] for row in plan["partitions"]],
         [[row[key] for key in held] for row in plan.get("held", ())],
     ]

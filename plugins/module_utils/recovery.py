@@ -108,7 +108,8 @@ class Recovery:
             )
         self._header["plan_id"] = plan["plan_id"]
         try:
-            self._entries = [Entry.from_plan(row, plan["strategy"], plan["ranking"]) for row in plan["partitions"]]
+            own = {row["topic"]: row["strategy"] for row in plan["topic_strategies"]}
+            self._entries = [Entry.from_plan(row, own.get(row["topic"], plan["strategy"]), plan["ranking"]) for row in plan["partitions"]]
         except ValueError as error:
             raise PlanError(f"{source}: {error}; make the plan with this version of the collection") from error
         self._brokers = {row["broker_id"] for row in plan["brokers"]}

@@ -55,10 +55,19 @@ options:
       - V(balanced) elects on the evidence C(prefix) and C(forked_resolved), and waits for a clean leader that is coming back.
       - V(aggressive) waits for nobody and elects on any evidence; on C(below_high_watermark), C(contradicted) and C(corrupt) only where the
         partition was named, as where a survivor's epoch is greater than the controller's.
+      - All but V(aggressive) hold a partition if a fenced broker that answers holds more than the best survivor.
       - C(__transaction_state) is elected only where it was named, whatever the strategy. C(__cluster_metadata) never is.
+      - V(kip966_balanced) elects on the same evidence as V(balanced), and waits as KIP-966's strategy Balanced does, until every member of ISR, ELR and
+        last known ELR has answered, however long that takes. V(balanced) waits only for those that are coming back.
     type: str
-    choices: [none, balanced, aggressive]
+    choices: [none, balanced, kip966_balanced, aggressive]
     default: balanced
+  topic_strategies:
+    description:
+      - Strategies of topics that have their own, by the name of the topic. The values are those of O(strategy), which counts for all other topics.
+      - A name that no cluster has changes nothing, and nothing warns of it.
+    type: dict
+    default: {}
   ranking:
     description:
       - How survivors are ranked.
@@ -162,6 +171,7 @@ summary:
     online: 0
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -169,20 +179,27 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, manual_output, spark_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import shortened
 
 
 def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
     params, where = module.params, spark_options.place(module)
+    check_strategies(params["topic_strategies"])
     workdir = Path(params["workdir"]).absolute()
     found = plans.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
     spark_options.refuse_nothing(module, found.files, found.quarantine, "landing file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
-        result = plans.write_plans(spark, found, workdir, params["strategy"], params["ranking"], module.check_mode)
+        result = plans.write_plans(
+            spark, found, workdir, params["strategy"], params["ranking"], module.check_mode, params["topic_strategies"]
+        )
     interruption.only_note()
     for row in result["quarantine"]:
         module.warn(f"not planned: {row['path']}: {row['reason']}")
@@ -194,6 +211,15 @@ def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
     return {"changed": False, **result}
 
 
+def check_strategies(given: Mapping[str, Any]) -> None:
+    """SpokenError if this names something that is not a topic or not a strategy."""
+    for topic, strategy in given.items():
+        if not isinstance(topic, str) or not can_be_partition(topic, 0):
+            raise SpokenError(f"topic_strategies: {shortened(topic)} is not a name of a topic")
+        if strategy not in [*Strategy]:
+            raise SpokenError(f"topic_strategies: {topic} has the strategy {shortened(strategy)}; it must be one of {', '.join(Strategy)}")
+
+
 def main() -> None:
     """Run the module."""
     module = PrintableModule(
@@ -202,7 +228,8 @@ def main() -> None:
             "run_id": {"type": "str", "required": True},
             "clusters": {"type": "list", "elements": "str"},
             "other_clusters": {"type": "list", "elements": "str", "default": []},
-            "strategy": {"type": "str", "choices": ["none", "balanced", "aggressive"], "default": "balanced"},
+            "strategy": {"type": "str", "choices": [str(strategy) for strategy in Strategy], "default": "balanced"},
+            "topic_strategies": {"type": "dict", "default": {}},
             "ranking": {"type": "str", "choices": ["last_written_epoch", "kip1275"], "default": "last_written_epoch"},
             "manual_output_dir": {"type": "path"},
             **spark_options.SPARK_ARGUMENTS,

@@ -6,21 +6,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines, plans, worker
 
 
 def plan(
-    workdir: Path, run_id: str, strategy: str = "balanced", ranking: str = "last_written_epoch", folder: str = "plain"
+    workdir: Path,
+    run_id: str,
+    strategy: str = "balanced",
+    ranking: str = "last_written_epoch",
+    folder: str = "plain",
+    topic_strategies: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
     """Plan every cluster of a run's landing files below `<workdir>/<folder>`; return how many partitions are elected, held and online."""
-    policy = Policy(Strategy(strategy), Ranking(ranking))
-    options: dict[str, str | bool] = {"strategy": strategy, "ranking": ranking, "dry_run": False}
+    policy, options = plans.policy_and_options(strategy, ranking, False, topic_strategies)
     counted: Counter[str] = Counter()
     for file in sorted((workdir / "landing" / run_id).glob("*.jsonl")):
         header = snapshot.check(file)

@@ -106,6 +106,8 @@ CASES = [
     Situation("__consumer_offsets", {1: FENCED, 2: SHORT}),
     Situation("__cluster_metadata", {1: FENCED, 2: SHORT}, state={"named": True}),
 ]
+# What kip966_balanced holds although balanced elects: a member of ISR, ELR or last known ELR has not answered.
+WAITS_FOR_ELR = ("last-known-behind-elr", "clean-but-silent", "disk-failed", "fenced-identical")
 # The answer of each strategy: the elected broker, or the reason for holding it.
 EXPECTED: dict[str, tuple[str, int | None, int | str, int | str]] = {
     # topic: (evidence, candidate, balanced, aggressive)

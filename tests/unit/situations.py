@@ -206,12 +206,16 @@ def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id:
 
 
 def plan_all(
-    workdir: Path, clusters: Mapping[str, Sequence[Mapping[str, Any]]], strategy: str, ranking: str = "last_written_epoch"
+    workdir: Path,
+    clusters: Mapping[str, Sequence[Mapping[str, Any]]],
+    strategy: str,
+    ranking: str = "last_written_epoch",
+    **topic_strategies: str,
 ) -> dict[str, dict[str, Any]]:
     """Land and plan several clusters, as Spark does it, in one plain loop: cluster → content of its plan file."""
     for cluster, rows in clusters.items():
         land(workdir, cluster, rows)
-    plain.plan(workdir, RUN, strategy, ranking, "plans")
+    plain.plan(workdir, RUN, strategy, ranking, "plans", topic_strategies)
     return {cluster: planfile.load(workdir / "plans" / RUN / f"{cluster}.json") for cluster in clusters}
 
 

@@ -13,7 +13,7 @@ from itertools import combinations, product
 from typing import Any
 
 import pytest
-from decided_cases import CASES, EXPECTED
+from decided_cases import CASES, EXPECTED, WAITS_FOR_ELR
 from documents import document, evidence
 from hostile import damage, encoded, mutate
 from hypothesis import given, settings
@@ -56,6 +56,24 @@ def test_each_situation_gets_its_decision(topic: str, strategy: str) -> None:
         assert (decision.outcome, decision.reason, decision.choices) == (Outcome.ELECT, None, (answer,))
     else:
         assert (decision.outcome, decision.reason, decision.choices) == (Outcome.HELD, answer, ())
+
+
+@pytest.mark.parametrize("topic", EXPECTED)
+def test_kip_966s_balanced_decides_as_balanced_once_every_member_of_the_elr_has_answered(topic: str) -> None:
+    decision, balanced = decided(topic, Policy(Strategy.KIP966_BALANCED)), decided(topic, BALANCED)
+    if topic in WAITS_FOR_ELR:
+        assert (balanced.outcome, decision.outcome, decision.reason) == (Outcome.ELECT, Outcome.HELD, "wait_for_elr")
+    elif decision.reason != "wait_for_elr":
+        assert (decision.outcome, decision.reason, decision.choices) == (balanced.outcome, balanced.reason, balanced.choices)
+    else:
+        assert balanced.outcome == Outcome.HELD
+
+
+def test_a_topic_has_its_own_strategy_before_that_of_the_run() -> None:
+    policy = Policy(Strategy.AGGRESSIVE, topic_strategies={"forked": Strategy.BALANCED, "silent": Strategy.NONE})
+    assert {topic: decided(topic, policy).reason for topic in ("forked", "silent", "figure-8")} == {
+        "forked": "forked", "silent": "strategy_none", "figure-8": None,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("topic", EXPECTED)
@@ -189,7 +207,7 @@ def test_what_is_elected_is_safe(seed: int) -> None:
             assert sorted(decision.best_first) == sorted(situation.brokers)
             if logs and situation.topic == "__transaction_state":
                 assert situation.state["named"], situation
-            if logs and policy.strategy == Strategy.BALANCED and decision.word == "prefix":
+            if logs and policy.strategy in (Strategy.BALANCED, Strategy.KIP966_BALANCED) and decision.word == "prefix":
                 assert all(log.common(other) == other.end for log in logs for other in survivors.values()), situation
             if logs and policy.strategy == Strategy.BALANCED:
                 assert all(log.common(other) == other.end for log in logs for other in read_logs.values() if other.fenced), situation

@@ -269,6 +269,13 @@ def test_the_explanation_speaks_of_the_broker_that_is_designated() -> None:
     assert (found["designatedLeader"], found["replicas_best_first"]) == (3, [3, 2, 4, 5])
 
 
+def test_kip_966s_balanced_names_the_brokers_that_it_waits_for() -> None:
+    case = Situation("orders", {1: FENCED, 3: LONG, 4: FENCED}, state={"eligible_leader_replicas": [1], "last_known_elr": [4]})
+    held = entry_of(decide(evidence(case), Policy(Strategy.KIP966_BALANCED)))
+    assert held["reason"] == "wait_for_elr"
+    assert "brokers 1, 4 of its ISR, ELR and last known ELR have not answered; held: KIP-966 waits for their answers" in held["explanation"]
+
+
 def test_every_reason_has_its_sentence() -> None:
     words = {word.value for word in Word} - {Word.PREFIX, Word.FORKED_RESOLVED}
     others = {
@@ -279,6 +286,7 @@ def test_every_reason_has_its_sentence() -> None:
         "reassignment_in_progress",
         "ahead_of_controller",
         "fenced_broker_holds_more",
+        "wait_for_elr",
     }
     assert REASONS.keys() == words | others
 

@@ -51,7 +51,7 @@ def designated(partition: int, replicas: list[int]) -> dict[str, Any]:
 
 PLAN = {
     "version": 4, "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
-    "backend": "compat", "strategy": "balanced", "ranking": "last_written_epoch", "dry_run": False,
+    "backend": "compat", "strategy": "balanced", "topic_strategies": [], "ranking": "last_written_epoch", "dry_run": False,
     "brokers": [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}],
     "partitions": [designated(0, [1, 3, 2]), designated(1, [1, 2, 3])],
     "held": [{"topic": "t", "partition": 7, "reason_code": "forked", "evidence": "forked", "candidate": 2, "explanation": "words", "loss": LOSS,

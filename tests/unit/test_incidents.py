@@ -57,7 +57,7 @@ def plan(*entries: dict[str, Any], cluster: str = "east", run_id: str = "r1", of
     brokers.append({"broker_id": 9, "broker_state": "unfenced", "silent_seconds": 0.1})
     content = {
         "plan_id": "0b7c", "cluster": cluster, "cluster_id": "abc", "run_id": run_id, "created_at": "2026-11-21T04:00:00Z",
-        "backend": "compat", "strategy": "balanced", "ranking": "last_written_epoch", "dry_run": False, **header,
+        "backend": "compat", "strategy": "balanced", "topic_strategies": [], "ranking": "last_written_epoch", "dry_run": False, **header,
     }  # fmt: skip
     return {**content, "brokers": brokers, "partitions": list(entries), "held": [], "online": []}
 

@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile 
 
 HEADER = {
     "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
-    "backend": "native", "strategy": "balanced", "ranking": "last_written_epoch", "dry_run": False,
+    "backend": "native", "strategy": "balanced", "topic_strategies": [], "ranking": "last_written_epoch", "dry_run": False,
 }  # fmt: skip
 BROKER = {"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}
 LOSS = {

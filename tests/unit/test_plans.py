@@ -80,6 +80,7 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
     assert [file.name for file in files] == ["east.json", "nothing.json", "quiet.json"]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     plan = planfile.load(files[0])
+    assert plan["topic_strategies"] == []
     assert (plan["cluster"], plan["cluster_id"], plan["run_id"], plan["strategy"]) == ("east", "id-of-east", RUN, "balanced")
 
 

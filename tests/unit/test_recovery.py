@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from controller import Controller
+from decided_cases import CASES
+from situations import plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
@@ -48,6 +50,15 @@ class Described(Controller):
         return []
 
 
+def test_a_partition_is_elected_by_the_strategy_of_its_topic(tmp_path: Path) -> None:
+    rows = [row for case in CASES if case.topic in ("prefix", "alone") for row in case.rows()]
+    plan = plan_all(tmp_path, {"east": rows}, "aggressive", alone="kip966_balanced")["east"]
+    assert (plan["strategy"], plan["topic_strategies"]) == ("aggressive", [{"strategy": "kip966_balanced", "topic": "alone"}])
+    recovery = Recovery(Described(), name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1)  # type: ignore[arg-type]
+    recovery.take_plan({**plan, "cluster_id": "abc"}, "plan.json")
+    assert {entry.topic: entry.strategy for entry in recovery._entries} == {"prefix": "aggressive", "alone": "kip966_balanced"}
+
+
 def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Path) -> None:
     recovery = Recovery(
         Described(),  # type: ignore[arg-type]
@@ -60,7 +71,7 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
     )
     held = {"topic": "t", "candidate": None, "evidence": None, "reason_code": "forked", "explanation": "why"}
     plan = {
-        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "balanced", "partitions": [], "brokers": [],
+        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "balanced", "topic_strategies": [], "partitions": [], "brokers": [],
         "held": [{**held, "partition": 1}, {**held, "partition": 2}, {**held, "partition": 3}], "online": [{"topic": "t", "partition": 0, "leader": 3}],
     }  # fmt: skip
     recovery.take_plan(plan, "plan.json")

@@ -95,6 +95,9 @@ def test_to_run_again_by_name_consents_to_no_more_than_before(word: str) -> None
 STRATEGIES = [["-e", f"kafka_recovery_strategy={name}"] for name in ("aggressive", "none", "balanced")]
 
 
+AFTER_START = ("wait_for_clean_leader", "wait_for_elr", "fenced_broker_holds_more", "incomplete", "no_survivor")
+
+
 @pytest.mark.parametrize("word", sorted({*next_steps.LOOK_AGAIN, "planned"} - {*next_steps.WITHOUT_COMMAND, "strategy_none"}))
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_command_that_is_about_no_strategy_repeats_none(word: str, strategy: list[str]) -> None:
@@ -111,7 +114,13 @@ def test_a_command_after_a_broker_was_started_does_not_name_it_as_lost(word: str
     """A broker that is named as lost and is alive fails the run."""
     playbooks = Playbooks(["/hosts"], run_options=["-e", "{kafka_recovery_lost_brokers: [1]}"])
     line = next_steps.command([word], "east", [("orders", 3)], None, playbooks) or ""
-    assert ("lost_brokers" in line) == (word not in ("wait_for_clean_leader", "incomplete", "no_survivor")), line
+    assert ("lost_brokers" in line) == (word not in AFTER_START), line
+
+
+def test_a_forced_election_is_not_held_by_a_strategy_of_the_topic() -> None:
+    playbooks = Playbooks(["/hosts"], run_options=["-e", "{kafka_recovery_topic_strategies: {orders: balanced}}"])
+    line = next_steps.command(["forked"], "east", [("orders", 3)], None, playbooks) or ""
+    assert "kafka_recovery_strategy=aggressive" in line and "topic_strategies" not in line
 
 
 def test_what_must_be_named_keeps_the_strategy_under_which_it_must_be_named() -> None:

@@ -23,7 +23,7 @@ EXAMPLE = """-e '{"kafka_recovery_partitions": [{"topic": "orders", "partition":
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("strategy", "agressive", "is agressive: it must be one of none, balanced, aggressive; did you mean aggressive?"),
+        ("strategy", "agressive", "is agressive: it must be one of none, balanced, kip966_balanced, aggressive; did you mean aggressive?"),
         ("backend", "fast", "it must be one of auto, compat, native"),
         ("duration", "soon", "is soon: it must be a number (float)"),
         ("duration", 0, "is 0: it must be more than 0"),

@@ -44,6 +44,7 @@ TopicPartition = tuple[str, int]
 PARTITIONS, PARTITIONS_FILE = "kafka_recovery_partitions", "kafka_recovery_partitions_file"
 SET_ALREADY = {f"{name}=VALUE": name for name in (PARTITIONS, PARTITIONS_FILE)}
 STRATEGY, LOST_BROKERS = "kafka_recovery_strategy", "kafka_recovery_lost_brokers"
+TOPIC_STRATEGIES = "kafka_recovery_topic_strategies"
 # Only these playbooks choose leaders by a strategy. The others take a plan as it is, or elect nothing.
 PLANNING = ("plan", "propose", "recover", "respond")
 
@@ -87,7 +88,7 @@ class Playbooks:
         `without`: variables of `run_options` that the command does not repeat. Those that it sets in `variables` stand in it once.
         `dry_run`: with --check --diff.
         """
-        left_out = {*without, *(variables or {}), *(() if playbook in PLANNING else (STRATEGY,))}
+        left_out = {*without, *(variables or {}), *(() if playbook in PLANNING else (STRATEGY, TOPIC_STRATEGIES))}
         words = [(self.program, "ansible-playbook")]
         for source in self.inventory or ["INVENTORY"]:
             words += [("-i", "-i"), (source, "INVENTORY")]

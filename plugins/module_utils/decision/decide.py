@@ -9,7 +9,7 @@ This is the only statement of the rule. Spark carries it, the model checks it. P
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import (
@@ -44,6 +44,7 @@ class Strategy(StrEnum):
 
     NONE = "none"
     BALANCED = "balanced"
+    KIP966_BALANCED = "kip966_balanced"  # as balanced, and waits as KIP-966's strategy of that name does
     AGGRESSIVE = "aggressive"
 
 
@@ -74,6 +75,7 @@ class Outcome(StrEnum):
 ACCEPTED: Mapping[Strategy, frozenset[Word]] = {
     Strategy.NONE: frozenset(),
     Strategy.BALANCED: frozenset({Word.PREFIX, Word.FORKED_RESOLVED}),
+    Strategy.KIP966_BALANCED: frozenset({Word.PREFIX, Word.FORKED_RESOLVED}),
     Strategy.AGGRESSIVE: frozenset(Word) - {Word.NO_SURVIVOR},
 }
 # Evidence that committed records are going to be lost, or that Kafka did not do what the rules stand on.
@@ -82,10 +84,11 @@ ALARMING = frozenset({Word.CORRUPT, Word.CONTRADICTED, Word.BELOW_HIGH_WATERMARK
 
 @dataclass(frozen=True)
 class Policy:
-    """What the operator chose."""
+    """What the operator chose. `topic_strategies`: for topics that have a strategy of their own."""
 
     strategy: Strategy = Strategy.BALANCED
     ranking: Ranking = Ranking.LAST_WRITTEN_EPOCH
+    topic_strategies: Mapping[str, Strategy] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,8 @@ def decide(evidence: PartitionEvidence, policy: Policy) -> Decision:
     best_first = (*first, *(broker for broker in state.replicas if broker not in first))
     waiting_for = tuple(_waiting_for(evidence, state))
     fenced = tuple(compared.relation(winner, log) for log in compared.fenced) if winner else ()
-    reason = None if state.leader >= 0 else _reason(evidence, state, policy.strategy, word, waiting_for, fenced, best_first)
+    strategy = policy.topic_strategies.get(evidence.topic, policy.strategy)
+    reason = None if state.leader >= 0 else _reason(evidence, state, strategy, word, waiting_for, fenced, best_first)
     outcome = Outcome.ONLINE if state.leader >= 0 else Outcome.HELD if reason else Outcome.ELECT
     same = {row.other.broker_id for row in relations if row.relation == SAME}
     identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
@@ -258,6 +262,8 @@ def _reason(
         return "incomplete"
     if strategy != Strategy.AGGRESSIVE and waiting_for:
         return "wait_for_clean_leader"
+    if strategy == Strategy.KIP966_BALANCED and evidence.unheard:
+        return "wait_for_elr"
     if _is_ahead(evidence, state) and not (strategy == Strategy.AGGRESSIVE and state.named):
         return "ahead_of_controller"
     if strategy != Strategy.AGGRESSIVE and not all(map(follows, fenced)):

@@ -168,3 +168,11 @@ class PartitionEvidence:
     def pair(self, one: int, other: int) -> Pair | None:
         """The comparison of the logs of two brokers, None if there is none."""
         return self.pairs.get((min(one, other), max(one, other)))
+
+    @property
+    def unheard(self) -> tuple[int, ...]:
+        """Members of ISR, ELR and last known ELR that have not answered. KIP-966 waits for them ("Unclean recovery", Balanced)."""
+        if self.state is None:
+            return ()
+        heard = {log.broker_id for log in self.logs if log.broker_state == UNFENCED and log.answered}
+        return tuple(sorted({*self.state.isr, *self.state.eligible_leader_replicas, *self.state.last_known_elr} - heard))

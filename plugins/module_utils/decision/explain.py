@@ -39,6 +39,7 @@ REASONS: Mapping[str, str] = {
         "held: a survivor's epoch is greater than the controller's, as after a metadata quorum that was rebuilt; gather the evidence again, and if it stays, "
         "do not trust comparisons by epoch (strategy aggressive would elect it where partitions or partitions_file names it)"
     ),
+    "wait_for_elr": "held: KIP-966 waits for their answers; bring these brokers back (strategy balanced would not wait for brokers that stay silent)",
     "fenced_broker_holds_more": (
         "held: mend the connection of that broker to the controllers, or stop it if it will not come back, and gather the evidence again "
         "(strategy aggressive would give its offsets up)"
@@ -80,6 +81,7 @@ def explanation(decision: Decision, loss: Loss, cluster: Cluster, leader: int | 
         loss_text(decision, loss, cluster),
         ", ".join(_elected_on_return(decision, cluster)),
         ", ".join(_waiting(decision, cluster)),
+        _unheard(decision),
         _unclean(decision),
         _writable(decision),
         _held(decision),
@@ -273,6 +275,13 @@ def _waiting(decision: Decision, cluster: Cluster) -> Iterator[str]:
         else:
             standing = LAST_KNOWN_LEADER
         yield f"broker {broker} is {alive}{standing}"
+
+
+def _unheard(decision: Decision) -> str | None:
+    if decision.reason != "wait_for_elr":
+        return None
+    members = decision.evidence.unheard
+    return f"{broker_list(members)} of its ISR, ELR and last known ELR {plural(len(members), 'has', 'have')} not answered"
 
 
 def _without_elr(cluster: Cluster) -> str:

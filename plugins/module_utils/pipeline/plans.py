@@ -42,6 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 Counts: TypeAlias = "Counter[tuple[str, str | None]]"
 # The first held partitions by reason code.
 Firsts: TypeAlias = dict[str, list[dict[str, Any]]]
+Options: TypeAlias = Mapping[str, str | bool | list[dict[str, str]]]
 SHOWN = 3
 SECTIONS = (worker.QUARANTINE, worker.FRAME, PARTITIONS, HELD, ONLINE)
 
@@ -74,13 +75,30 @@ def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: 
     return look(workdir, LANDING, run_id, clusters, others)
 
 
-def write_plans(spark: SparkSession, found: Landing, workdir: Path, strategy: str, ranking: str, dry_run: bool = False) -> dict[str, Any]:
+def policy_and_options(
+    strategy: str, ranking: str, dry_run: bool = False, topic_strategies: Mapping[str, str] | None = None
+) -> tuple[Policy, Options]:
+    """Return the policy, and what a plan says of how it was made. `dry_run`: the report does not take a dry run for a recovery."""
+    own = dict(sorted((topic_strategies or {}).items()))
+    rows = [{"topic": topic, "strategy": one} for topic, one in own.items()]
+    policy = Policy(Strategy(strategy), Ranking(ranking), {topic: Strategy(one) for topic, one in own.items()})
+    return policy, {"strategy": strategy, "topic_strategies": rows, "ranking": ranking, "dry_run": dry_run}
+
+
+def write_plans(
+    spark: SparkSession,
+    found: Landing,
+    workdir: Path,
+    strategy: str,
+    ranking: str,
+    dry_run: bool = False,
+    topic_strategies: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
     """Write `<workdir>/plans/<run_id>/<cluster>.json` for every cluster whose file can be read; return plans, quarantine and summary.
 
-    `dry_run` stands in the plans: the report does not take a dry run for a recovery.
+    `topic_strategies`: of topics that have their own, by name.
     """
-    policy = Policy(Strategy(strategy), Ranking(ranking))
-    options: dict[str, str | bool] = {"strategy": strategy, "ranking": ranking, "dry_run": dry_run}
+    policy, options = policy_and_options(strategy, ranking, dry_run, topic_strategies)
     plans = {
         name: Plan(work_file(workdir, "plans", name, found.run_id), found.headers[name], landing_lines.cluster(found.headers[name]))
         for name in found.files
@@ -129,7 +147,7 @@ def _seat(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple
         plans[name].seats = Seats(own)
 
 
-def _head(header: Mapping[str, Any], options: Mapping[str, str | bool]) -> dict[str, Any]:
+def _head(header: Mapping[str, Any], options: Options) -> dict[str, Any]:
     """The first fields of the plan of a landing file with this header."""
     return {
         "plan_id": str(uuid.uuid4()),
@@ -142,7 +160,7 @@ def _head(header: Mapping[str, Any], options: Mapping[str, str | bool]) -> dict[
     }
 
 
-def write_plan(plan: Plan, options: Mapping[str, str | bool], rows: Iterable[Sequence[Any]]) -> None:
+def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> None:
     """Write the plan of one cluster. `rows`: those of `worker.PLAN_ROWS`, in the order of SECTIONS and of recovery. BrokenFileError if they are no plan."""
     frame = 0
     seen: set[tuple[str, int]] = set()
