@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import made_up_brokers
 import pytest
-from kafka.protocol.admin import DescribeTopicPartitionsResponse
+from kafka.protocol.admin import DescribeClusterResponse, DescribeTopicPartitionsResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cluster as clusters
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
@@ -80,3 +84,33 @@ def test_a_cluster_that_no_longer_names_a_living_broker_is_an_error_and_not_a_tr
     """A broker can name living brokers in its first answer and none in its second."""
     with pytest.raises(ClusterError, match="knows no broker that is alive any more"):
         Cluster(Connection(("127.0.0.1:1",), request_timeout=1.0))._ask(lambda: protocol.metadata(()))
+
+
+def test_a_fenced_broker_that_answers_is_cut_off_and_one_that_hangs_is_asked_once_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows of broker 3 whether it is about to start: its port accepts connections."""
+    monkeypatch.setattr(clusters, "FENCED_MS", 500)
+    ended = threading.Event()
+    with made_up_brokers.brokers(3) as (alive, cut_off, hung):
+        ports = {1: alive.port, 2: cut_off.port, 3: hung.port, 4: 1}
+        row = DescribeClusterResponse.DescribeClusterBroker
+        rows = [row(broker_id=node, host="127.0.0.1", port=port, rack=None, is_fenced=node > 1) for node, port in ports.items()]
+        described = made_up_brokers.cluster([(1, "127.0.0.1", alive.port)])
+        described.brokers = rows
+        alive.answers |= {
+            made_up_brokers.METADATA: lambda _request: made_up_brokers.metadata([(1, "127.0.0.1", alive.port)]),
+            made_up_brokers.DESCRIBE_CLUSTER: lambda _request: described,
+        }
+        hung.answers = {made_up_brokers.API_VERSIONS: lambda _request: ended.wait(30) and made_up_brokers.api_versions({})}
+        with Cluster(Connection((alive.server,), request_timeout=20.0)) as cluster:
+            monkeypatch.setattr(cluster, "quorum", lambda: SimpleNamespace(silence=lambda: {2: 9.0, 3: 9.0, 4: 9.0}))
+            began = time.monotonic()
+            for _look in range(2):
+                states = {found["broker_id"]: found["broker_state"] for found in cluster.broker_states()}
+                assert states == {1: "unfenced", 2: "fenced", 3: "coming_back", 4: "fenced"}
+                assert cluster.cut_off == {2}
+            assert time.monotonic() - began < 10
+            assert len(hung.requests) <= 1 and not cluster.unreachable
+            # It can be asked for logs, too.
+            cut_off.answers[made_up_brokers.LIST_OFFSETS] = lambda _request: made_up_brokers.log_ends("t", 5)
+            assert cluster.log_ends({2: [("t", 0)]})[2]["t", 0].log_end_offset == 7
+        ended.set()
