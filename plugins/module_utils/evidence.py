@@ -149,8 +149,8 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
     states = [state if has_live_leader(state, unfenced) else replace(state, leader=-1) for state in _seen_again(cluster, states, unfenced)]
     offline = [state for state in states if state.leader < 0]
     wanted = [(state.key, broker) for state in offline for broker in state.replicas if broker in unfenced]
-    cut_off = [(state.key, broker) for state in offline for broker in state.replicas if broker in cluster.cut_off]
-    logs = read_logs(cluster, wanted, duration, {state.key: state.leader_epoch for state in offline}, cut_off)
+    cut_off = dict.fromkeys((state.key, broker) for state in offline for broker in state.replicas if broker in cluster.cut_off)
+    logs = read_logs(cluster, wanted, duration, {state.key: state.leader_epoch for state in offline}, list(cut_off))
     if cut_off or any(log.error or log.probe_error for log in logs.values()):
         # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
         brokers = cluster.broker_states(mentioned)
