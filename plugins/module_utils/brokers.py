@@ -36,7 +36,7 @@ def state_rows(
     """State of every registered broker and of those `mentioned` as replicas, sorted by id.
 
     `silence`: seconds since each last fetched the metadata log. `answering`: fenced brokers whose port accepts connections. `cut_off`: those of them that
-    run and do not fetch, so that they stay fenced until somebody mends their connection to the controllers.
+    run and do not fetch, so that they stay fenced until their connection to the controllers is mended.
     Rows have `broker_id`, `broker_state`, `silent_seconds` (None: not since the active controller took over, which
     also forgets who has been silent for five minutes) and `rack`.
     """

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of KIP-1275's `--manual-recovery-output-file`: what a plan designates, for somebody to read, change and give back.
+"""The files of KIP-1275's `--manual-recovery-output-file`: what a plan designates, for an operator to read, change and give back.
 
-A plan is sealed and must not be edited. These files may be: whoever takes one collects the evidence again. What the plan holds has a file of its own, with
-the best candidates. No playbook takes it, so nothing that was in doubt is elected before somebody has moved it to the other file.
+A plan is sealed and must not be edited. These files may be edited: their evidence is collected again. What the plan holds has a file of its own, with
+the best candidates. No playbook takes it, so nothing that was in doubt is elected before an operator has moved it to the other file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, read_regular, write_private
 
-# Its partitions are elected by nobody but the controllers.
+# Only the controllers elect the leader of this topic.
 CLUSTER_METADATA = "cluster_metadata"
 KEYS = ("topic", "partition", "designatedLeader")
 

@@ -81,7 +81,7 @@ options:
       - Also write C(<manual_output_dir>/<cluster>.json), with C(topic), C(partition) and C(designatedLeader) of what is to be elected and nothing else, to
         be read and changed by hand (KIP-1275's manual recovery output file). A cluster in which nothing is to be elected gets none.
       - Also write C(<manual_output_dir>/<cluster>.held.json) of the same form, with the best candidate of each held partition as C(designatedLeader), and the
-        C(reason). No playbook takes this file. Whoever wants to elect one of its partitions moves it to the other file.
+        C(reason). No playbook takes this file. To elect one of its partitions, move it to the other file.
       - Nothing is written over. Another file that stands there already fails the task.
     type: path
 extends_documentation_fragment:

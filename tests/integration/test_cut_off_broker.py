@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A broker that runs and cannot reach the controllers: fenced, and it answers. Nobody can elect it, and what it alone holds must not be given up."""
+"""A broker that runs and cannot reach the controllers: fenced, and it answers. It cannot be elected, and what it alone holds must not be given up."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def apart() -> Iterator[Apart]:
             network.set(Mode.CUT)
             cluster.wait_fenced([CUT_OFF])
             cluster.kill(LOST)
-            # Until it is there, nobody but the broker that is cut off can be asked, which knows of nothing.
+            # Until it is there, only the broker that is cut off answers, with what it knew before.
             cluster.start_node(SURVIVOR)
             cluster.wait_unfenced([SURVIVOR])
             cluster.wait_fenced([LOST, CUT_OFF])

@@ -87,7 +87,7 @@ def test_a_cluster_that_no_longer_names_a_living_broker_is_an_error_and_not_a_tr
 
 
 def test_a_fenced_broker_that_answers_is_cut_off_and_one_that_hangs_is_asked_once_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows of broker 3 whether it is about to start: its port accepts connections."""
+    """Broker 3 may be about to start: its port accepts connections."""
     monkeypatch.setattr(clusters, "FENCED_MS", 500)
     ended = threading.Event()
     with made_up_brokers.brokers(3) as (alive, cut_off, hung):

@@ -108,7 +108,7 @@ class Decision:
     resolved      whether the ISR history says that the winner holds every committed record, and no proof says otherwise
     contradicted  whether each log that the ISR history calls complete lacks something that is proven committed
     waiting_for   brokers that the controller may elect by itself, with their states
-    fenced        logs on fenced brokers that answered, compared with the winner's: they are not survivors, and nobody elects them
+    fenced        logs on fenced brokers that answered, compared with the winner's: they are not survivors and cannot be elected
     """
 
     evidence: PartitionEvidence
