@@ -38,6 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bo
     is_address,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
@@ -235,7 +236,7 @@ class Cluster(Asking):
         said = "so brokers that are coming back cannot be told from lost ones"
         refused = protocol.error_name(answer.error_code)
         if refused:
-            raise quorum.Refused(f"the metadata quorum cannot be described ({refused}), {said}; grant DESCRIBE on the cluster")
+            raise quorum.Refused(f"the metadata quorum cannot be described ({refused}), {said}; grant DESCRIBE on the cluster", refused)
         refused = protocol.error_name(protocol.quorum_partition(answer).error_code)
         if refused:
             raise ClusterError(f"the metadata quorum cannot be described ({refused}), {said}; wait until the quorum has a leader")
@@ -313,7 +314,7 @@ class Cluster(Asking):
         answer = self._ask(protocol.list_reassignments)
         refused = protocol.error_name(answer.error_code)
         if refused:
-            raise ClusterError(f"reassignments cannot be listed: {refused}; grant DESCRIBE on the cluster")
+            raise ClusterError(f"reassignments cannot be listed: {refused}; grant DESCRIBE on the cluster", refused)
         return protocol.read_reassigning(answer)
 
     def topic_configs(self, topics: Collection[str]) -> topic_configs.TopicConfigs:
@@ -454,8 +455,8 @@ class Cluster(Asking):
 
     # --- telling -------------------------------------------------------------------------------------------------
 
-    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, str | None]:
-        """Give each partition the same replicas in a new order. Returns Kafka's error name (None: done) by partition."""
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+        """Give each partition the same replicas in a new order. Returns why it was refused (None: done) by partition."""
         made: list[Any] = []
 
         def make() -> Any:
@@ -470,17 +471,17 @@ class Cluster(Asking):
             # A request has a version from the moment on in which it is written to its connection.
             if sum(1 for request in made if request.API_VERSION is not None) > answered:
                 self.in_doubt |= orders.keys()
-        refused = protocol.error_name(answer.error_code)
+        refused = protocol.refusal(answer.error_code, answer.error_message)
         return dict.fromkeys(orders, refused) if refused else protocol.read_reorder(answer)
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
-        """Elect the first live replica where there is no clean one. Returns Kafka's error name (None: elected) by partition."""
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        """Elect the first live replica where there is no clean one. Returns why it was refused (None: elected) by partition."""
         return self.elect("unclean", keys)
 
-    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
-        """KIP-460's election, `preferred` or `unclean`. Returns Kafka's error name (None: elected) by partition."""
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        """KIP-460's election, `preferred` or `unclean`. Returns why it was refused (None: elected) by partition."""
         answer = self._tell(lambda: protocol.elect(election_type, keys, self._timeout_ms))
-        refused = protocol.error_name(answer.error_code)
+        refused = protocol.refusal(answer.error_code, None)
         return dict.fromkeys(keys, refused) if refused else protocol.read_election(answer)
 
 

@@ -44,13 +44,13 @@ class Change(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why a resource was not changed: Kafka's name of the `error`, and what Kafka says beside it."""
+    """Why something was not changed: Kafka's name of the `error`, and what Kafka says beside it."""
 
     error: str
     message: str | None
 
     def __str__(self) -> str:
-        return f"{self.error}: {self.message}" if self.message else self.error
+        return ": ".join(filter(None, self))
 
 
 Settings = dict[str, Setting]  # by name of the config

@@ -16,7 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
     CLEAN_LEADER,
@@ -51,8 +53,9 @@ BATCH = 1000
 # Batches side by side keep the controller busy while the answers of others are read.
 SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
+NOT_ANSWERED = Refusal("", "the controller's answer does not tell of it")
+NOT_VISIBLE = Refusal("", "no leader became visible")
 NOT_NEEDED = "ELECTION_NOT_NEEDED"
-NOT_ANSWERED = "the controller's answer does not tell of it"
 # The broker that is asked learns of a new leader a moment after the controller has elected it; a busy one takes longer.
 FIRST_LOOK, LAST_LOOK = 0.05, 1.0
 
@@ -65,9 +68,9 @@ class Electing(Asked, Protocol):
     in_doubt: set[TopicPartition]
 
     def reassigning(self) -> set[TopicPartition]: ...
-    def reorder(self, orders: Orders) -> dict[TopicPartition, str | None]: ...
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]: ...
-    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]: ...
+    def reorder(self, orders: Orders) -> dict[TopicPartition, Refusal | None]: ...
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
+    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]: ...
 
 
 Elect = Callable[[Electing, Journal, Sequence[Entry], Live, float], list[Result]]
@@ -113,14 +116,14 @@ def run(
     elect: Elect,
     asked_to_stop: Callable[[], str | None] = lambda: None,
 ) -> list[Result]:
-    """Elect all `entries`, trying those that failed again, at most `attempts` times and not beyond `duration` seconds.
+    """Elect all `entries`. Those that failed for a moment are tried again, at most `attempts` times and not beyond `duration` seconds.
 
     No batch is begun once `asked_to_stop` returns something (the name of a signal); those under way are finished.
     """
     deadline = time.monotonic() + duration
     results: dict[TopicPartition, Result] = {}
     left = sorted(entries, key=lambda entry: in_recovery_order(entry.key))
-    for attempt in range(attempts):
+    for retries in range(attempts + 1):
         with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
             batches = pool.map(
                 lambda batch: [] if asked_to_stop() else _batch(cluster, journal, batch, elect, deadline), chunks(left, BATCH)
@@ -128,7 +131,7 @@ def run(
             for done in batches:
                 results |= {(result.topic, result.partition): result for result in done}
         left = [entry for entry in left if entry.key in results and _worth_another_attempt(results[entry.key])]
-        if not left or attempt + 1 == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
+        if not left or retries == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
             break
         time.sleep(RETRY_SECONDS)
     untouched = f"{asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
@@ -137,8 +140,10 @@ def run(
 
 
 def _worth_another_attempt(result: Result) -> bool:
-    """What failed, and what another run may have under way: in a moment it is done with it."""
-    return result.outcome == FAILED or (result.outcome == STALE and result.reason_code == ReasonCode.OTHER_ORDER)
+    """What failed and may pass (Kafka's clients would try again), and what another run may have under way: in a moment it is done with it."""
+    if result.outcome == FAILED:
+        return result.error is None or protocol.is_retriable(result.error)
+    return result.outcome == STALE and result.reason_code == ReasonCode.OTHER_ORDER
 
 
 def predict(cluster: Electing, entries: Sequence[Entry], known: Left) -> list[Result]:
@@ -160,7 +165,11 @@ def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: E
         results |= {(result.topic, result.partition): result for result in elected}
     except SpokenError as error:
         # One batch that cannot be asked about does not stop the others.
-        results = {entry.key: results.get(entry.key) or Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in batch}
+        failure = getattr(error, "error", None)
+        results = {
+            entry.key: results.get(entry.key) or replace(Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)), error=failure)
+            for entry in batch
+        }
     return list(results.values())
 
 
@@ -172,7 +181,7 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         if needs_reorder(entry, live)
     ]
     identifier = journal.intend(changed) if changed else None
-    refused: dict[TopicPartition, str | None] = {}
+    refused: dict[TopicPartition, Refusal] = {}
     try:
         if changed:
             refused = {key: error for key, error in cluster.reorder({order.key: order.changed for order in changed}).items() if error}
@@ -189,7 +198,7 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
             journal.close(identifier)
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     not_reordered = [
-        Result.of(entry, FAILED, ReasonCode.REPLICA_ORDER_REFUSED, f"its replica order was not accepted: {refused[entry.key]}")
+        _refused(entry, ReasonCode.REPLICA_ORDER_REFUSED, "its replica order was not accepted", refused[entry.key])
         for entry in batch
         if entry.key in refused
     ]
@@ -209,7 +218,7 @@ def elect_by_designation(cluster: Electing, journal: Journal, batch: Sequence[En
 def _put_back(
     cluster: Electing,
     changed: Sequence[ChangedOrder],
-    refused: Mapping[TopicPartition, str | None],
+    refused: Mapping[TopicPartition, Refusal],
     states: Mapping[TopicPartition, PartitionState],
 ) -> list[TopicPartition]:
     """Restore what was changed, but no order that somebody else has set meanwhile. Returns the partitions that the journal has to keep.
@@ -228,11 +237,11 @@ def _put_back(
 
 
 def _wait_for_leaders(
-    cluster: Electing, states: dict[TopicPartition, PartitionState], errors: Mapping[TopicPartition, str | None], deadline: float
+    cluster: Electing, states: dict[TopicPartition, PartitionState], errors: Mapping[TopicPartition, Refusal | None], deadline: float
 ) -> dict[TopicPartition, PartitionState]:
     """Look until every elected partition shows a leader, at longer and longer intervals. `states`: the first look."""
     pause = FIRST_LOOK
-    while waiting := {key for key, state in states.items() if key in errors and errors[key] in (None, NOT_NEEDED) and state.leader < 0}:
+    while waiting := {key for key, state in states.items() if key in errors and _may_have_elected(errors[key]) and state.leader < 0}:
         if time.monotonic() > deadline:
             break
         time.sleep(pause)
@@ -250,10 +259,19 @@ def _restore(cluster: Electing, orders: Orders) -> list[TopicPartition]:
     return failed
 
 
-def _judge(entry: Entry, before: PartitionState, state: PartitionState | None, error: str | None) -> Result:
+def _may_have_elected(refused: Refusal | None) -> bool:
+    return refused is None or refused.error == NOT_NEEDED
+
+
+def _refused(entry: Entry, code: ReasonCode, what: str, refused: Refusal) -> Result:
+    """A failure with what Kafka says of it."""
+    return replace(Result.of(entry, FAILED, code, f"{what}: {refused}"), error=refused.error or None)
+
+
+def _judge(entry: Entry, before: PartitionState, state: PartitionState | None, refused: Refusal | None) -> Result:
     """Say what came of an election, from who leads now, and from whom the controller would have elected by itself before."""
     if state is None or state.leader < 0:
-        return Result.of(entry, FAILED, _failure(error), f"the controller elected nobody: {error or 'no leader became visible'}")
+        return _refused(entry, _failure(refused), "the controller elected nobody", refused or NOT_VISIBLE)
     if state.leader == entry.designated_leader:
         return Result.of(entry, ELECTED, leader=state.leader)
     others = somebody_elses(entry.unclean_leader_election_enable)
@@ -272,8 +290,8 @@ def _judge(entry: Entry, before: PartitionState, state: PartitionState | None, e
     return Result.of(entry, ELECTED, ReasonCode.UNREAD_REPLICA_ELECTED, reason, state.leader)
 
 
-def _failure(error: str | None) -> ReasonCode:
+def _failure(refused: Refusal | None) -> ReasonCode:
     """The code of an election after which no leader is there to be seen."""
-    if error == NOT_ANSWERED:
+    if refused == NOT_ANSWERED:
         return ReasonCode.NOT_ANSWERED
-    return ReasonCode.NO_LEADER_VISIBLE if error in (None, NOT_NEEDED) else of_kafka(error)
+    return ReasonCode.NO_LEADER_VISIBLE if refused is None or refused.error == NOT_NEEDED else of_kafka(refused.error)

@@ -34,7 +34,14 @@ class SpokenError(Exception):
 
 
 class ClusterError(SpokenError):
-    """The cluster as a whole cannot be asked or told; the text names the address or permission and the remedy."""
+    """The cluster as a whole cannot be asked or told; the text names the address or permission and the remedy.
+
+    `error`: Kafka's name of the answer that it stands for, None if there was no answer.
+    """
+
+    def __init__(self, text: str, error: str | None = None) -> None:
+        super().__init__(text)
+        self.error = error
 
 
 class AnswerError(ClusterError):

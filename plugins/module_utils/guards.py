@@ -110,7 +110,7 @@ class Result:
     `reason_code` is for machines, `reason` is the sentence for people. Both are None if the designated replica was elected.
 
     Of an elected partition also what the election gives up: `truncated` has rows of broker_id, offset, records; `loss` is the plan's,
-    None for a leader that was designated by hand.
+    None for a leader that was designated by hand. `error`: Kafka's name of what made an election fail, None if it gave none.
     """
 
     topic: str
@@ -123,6 +123,7 @@ class Result:
     reason: str | None
     truncated: Sequence[Mapping[str, Any]] = field(default=())
     loss: Mapping[str, Any] | None = None
+    error: str | None = None
 
     @classmethod
     def of(

@@ -15,7 +15,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, blast_radius
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, blast_radius, protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
@@ -61,7 +62,7 @@ FIRST_LOOK, LAST_LOOK = 0.05, 1.0
 class Electing(blast_radius.Watched, Protocol):
     """What is needed of a cluster."""
 
-    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]: ...
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
     def permissions(self, topics: Collection[str] | None) -> acls.Held: ...
     def unreachable_rows(self) -> list[dict[str, Any]]: ...
 
@@ -114,14 +115,14 @@ class LeaderElection:
             self.results |= {key: Result.of(self._before[key], FAILED, FORBIDDEN, *remedy(FORBIDDEN, None)) for key in keys}
 
     def elect(self, duration: float, attempts: int, asked_to_stop: Callable[[], str | None] = lambda: None) -> None:
-        """Elect, trying again what the cluster gave no verdict on, at most `attempts` times and not beyond `duration` seconds.
+        """Elect. What failed for a moment is tried again, at most `attempts` times and not beyond `duration` seconds.
 
         No batch is begun once `asked_to_stop` returns something (the name of a signal).
         """
         deadline = time.monotonic() + duration
         left = self._to_ask_for()
         doubtful: set[TopicPartition] = set()
-        for attempt in range(attempts):
+        for retries in range(attempts + 1):
             for batch in chunks(left, BATCH):
                 if asked_to_stop():
                     untouched = f"{asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
@@ -132,8 +133,8 @@ class LeaderElection:
                     }
                     continue
                 self._elect_batch(batch, doubtful, deadline)
-            left = [key for key in left if self.results[key].outcome == FAILED and self.results[key].error not in VERDICTS]
-            if not left or attempt + 1 == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
+            left = [key for key in left if self.results[key].outcome == FAILED and _may_pass(self.results[key].error)]
+            if not left or retries == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
                 break
             time.sleep(RETRY_SECONDS)
 
@@ -145,7 +146,7 @@ class LeaderElection:
             doubtful.update(batch)
             self.results |= {key: Result.of(self._states[key], FAILED, None, ReasonCode.REQUEST_FAILED, str(error)) for key in batch}
             return
-        self._look([key for key in batch if answers.get(key, "") in (None, NOT_NEEDED)], deadline)
+        self._look([key for key in batch if key in answers and _error(answers[key]) in (None, NOT_NEEDED)], deadline)
         for key in batch:
             if key in answers:
                 self.results[key] = judge(self._before[key], self._states[key], self._type, answers[key], key in doubtful)
@@ -190,6 +191,15 @@ class LeaderElection:
                 "after": "".join(_line(result, result.leader) for result in elected),
             }
         return report
+
+
+def _error(refused: Refusal | None) -> str | None:
+    return refused.error if refused else None
+
+
+def _may_pass(error: str | None) -> bool:
+    """Whether an election is worth another attempt: the cluster gave no verdict on it, and Kafka's clients would try again."""
+    return error is None or (error not in VERDICTS and protocol.is_retriable(error))
 
 
 def _line(result: Result, leader: int | None) -> str:

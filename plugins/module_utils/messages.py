@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import DEFAULT_API_KEY, DESIGNATED_VERSION, ELECT_LEADERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import wire
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.schema import (
@@ -213,10 +214,16 @@ def designated_topics(rows: Sequence[tuple[str, Sequence[int], Sequence[int] | N
     ]
 
 
-def read_designated_election(answer: Any) -> dict[TopicPartition, str | None]:
-    """Error name (None: elected) by partition."""
+def refusal(code: int, message: str | None) -> Refusal | None:
+    """As `protocol.refusal`, with REQUEST_LIMIT_REACHED."""
+    found = protocol.refusal(code, message)
+    return found._replace(error=error_name(code) or "") if found else None
+
+
+def read_designated_election(answer: Any) -> dict[TopicPartition, Refusal | None]:
+    """Why it was refused (None: elected) by partition."""
     return {
-        (topic.topic, row.partition_id): error_name(row.error_code)
+        (topic.topic, row.partition_id): refusal(row.error_code, row.error_message)
         for topic in answer.replica_election_results
         for row in topic.partition_result
     }

@@ -12,6 +12,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, chunks
 
@@ -125,17 +126,17 @@ class NativeCluster(Cluster):
             "name the right key in get_replica_log_info_api_key, or set backend to compat"
         )
 
-    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]:
-        """Elect exactly these leaders (ElectLeaders v3). Returns Kafka's error name (None: elected) by partition.
+    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
+        """Elect exactly these leaders (ElectLeaders v3). Returns why it was refused (None: elected) by partition.
 
         What the controller leaves over (REQUEST_LIMIT_REACHED) is sent again, as long as it takes some.
         """
-        found: dict[TopicPartition, str | None] = {}
+        found: dict[TopicPartition, Refusal | None] = {}
         left = dict(leaders)
         while left:
             answer = self._tell(partial(messages.elect_designated, left, self._timeout_ms))
-            refused = messages.error_name(answer.error_code)
+            refused = messages.refusal(answer.error_code, None)
             found |= dict.fromkeys(left, refused) if refused else messages.read_designated_election(answer)
-            limited = {key: leader for key, leader in left.items() if found.get(key) == LIMIT_REACHED}
+            limited = {key: leader for key, leader in left.items() if (known := found.get(key)) and known.error == LIMIT_REACHED}
             left = limited if len(limited) < len(left) else {}
         return found

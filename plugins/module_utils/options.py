@@ -12,7 +12,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 
 LEAST = {
-    "election_attempts": 1,
+    "election_attempts": 0,
     "concurrent_moves": 1,
     "preview": 0,
     "limit": 0,

@@ -12,6 +12,7 @@ import base64
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple
 
 with suppress(ImportError):  # libraries.py says why
@@ -33,7 +34,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import BROKERS, IDS, NAME_LETTERS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TOPIC_NAME, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import NAMES, TopicConfigs, parsed
 
@@ -58,6 +60,8 @@ RENAMED = {
 TOPIC_RESOURCE = 2
 DESCRIBE_CONFIGS = 32
 VOTE = 52  # kafka-python has no class for what controllers say among themselves
+CODES = 256  # more than there are error codes
+MOST_LETTERS = 300  # of an ErrorMessage. Kafka's own are shorter
 
 
 class LogEnd(NamedTuple):
@@ -98,6 +102,27 @@ def error_name(code: int) -> str | None:
         return None
     name = getattr(for_code(code), "message", "UNKNOWN")
     return RENAMED.get(code) or (f"UNKNOWN_{code}" if name == "UNKNOWN" else name)
+
+
+def refusal(code: int, message: str | None) -> Refusal | None:
+    """Why Kafka refused something, None if it did not. Its ErrorMessage is one line of at most MOST_LETTERS: brokers can say anything."""
+    error = error_name(code)
+    return None if error is None else Refusal(error, _one_line(message))
+
+
+@cache
+def _retriable() -> frozenset[str]:
+    return frozenset(name for code in range(1, CODES) if getattr(for_code(code), "retriable", False) and (name := error_name(code)))
+
+
+def is_retriable(error: str) -> bool:
+    """Whether Kafka's clients try again after this error (RetriableException), which kafka-python knows of its own classes."""
+    return error in _retriable()
+
+
+def _one_line(message: str | None) -> str | None:
+    text = printable((message or "")[: MOST_LETTERS + 1])
+    return (text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…") or None
 
 
 def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
@@ -377,9 +402,13 @@ def reorder(orders: Mapping[TopicPartition, Iterable[int]], timeout_ms: int) -> 
     return AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=topics)
 
 
-def read_reorder(answer: Any) -> dict[TopicPartition, str | None]:
-    """Error name (None: done) by partition."""
-    return {(topic.name, row.partition_index): error_name(row.error_code) for topic in answer.responses for row in topic.partitions}
+def read_reorder(answer: Any) -> dict[TopicPartition, Refusal | None]:
+    """Why it was refused (None: done) by partition."""
+    return {
+        (topic.name, row.partition_index): refusal(row.error_code, row.error_message)
+        for topic in answer.responses
+        for row in topic.partitions
+    }
 
 
 def elect(election_type: str, keys: Iterable[TopicPartition], timeout_ms: int) -> ElectLeadersRequest:
@@ -388,10 +417,10 @@ def elect(election_type: str, keys: Iterable[TopicPartition], timeout_ms: int) -
     return ElectLeadersRequest(election_type=ELECTION_TYPES[election_type], topic_partitions=topics, timeout_ms=timeout_ms)
 
 
-def read_election(answer: Any) -> dict[TopicPartition, str | None]:
-    """Error name (None: elected) by partition."""
+def read_election(answer: Any) -> dict[TopicPartition, Refusal | None]:
+    """Why it was refused (None: elected) by partition."""
     return {
-        (topic.topic, row.partition_id): error_name(row.error_code)
+        (topic.topic, row.partition_id): refusal(row.error_code, row.error_message)
         for topic in answer.replica_election_results
         for row in topic.partition_result
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason
@@ -35,6 +36,7 @@ class Result:
     """What became of one partition. `leader`: who leads it now. `error`: Kafka's name of it. `message`: why, and what to do.
 
     `reason_code`: why, for machines; None if it was elected.
+    `error_message`: what Kafka says beside its error.
     """
 
     topic: str
@@ -45,6 +47,7 @@ class Result:
     error: str | None = None
     reason_code: str | None = None
     message: str | None = None
+    error_message: str | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -134,13 +137,14 @@ def _preferred_remedy(state: PartitionState) -> Reason:
     return Reason(ReasonCode.PREFERRED_LEADER_NOT_IN_SYNC, behind)
 
 
-def judge(before: PartitionState, now: PartitionState, election_type: str, error: str | None, doubtful: bool) -> Result:
+def judge(before: PartitionState, now: PartitionState, election_type: str, refused: Refusal | None, doubtful: bool) -> Result:
     """Say what came of an election, by Kafka's answer and who leads now.
 
     `doubtful`: an earlier request for it was never answered, so what is not needed now may have been elected by that one.
     """
+    error, said = refused or (None, None)
     if error not in (None, NOT_NEEDED):
-        return Result.of(now, FAILED, error, *remedy(error or "", now))
+        return replace(Result.of(now, FAILED, error, *remedy(error or "", now)), error_message=said)
     if needed(now, election_type):
         answered = f"Kafka answered {error or 'that it is elected'}, but no such leader has become visible; run again"
         return Result.of(now, FAILED, error, ReasonCode.NO_LEADER_VISIBLE, answered)
@@ -173,4 +177,6 @@ def _clause(same: Sequence[Result]) -> str:
     message = same[0].message
     if any(result.message != message for result in same):
         message = f"for {names[0]}, {message}"
-    return f"{', '.join(names[:3])}{more}: {': '.join(text for text in (same[0].error, message) if text)}"
+    said = same[0].error_message
+    parts = (same[0].error, message, f"Kafka says: {said}" if said else None)
+    return f"{', '.join(names[:3])}{more}: {': '.join(text for text in parts if text)}"

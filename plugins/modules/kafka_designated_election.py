@@ -58,11 +58,15 @@ options:
     type: bool
     default: false
   duration:
-    description: Seconds within which failed elections are tried again, and within which brokers have to answer where evidence is collected live.
+    description:
+      - Seconds within which failed elections are tried again, within which new leaders have to be visible, and within which brokers have to answer where
+        evidence is collected live. Each election is tried once, however long the ones before it took.
     type: float
     default: 30.0
   election_attempts:
-    description: How often an election is tried (KIP-1275's recovery election attempts).
+    description:
+      - How often an election that failed for a moment is tried again, within O(duration) (KIP-1275's recovery election attempts). V(0) tries each once.
+      - That is an election without an answer, and one with an error after which Kafka's own clients try again. A missing permission, for example, lasts.
     type: int
     default: 3
   max_partitions:
@@ -197,6 +201,7 @@ results:
     - Some partitions, one of each outcome and reason code first, then those that were not elected. C(results[].leader) may be V(null).
     - C(results[].reason_code) is for machines, and C(results[].reason) is the sentence for people. Both are V(null) if the designated replica was
       elected. The guide to reason codes lists all of them.
+    - C(results[].error) is Kafka's name of the error of an election that failed, or V(null). C(results[].reason) has it too, with Kafka's own message.
   returned: always
   type: list
   elements: dict
@@ -209,6 +214,7 @@ results:
       evidence: prefix
       reason_code: null
       reason: null
+      error: null
       truncated: [{broker_id: 3, offset: 100, records: 80}]
       loss: {lower_bound: 0, lower_bound_from: high_watermark, upper_bound: null, upper_bound_from: unknown, estimate: null, estimate_from: unknown, gaps: []}
 without_leader:

@@ -35,11 +35,14 @@ options:
     type: bool
     default: false
   duration:
-    description: Seconds within which elections that the cluster gave no verdict on are tried again, and within which new leaders have to be visible.
+    description: Seconds within which elections that failed for a moment are tried again, and within which new leaders have to be visible.
     type: float
     default: 30.0
   election_attempts:
-    description: How often an election is tried that the cluster gave no verdict on, for want of an answer for example.
+    description:
+      - How often an election that failed for a moment is tried again, within O(duration). V(0) tries each once.
+      - That is an election without an answer, and one with an error after which Kafka's own clients try again, but for C(ELECTION_NOT_NEEDED),
+        C(UNKNOWN_TOPIC_OR_PARTITION), C(PREFERRED_LEADER_NOT_AVAILABLE) and C(ELIGIBLE_LEADERS_NOT_AVAILABLE), which say how things are.
     type: int
     default: 3
   max_partitions:
@@ -121,7 +124,8 @@ results:
   description:
     - Some partitions, one of each outcome and reason code first, then those that failed.
     - C(results[].leader) leads after the election (in check mode, would lead), V(null) where nobody does. C(results[].error) is Kafka's name, or
-      V(null). C(results[].message) says why, and what to do.
+      V(null). C(results[].error_message) is what Kafka says beside it, on one line of at most 300 letters, or V(null).
+      C(results[].message) says why, and what to do.
     - C(results[].reason_code) is the same for machines, V(null) if the partition was elected. The guide to reason codes lists all of them.
   returned: when elections were tried
   type: list
@@ -134,8 +138,9 @@ results:
       preferred_leader: 1
       error: PREFERRED_LEADER_NOT_AVAILABLE
       reason_code: preferred_leader_offline
+      error_message: The preferred leader was not available.
       message: its preferred leader, broker 1, is not alive; start it, or give the partition other replicas
-    - {topic: orders, partition: 0, outcome: elected, leader: 3, preferred_leader: 3, error: null, reason_code: null, message: null}
+    - {topic: orders, partition: 0, outcome: elected, leader: 3, preferred_leader: 3, error: null, reason_code: null, error_message: null, message: null}
 unreachable_brokers:
   description: Brokers that were asked and did not answer, with the reason.
   returned: when elections were tried

@@ -121,15 +121,16 @@ def test_kafkas_own_tool_takes_the_plan_and_the_manual_output_as_they_are(operat
 # A broker that has just lost its controller answers like this. Nobody can say when one will.
 REFUSED = """
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 elect, refusals = Cluster.elect_unclean, list(range({times}))
 def refusing(cluster, keys):
-    return dict.fromkeys(keys, "NOT_CONTROLLER") if refusals and (refusals.pop(), True) else elect(cluster, keys)
+    return dict.fromkeys(keys, Refusal("NOT_CONTROLLER", None)) if refusals and (refusals.pop(), True) else elect(cluster, keys)
 Cluster.elect_unclean = refusing
 """
 
 
-@pytest.mark.parametrize(("refusals", "attempts", "outcome"), [(2, 2, "failed"), (2, 3, "elected")])
-def test_an_election_that_fails_for_a_moment_is_tried_as_often_as_was_said(
+@pytest.mark.parametrize(("refusals", "attempts", "outcome"), [(2, 1, "failed"), (2, 2, "elected")])
+def test_an_election_that_fails_for_a_moment_is_tried_again_as_often_as_was_said(
     operator: Operator, refusals: int, attempts: int, outcome: str
 ) -> None:
     before = operator.states(ATTEMPTS)
@@ -194,7 +195,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "no_time": ({"duration": 0}, ["kafka_recovery_duration is 0: it must be more than 0"]),
     "less_than_no_time": ({"duration": -5}, ["kafka_recovery_duration is -5: it must be more than 0"]),
     "no_number": ({"duration": "soon"}, ["kafka_recovery_duration", "float"]),
-    "no_attempt": ({"election_attempts": 0}, ["kafka_recovery_election_attempts is 0: it must be more than 0"]),
+    "no_attempt": ({"election_attempts": -1}, ["kafka_recovery_election_attempts is -1: it must be 0 or more"]),
     "no_throttle_of_kafka": ({"throttle": 100}, ["kafka_recovery_throttle is 100: it is bytes per second, at least 1024"]),
 }
 
@@ -226,8 +227,8 @@ def test_variables_that_exclude_each_other_or_mean_nothing_are_refused_before_an
         ),
         (
             "kafka_designated_election",
-            {"partitions": [{**NAMED[0], "designated_leader": 2}], "election_attempts": 0},
-            "election_attempts is 0",
+            {"partitions": [{**NAMED[0], "designated_leader": 2}], "election_attempts": -1},
+            "election_attempts is -1",
         ),
         ("kafka_replica_log_info", {"preview": -1}, "preview is -1"),
         ("kafka_replica_log_info", {"partitions": []}, "option partitions is empty"),

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
@@ -86,7 +87,7 @@ class Controller:
         self._request()
         return set()
 
-    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, str | None]:
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
         self._request()
         self.written += 1
         for key, order in orders.items():
@@ -94,10 +95,10 @@ class Controller:
             self.states[key] = replace(self.states[key], replicas=tuple(order))
         return dict.fromkeys(orders)
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         self._request()
         self.written += 1
-        errors: dict[TopicPartition, str | None] = {}
+        errors: dict[TopicPartition, Refusal | None] = {}
         for key in keys:
             state = self.states[key]
             assert state.leader < 0, "never called for a partition that has a leader"
@@ -105,15 +106,15 @@ class Controller:
             errors[key] = None
         return errors
 
-    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]:
+    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
         self._request()
         self.written += 1
-        errors: dict[TopicPartition, str | None] = {}
+        errors: dict[TopicPartition, Refusal | None] = {}
         for key, leader in leaders.items():
             assert self.states[key].leader < 0, "never called for a partition that has a leader"
             if leader in ALIVE:
                 self._lead(key, leader)
-            errors[key] = None if leader in ALIVE else "ELIGIBLE_LEADERS_NOT_AVAILABLE"
+            errors[key] = None if leader in ALIVE else Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", None)
         return errors
 
     def _lead(self, key: TopicPartition, leader: int) -> None:

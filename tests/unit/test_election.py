@@ -16,7 +16,8 @@ from found_again import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 
@@ -67,7 +68,7 @@ def test_an_order_that_somebody_else_has_set_since_the_plan_is_left_alone(tmp_pa
 
 def test_an_order_that_somebody_else_sets_during_the_election_is_not_overwritten_and_its_original_not_forgotten(tmp_path: Path) -> None:
     class Overtaken(Controller):
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
             self.states["t", 0] = replace(self.states["t", 0], replicas=(3, 2, 1))
             return super().elect_unclean(keys)
 
@@ -143,7 +144,7 @@ def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_
     class Hanging(Controller):
         late: Mapping[TopicPartition, Sequence[int]] = {}
 
-        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, str | None]:
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
             if not self.written:
                 self.late = orders
                 self.in_doubt |= orders.keys()
@@ -185,9 +186,9 @@ def test_a_leader_that_nobody_designated_is_called_what_it_is(
     tmp_path: Path, standing: dict[str, tuple[int, ...]], unclean: bool | None, leader: int, outcome: str, code: str, words: str
 ) -> None:
     class Overtaking(Controller):
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
             self.states["t", 0] = replace(self.states["t", 0], leader=leader, isr=(leader,), eligible_leader_replicas=(), last_known_elr=())
-            return dict.fromkeys(keys, "ELECTION_NOT_NEEDED")
+            return dict.fromkeys(keys, Refusal("ELECTION_NOT_NEEDED", None))
 
     controller = Overtaking()
     controller.states["t", 0] = replace(controller.states["t", 0], **standing)
@@ -206,3 +207,81 @@ def test_a_plan_whose_guards_do_not_stand_writes_nothing(tmp_path: Path) -> None
     assert recover(controller, tmp_path / "j") == {("t", 0): "stale", ("t", 1): "stale", ("t", 2): "already_online"}
     assert controller.written == 0
     assert election.predict(controller, ENTRIES, {})[0].outcome == "stale"
+
+
+class Refusing(Controller):
+    """Refuses the first `times` elections. `elections`: how many there were."""
+
+    def __init__(self, refused: Refusal, times: int) -> None:
+        super().__init__()
+        self.refused, self.times, self.elections = refused, times, 0
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        self.elections += 1
+        return dict.fromkeys(keys, self.refused) if self.elections <= self.times else super().elect_unclean(keys)
+
+
+def tried(controller: Controller, path: Path, attempts: int) -> dict[TopicPartition, Result]:
+    """Elect the first two entries within more time than it takes."""
+    with Journal(path, "abc") as journal:
+        results = election.run(controller, journal, ENTRIES[:2], 60.0, attempts, election.elect_by_order)
+    return {(result.topic, result.partition): result for result in results}
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(election, "RETRY_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("attempts", "outcome"), [(0, "failed"), (2, "failed"), (3, "elected")])
+def test_attempts_are_retries_of_what_fails_for_a_moment(tmp_path: Path, attempts: int, outcome: str) -> None:
+    controller = Refusing(Refusal("NOT_CONTROLLER", None), times=3)
+    assert {result.outcome for result in tried(controller, tmp_path / "j", attempts).values()} == {outcome}
+    assert controller.elections == attempts + 1
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("error", ["CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "UNSUPPORTED_VERSION"])
+def test_what_lasts_is_not_tried_again(tmp_path: Path, error: str) -> None:
+    controller = Refusing(Refusal(error, None), times=9)
+    results = tried(controller, tmp_path / "j", attempts=3)
+    assert {(result.outcome, result.error) for result in results.values()} == {("failed", error)}
+    assert controller.elections == 1
+    assert {state.replicas for key, state in controller.states.items() if key != ("t", 2)} == {(1, 3, 2), (1, 2, 3)}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_order_that_may_not_be_changed_is_not_tried_again(tmp_path: Path) -> None:
+    class Closed(Controller):
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            self.written += 1
+            return dict.fromkeys(orders, Refusal("CLUSTER_AUTHORIZATION_FAILED", "Cluster authorization failed."))
+
+    controller = Closed()
+    result = tried(controller, tmp_path / "j", attempts=3)["t", 0]
+    assert result.reason == "its replica order was not accepted: CLUSTER_AUTHORIZATION_FAILED: Cluster authorization failed."
+    assert result.error == "CLUSTER_AUTHORIZATION_FAILED"
+    assert controller.written == 2, "one order, and the election of the partition that needs none"
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_question_of_the_guards_that_may_not_be_asked_is_not_put_again(tmp_path: Path) -> None:
+    class Hidden(Controller):
+        def reassigning(self) -> set[TopicPartition]:
+            self.requests += 1
+            raise ClusterError("reassignments cannot be listed", "CLUSTER_AUTHORIZATION_FAILED")
+
+    controller = Hidden()
+    assert {result.error for result in tried(controller, tmp_path / "j", attempts=3).values()} == {"CLUSTER_AUTHORIZATION_FAILED"}
+    asked = controller.requests
+    tried(once := Hidden(), tmp_path / "k", attempts=0)
+    assert once.requests == asked
+
+
+def test_what_kafka_says_beside_an_error_is_part_of_the_reason(tmp_path: Path) -> None:
+    controller = Refusing(Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", "Eligible topic partition leaders are not available."), times=1)
+    result = tried(controller, tmp_path / "j", attempts=0)["t", 0]
+    assert result.reason == (
+        "the controller elected nobody: ELIGIBLE_LEADERS_NOT_AVAILABLE: Eligible topic partition leaders are not available."
+    )

@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import partitions, planfile, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
@@ -73,12 +74,12 @@ class Watching(Controller):
     def unreachable_rows(self) -> list[dict[str, Any]]:
         return []
 
-    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, str | None]:
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
         assert {*orders} <= {*self.states}
         assert all(sorted(order) == sorted(self.states[key].replicas) for key, order in orders.items())
         return super().reorder(orders)
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         assert {*keys} <= {*self.states}
         return super().elect_unclean(keys)
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import leader_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls import Held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leader_election import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import FORBIDDEN, NOT_NEEDED, PREFERRED, UNCLEAN
@@ -28,12 +29,12 @@ ONLINE = ("t", 2)
 class Elections(Controller):
     """Elects by `Controller.elect_unclean`, or says `says` instead. `asked`: the partitions of each election."""
 
-    def __init__(self, says: dict[TopicPartition, str | None] | None = None) -> None:
+    def __init__(self, says: Mapping[TopicPartition, str | Refusal | None] | None = None) -> None:
         super().__init__()
-        self.says = says
+        self.says = None if says is None else {key: Refusal(said, None) if isinstance(said, str) else said for key, said in says.items()}
         self.asked: list[list[TopicPartition]] = []
 
-    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         assert election_type == UNCLEAN
         self.asked.append(list(keys))
         return self.elect_unclean(keys) if self.says is None else {key: self.says[key] for key in keys if key in self.says}
@@ -76,26 +77,44 @@ def test_only_what_has_no_leader_is_asked_for_and_a_second_run_asks_for_nothing(
 def test_a_partition_that_the_answer_leaves_out_is_not_called_elected_and_asked_for_again() -> None:
     cluster = Elections({("t", 0): "ELIGIBLE_LEADERS_NOT_AVAILABLE"})
     assert unclean(cluster) == {("t", 0): ("failed", None, "ELIGIBLE_LEADERS_NOT_AVAILABLE"), ("t", 1): ("failed", None, None)}
-    assert cluster.asked == [OFFLINE, [("t", 1)], [("t", 1)]]
+    assert cluster.asked == [OFFLINE, [("t", 1)], [("t", 1)], [("t", 1)]]
 
 
 def test_a_verdict_is_not_asked_for_twice_and_no_answer_is_no_verdict() -> None:
     cluster = Elections({("t", 0): FORBIDDEN, ("t", 1): "NOT_CONTROLLER"})
     assert unclean(cluster, attempts=2) == {("t", 0): ("failed", None, FORBIDDEN), ("t", 1): ("failed", None, "NOT_CONTROLLER")}
-    assert cluster.asked == [OFFLINE, [("t", 1)]]
+    assert cluster.asked == [OFFLINE, [("t", 1)], [("t", 1)]], "the attempts are retries, as in KIP-1275"
+
+
+@pytest.mark.parametrize("error", ["INVALID_REQUEST", "UNSUPPORTED_VERSION", "POLICY_VIOLATION", "UNKNOWN_SERVER_ERROR"])
+def test_an_error_that_lasts_by_kafkas_own_classes_is_not_asked_about_again(error: str) -> None:
+    cluster = Elections(dict.fromkeys(OFFLINE, error))
+    assert {row[0] for row in unclean(cluster).values()} == {"failed"}
+    assert cluster.asked == [OFFLINE]
+
+
+def test_what_kafka_says_beside_an_error_is_kept_for_each_partition_and_in_the_summary() -> None:
+    said = "Broker 1 is in controlled shutdown."
+    cluster = Elections({("t", 0): Refusal("NOT_CONTROLLER", said), ("t", 1): None})
+    election = LeaderElection(cluster, UNCLEAN, None)
+    election.elect(0.0, 0)
+    assert election.results["t", 0].error_message == said
+    report = election.report(20, False)
+    assert {row["partition"]: row["error_message"] for row in report["results"]} == {0: said, 1: None}
+    assert f"Kafka says: {said}" in report["msg"]
 
 
 def test_what_a_request_without_an_answer_elected_counts_as_elected() -> None:
     class Hanging(Elections):
-        def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, str | None]:
+        def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
             if self.asked:
-                return dict.fromkeys(keys, NOT_NEEDED)
+                return dict.fromkeys(keys, Refusal(NOT_NEEDED, None))
             super().elect(election_type, keys)
             raise ClusterError("no broker answered")
 
     cluster = Hanging()
     assert unclean(cluster) == {("t", 0): ("elected", 3, None), ("t", 1): ("elected", 2, None)}
-    assert unclean(Hanging(), attempts=1) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}
+    assert unclean(Hanging(), attempts=0) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}
 
 
 def test_what_kafka_calls_elected_and_nobody_sees_fails() -> None:

@@ -22,6 +22,7 @@ from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
 from kafka.protocol.parser import KafkaProtocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.messages import LogInfoPage, MessageError, ReplicaLogInfo
 
 TOPIC_ID = "AAECAwQFBgcICQoLDA0ODw"  # the bytes 00 01 02 ... 0f
@@ -135,7 +136,11 @@ def test_the_designated_election_is_read_as_the_kip_gives_it() -> None:
 def test_the_answer_to_an_election_is_that_of_v2_both_ways() -> None:
     answer = messages.ElectDesignatedResponse[3].decode(ELECT_RESPONSE)
     assert bytes(answer.encode()) == ELECT_RESPONSE == bytes(ElectLeadersResponse.decode(ELECT_RESPONSE, version=2).encode())
-    elected = {("orders", 3): None, ("orders", 0): "ELECTION_NOT_NEEDED", ("orders", 1): "REQUEST_LIMIT_REACHED"}
+    elected = {
+        ("orders", 3): None,
+        ("orders", 0): Refusal("ELECTION_NOT_NEEDED", "no"),
+        ("orders", 1): Refusal("REQUEST_LIMIT_REACHED", None),
+    }
     assert messages.read_designated_election(answer) == elected
 
 

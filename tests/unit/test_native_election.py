@@ -13,6 +13,7 @@ from controller import Controller, Killed
 from test_election import ENTRIES
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
@@ -60,17 +61,18 @@ def test_killed_at_any_request_and_run_again_ends_as_if_undisturbed(tmp_path: Pa
 
 def test_an_error_of_the_controller_is_told_with_kafkas_name(tmp_path: Path) -> None:
     class Refusing(Controller):
-        def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]:
-            return dict.fromkeys(leaders, "ELIGIBLE_LEADERS_NOT_AVAILABLE")
+        def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
+            return dict.fromkeys(leaders, Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", None))
 
     results = recover(Refusing(), tmp_path / "j")
     assert outcomes(results) == ["failed", "failed", "already_online"]
     assert results["t", 0].reason == "the controller elected nobody: ELIGIBLE_LEADERS_NOT_AVAILABLE"
+    assert results["t", 0].error == "ELIGIBLE_LEADERS_NOT_AVAILABLE"
 
 
 def test_an_answer_that_does_not_tell_of_a_partition_elected_nobody_there(tmp_path: Path) -> None:
     class Forgetful(Controller):
-        def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]:
+        def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
             return super().elect_designated({key: leader for key, leader in leaders.items() if key != ("t", 0)})
 
     results = recover(Forgetful(), tmp_path / "j")

@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options i
     [
         *(("duration", value) for value in (0.0, -1.0, math.nan, math.inf)),
         *(("stalled_after", value) for value in (0.0, math.nan)),
-        *(("election_attempts", value) for value in (0, -3)),
+        *(("election_attempts", value) for value in (-1, -3)),
         ("concurrent_moves", 0),
         ("measure_seconds", -1.0),
         *(("window", value) for value in (-0.1, math.nan, math.inf)),
@@ -33,6 +33,6 @@ def test_a_number_that_means_nothing_is_refused_with_its_option(option: str, val
         check_numbers({"duration": 30.0, "election_attempts": 3, option: value})
 
 
-@pytest.mark.parametrize("params", [{}, {"duration": 0.1, "election_attempts": 1}, {"window": 0.0, "preview": 0, "limit": None}])
+@pytest.mark.parametrize("params", [{}, {"duration": 0.1, "election_attempts": 0}, {"window": 0.0, "preview": 0, "limit": None}])
 def test_any_other_is_let_through(params: dict[str, Any]) -> None:
     check_numbers(params)

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from kafka.protocol.admin import (
+    AlterPartitionReassignmentsResponse,
     DescribeConfigsRequest,
     DescribeConfigsResponse,
     DescribeQuorumResponse,
     DescribeTopicPartitionsResponse,
+    ElectLeadersResponse,
 )
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
@@ -22,6 +24,7 @@ from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
 
@@ -214,3 +217,45 @@ def test_a_quorum_without_its_log_is_refused(partitions: int | None) -> None:
     topics = [] if partitions is None else [topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData()] * partitions)]
     with pytest.raises(AnswerError, match="the one partition that was asked about"):
         protocol.quorum_error(DescribeQuorumResponse(error_code=0, topics=topics))
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (None, None),
+        ("", None),
+        ("Not now.", "Not now."),
+        ("a\x1b[2J\nb", "a\\x1b[2J\\nb"),
+        ("x" * 300, "x" * 300),
+        ("x" * 301, "x" * 299 + "…"),
+        ("\0" * 5_000_000, ("\\x00" * 75)[:299] + "…"),
+    ],
+)
+def test_what_kafka_says_beside_an_error_is_one_line_of_bounded_length(said: str | None, kept: str | None) -> None:
+    rows = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
+    refused = rows.ReassignablePartitionResponse(partition_index=0, error_code=39, error_message=said)
+    done = rows.ReassignablePartitionResponse(partition_index=1, error_code=0, error_message="ignored")
+    answer = AlterPartitionReassignmentsResponse(responses=[rows(name="a", partitions=[refused, done])])
+    assert protocol.read_reorder(answer) == {("a", 0): Refusal("INVALID_REPLICA_ASSIGNMENT", kept), ("a", 1): None}
+    results = ElectLeadersResponse.ReplicaElectionResult
+    elected = results.PartitionResult(partition_id=0, error_code=83, error_message=said)
+    election = ElectLeadersResponse(replica_election_results=[results(topic="a", partition_result=[elected])])
+    assert protocol.read_election(election) == {("a", 0): Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", kept)}
+
+
+@pytest.mark.parametrize(
+    ("error", "retriable"),
+    [
+        ("NOT_CONTROLLER", True),
+        ("REQUEST_TIMED_OUT", True),
+        ("NOT_LEADER_OR_FOLLOWER", True),
+        ("KAFKA_STORAGE_ERROR", True),
+        ("CLUSTER_AUTHORIZATION_FAILED", False),
+        ("UNSUPPORTED_VERSION", False),
+        ("UNKNOWN_SERVER_ERROR", False),
+        ("UNKNOWN_137", False),
+        ("", False),
+    ],
+)
+def test_errors_are_tried_again_as_kafkas_clients_do(error: str, retriable: bool) -> None:
+    assert protocol.is_retriable(error) == retriable

@@ -29,7 +29,7 @@ EXAMPLE = """-e '{"kafka_recovery_partitions": [{"topic": "orders", "partition":
         ("duration", 0, "is 0: it must be more than 0"),
         ("duration", float("nan"), "it must be more than 0"),
         ("max_partitions", "many", "it must be a whole number (int)"),
-        ("election_attempts", 0, "is 0: it must be more than 0"),
+        ("election_attempts", -1, "is -1: it must be 0 or more"),
         ("quorum_window", -1, "it must be 0 or more"),
         ("git_timeout", 0, "it must be more than 0"),
         ("throttle", 100, "is 100: it is bytes per second, at least 1024"),

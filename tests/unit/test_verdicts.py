@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import (
     FORBIDDEN,
@@ -103,10 +104,10 @@ def test_what_is_not_seen_is_unknown_and_elected_by_nobody() -> None:
 @given(states(), states(), TYPES, st.booleans())
 def test_an_error_is_never_an_election(before: PartitionState, now: PartitionState, election_type: str, doubtful: bool) -> None:
     for error in set(VERDICTS) - {NOT_NEEDED}:
-        result = judge(before, now, election_type, error, doubtful)
+        result = judge(before, now, election_type, Refusal(error, None) if error else None, doubtful)
         assert (result.outcome, result.error) == ("failed", error) and result.message
-    assert judge(before, before, election_type, NOT_NEEDED, doubtful).outcome != "elected", "nothing has changed"
-    assert judge(before, now, election_type, NOT_NEEDED, False).outcome != "elected"
+    assert judge(before, before, election_type, Refusal(NOT_NEEDED, None), doubtful).outcome != "elected", "nothing has changed"
+    assert judge(before, now, election_type, Refusal(NOT_NEEDED, None), False).outcome != "elected"
 
 
 def test_what_kafka_calls_elected_is_so_when_it_is_seen() -> None:
@@ -118,8 +119,8 @@ def test_what_kafka_calls_elected_is_so_when_it_is_seen() -> None:
 
 
 def test_what_an_unanswered_request_may_have_elected_counts_as_elected() -> None:
-    assert judge(led_by(-1), led_by(3), UNCLEAN, NOT_NEEDED, True).outcome == "elected"
-    assert judge(led_by(-1), led_by(3), UNCLEAN, NOT_NEEDED, False).outcome == "already_online"
+    assert judge(led_by(-1), led_by(3), UNCLEAN, Refusal(NOT_NEEDED, None), True).outcome == "elected"
+    assert judge(led_by(-1), led_by(3), UNCLEAN, Refusal(NOT_NEEDED, None), False).outcome == "already_online"
 
 
 @pytest.mark.parametrize(
