@@ -16,12 +16,22 @@ options:
       - V(native) speaks KIP-1275's messages, GetReplicaLogInfo and ElectLeaders with designated leaders. No released Kafka has them. They ask for
         CLUSTER_ACTION on the cluster.
       - V(compat) does the same job with the messages of every Kafka that has KIP-460.
-      - V(auto) is native where every broker that answers offers both messages, else compat. Where only some do, a warning says which do not.
+      - V(auto) is native where O(get_replica_log_info_api_key) is given and every broker that answers offers both messages, else compat. Where only some
+        do, a warning says which do not.
     type: str
     choices: [auto, compat, native]
     default: auto
   get_replica_log_info_api_key:
-    description: The API key under which brokers offer GetReplicaLogInfo. No release has fixed it; the default is the one that Kafka's source had for a while.
+    description:
+      - The API key under which brokers offer GetReplicaLogInfo. No release has fixed it, so there is no default, and without it O(backend=native) is refused.
+      - Kafka's source had 93 for a while. Since Kafka 4.4 that is the key of another message.
     type: int
-    default: 93
+  designated_election_type:
+    description: The number of the election type DESIGNATED in ElectLeaders v3. No release has fixed it; the KIP names it third, after 0 and 1.
+    type: int
+    default: 2
+  request_limit_reached_error:
+    description: The code of the error REQUEST_LIMIT_REACHED in answers to these two messages. No release has fixed it.
+    type: int
+    default: 137
 """

@@ -19,7 +19,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import DEFAULT_API_KEY, DESIGNATED_VERSION, ELECT_LEADERS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import (
+    DESIGNATED,
+    DESIGNATED_VERSION,
+    ELECT_LEADERS,
+    LIMIT_REACHED,
+    REQUEST_LIMIT_REACHED,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import wire
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
@@ -35,10 +41,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.schema im
     field,
 )
 
-# The KIP's text gives the new election type no number. Its tool names PREFERRED, UNCLEAN, DESIGNATED in this order, and the first two are 0 and 1.
-DESIGNATED = 2
-# KIP-966's new error, without a number there. No release has it; this is what comes after the codes of Kafka 4.4.
-REQUEST_LIMIT_REACHED = 137
 UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
 
 
@@ -163,18 +165,24 @@ def log_info_messages(api_key: int) -> tuple[Any, Any]:
     )
 
 
-def error_name(code: int) -> str | None:
-    """Kafka's name of an error code in these messages, None for 0."""
-    return "REQUEST_LIMIT_REACHED" if code == REQUEST_LIMIT_REACHED else protocol.error_name(code)
+def error_name(code: int, limit_reached: int = REQUEST_LIMIT_REACHED) -> str | None:
+    """Kafka's name of an error code in these messages, None for 0. `limit_reached`: the code of REQUEST_LIMIT_REACHED."""
+    return LIMIT_REACHED if code == limit_reached else protocol.error_name(code)
 
 
-def get_replica_log_info(partitions: Mapping[str, Sequence[int]], api_key: int = DEFAULT_API_KEY) -> Any:
+def refusal(code: int, message: str | None, limit_reached: int = REQUEST_LIMIT_REACHED) -> Refusal | None:
+    """As `protocol.refusal`, with REQUEST_LIMIT_REACHED."""
+    found = protocol.refusal(code, message)
+    return found._replace(error=LIMIT_REACHED) if found and code == limit_reached else found
+
+
+def get_replica_log_info(partitions: Mapping[str, Sequence[int]], api_key: int) -> Any:
     """Where the replicas of these partitions (by topic id, URL-safe base64) end on the broker that is asked. It answers the first 1000."""
     kind = log_info_messages(api_key)[0]
     return kind(topic_partitions=[kind.TopicPartitions(topic_id=_uuid(topic), partitions=list(rows)) for topic, rows in partitions.items()])
 
 
-def read_replica_log_info(answer: Any) -> LogInfoPage:
+def read_replica_log_info(answer: Any, limit_reached: int = REQUEST_LIMIT_REACHED) -> LogInfoPage:
     """What came of `get_replica_log_info`. Raises MessageError for numbers that mean nothing and for a partition that is told twice."""
     if answer.throttle_time_ms < 0:
         raise MessageError(f"{answer.name} has a throttle time of {answer.throttle_time_ms} ms")
@@ -182,7 +190,7 @@ def read_replica_log_info(answer: Any) -> LogInfoPage:
     for topic in answer.topic_partition_log_info_list:
         topic_id = protocol.topic_id(topic.topic_id)
         for row in topic.partition_log_info:
-            error = error_name(row.error_code)
+            error = error_name(row.error_code, limit_reached)
             if (topic_id, row.partition) in rows:
                 raise MessageError(f"{answer.name} tells of partition {row.partition} of topic id {topic_id} twice")
             if row.partition < 0 or (error is None and row.log_end_offset < 0):
@@ -193,11 +201,11 @@ def read_replica_log_info(answer: Any) -> LogInfoPage:
     return LogInfoPage(answer.broker_epoch, answer.has_more_data, answer.throttle_time_ms, rows)
 
 
-def elect_designated(leaders: Mapping[TopicPartition, int], timeout_ms: int) -> Any:
+def elect_designated(leaders: Mapping[TopicPartition, int], timeout_ms: int, election_type: int = DESIGNATED) -> Any:
     """The election of exactly these leaders, in ElectLeaders v3 or not at all. The controller serves the first 1000 partitions."""
     topics = [(topic, rows, [leaders[topic, row] for row in rows]) for topic, rows in protocol.by_topic(leaders).items()]
     return ElectDesignatedRequest(
-        election_type=DESIGNATED, topic_partitions=designated_topics(topics), timeout_ms=timeout_ms, min_version=DESIGNATED_VERSION
+        election_type=election_type, topic_partitions=designated_topics(topics), timeout_ms=timeout_ms, min_version=DESIGNATED_VERSION
     )
 
 
@@ -214,16 +222,10 @@ def designated_topics(rows: Sequence[tuple[str, Sequence[int], Sequence[int] | N
     ]
 
 
-def refusal(code: int, message: str | None) -> Refusal | None:
-    """As `protocol.refusal`, with REQUEST_LIMIT_REACHED."""
-    found = protocol.refusal(code, message)
-    return found._replace(error=error_name(code) or "") if found else None
-
-
-def read_designated_election(answer: Any) -> dict[TopicPartition, Refusal | None]:
+def read_designated_election(answer: Any, limit_reached: int = REQUEST_LIMIT_REACHED) -> dict[TopicPartition, Refusal | None]:
     """Why it was refused (None: elected) by partition."""
     return {
-        (topic.topic, row.partition_id): refusal(row.error_code, row.error_message)
+        (topic.topic, row.partition_id): refusal(row.error_code, row.error_message, limit_reached)
         for topic in answer.replica_election_results
         for row in topic.partition_result
     }

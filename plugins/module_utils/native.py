@@ -23,7 +23,7 @@ if CLIENT_IMPORT_ERROR is None:
 
 
 ROUND_LIMIT = 100 * REQUEST_LIMIT  # replicas whose answers are held together
-LIMIT_REACHED = "REQUEST_LIMIT_REACHED"
+LIMIT_REACHED = backends.LIMIT_REACHED
 
 
 class NativeCluster(Cluster):
@@ -35,14 +35,14 @@ class NativeCluster(Cluster):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.backend = backends.COMPAT
-        self._api_key = backends.DEFAULT_API_KEY
+        self._numbers = backends.Numbers()
         self._topic_ids: dict[str, str] = {}
 
-    def speak(self, wanted: str, api_key: int) -> str | None:
+    def speak(self, wanted: str, numbers: backends.Numbers) -> str | None:
         """Choose the backend (see `backends.choose`) by asking every unfenced broker which messages it offers. Returns a warning, or None."""
-        self._api_key = api_key
+        self._numbers = numbers
         offered = {} if wanted == backends.COMPAT else self._offered()
-        choice = backends.choose(wanted, offered, api_key)
+        choice = backends.choose(wanted, offered, numbers.api_key)
         self.backend = choice.backend
         return choice.warning
 
@@ -79,7 +79,8 @@ class NativeCluster(Cluster):
         wanted: dict[str, list[int]] = {}
         for topic, partition in keys:
             wanted.setdefault(self._topic_ids[topic], []).append(partition)
-        return messages.get_replica_log_info(wanted, self._api_key)
+        assert self._numbers.api_key is not None, "native is not chosen without it"
+        return messages.get_replica_log_info(wanted, self._numbers.api_key)
 
     def _read(
         self, node: int, parts: Sequence[Sequence[TopicPartition]], answers: Sequence[Any], found: dict[TopicPartition, protocol.LogEnd]
@@ -110,7 +111,7 @@ class NativeCluster(Cluster):
 
     def _page(self, node: int, answer: Any) -> messages.LogInfoPage:
         try:
-            return messages.read_replica_log_info(answer)
+            return messages.read_replica_log_info(answer, self._numbers.limit_reached)
         except messages.MessageError as error:
             raise self._garbled(node, str(error)) from error
 
@@ -122,7 +123,7 @@ class NativeCluster(Cluster):
 
     def _garbled(self, node: int, how: str) -> ClusterError:
         return ClusterError(
-            f"broker {node} answers API key {self._api_key} with something else than KIP-1275's GetReplicaLogInfo v0: its answer {how}; "
+            f"broker {node} answers API key {self._numbers.api_key} with something else than KIP-1275's GetReplicaLogInfo v0: its answer {how}; "
             "name the right key in get_replica_log_info_api_key, or set backend to compat"
         )
 
@@ -133,10 +134,11 @@ class NativeCluster(Cluster):
         """
         found: dict[TopicPartition, Refusal | None] = {}
         left = dict(leaders)
+        kind, limit_reached = self._numbers.election_type, self._numbers.limit_reached
         while left:
-            answer = self._tell(partial(messages.elect_designated, left, self._timeout_ms))
-            refused = messages.refusal(answer.error_code, None)
-            found |= dict.fromkeys(left, refused) if refused else messages.read_designated_election(answer)
+            answer = self._tell(partial(messages.elect_designated, left, self._timeout_ms, kind))
+            refused = messages.refusal(answer.error_code, None, limit_reached)
+            found |= dict.fromkeys(left, refused) if refused else messages.read_designated_election(answer, limit_reached)
             limited = {key: leader for key, leader in left.items() if (known := found.get(key)) and known.error == LIMIT_REACHED}
             left = limited if len(limited) < len(left) else {}
         return found

@@ -59,7 +59,7 @@ def permissions(
     if acls.GATHER in stages and params["controller_bootstrap_servers"]:
         stages.append(acls.ISR_HISTORY)
     if acls.GATHER in stages or params["elect"]:
-        cluster.speak(params["backend"], params["get_replica_log_info_api_key"])
+        cluster.speak(params["backend"], backends.Numbers.from_params(params))
         if cluster.backend == backends.NATIVE:
             # KIP-1275 asks for this one also to elect. Nothing is reordered then, so nothing is altered.
             stages.append(acls.NATIVE)

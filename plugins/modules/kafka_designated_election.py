@@ -371,7 +371,7 @@ def choose_backend(module: KafkaModule, cluster: NativeCluster, made_with: str |
     params = module.params
     wanted = params["backend"] if made_with is None else backends.for_plan(params["backend"], made_with, params["plan"])
     try:
-        warning = cluster.speak(wanted, params["get_replica_log_info_api_key"])
+        warning = cluster.speak(wanted, backends.Numbers.from_params(params))
     except backends.BackendError as error:
         if wanted == params["backend"]:
             raise

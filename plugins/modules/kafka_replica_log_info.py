@@ -177,7 +177,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
     params = module.params
     path = work_file(module.workdir, "landing", params["cluster"], params["run_id"], suffix=".jsonl")
     wanted = requested(params["partitions"], params["partitions_file"])
-    warning = cluster.speak(params["backend"], params["get_replica_log_info_api_key"])
+    warning = cluster.speak(params["backend"], backends.Numbers.from_params(params))
     if warning:
         module.ansible.warn(warning)
     known = cluster.partitions(wanted)

@@ -30,6 +30,7 @@ GATHERED = {
     "native": TOPICS,
     "todays": [f"{topic}-twin" for topic in TOPICS],
 }
+KEY = 93  # under which the gateways offer GetReplicaLogInfo
 PROVEN = ("forked_proven", "below_high_watermark")
 UNREADABLE = (Fault.CORRELATION, Fault.GARBAGE, Fault.OTHER, Fault.MISSING, Fault.DUPLICATE, Fault.STRANGER)
 # What a landing file says of a replica that both backends can know, and that copies of a topic have in common.
@@ -39,7 +40,7 @@ COMMON = ("broker_id", "broker_state", "error", "log_start_offset", "log_end_off
 def operator(damage: Damage, workdir: Path, spark_remote: str | None, name: str, native: bool = True) -> Operator:
     """Somebody who reaches the cluster east through its gateways, or the brokers themselves."""
     cluster = damage.cluster
-    login = {"bootstrap_servers": cluster.gateway_servers.split(",")} if native else None
+    login = {"bootstrap_servers": cluster.gateway_servers.split(","), "get_replica_log_info_api_key": KEY} if native else None
     return Operator(cluster, workdir, spark_remote, name, login)
 
 
@@ -161,7 +162,7 @@ def test_answers_in_pieces_make_the_same_evidence(
 ) -> None:
     gateways, somebody = damage.cluster.gateways, planned(HELD)
     with gateways.told(**rules):
-        found = gathering.snapshot("1", [HELD], get_replica_log_info_api_key=rules.get("api_key", 93))
+        found = gathering.snapshot("1", [HELD], get_replica_log_info_api_key=rules.get("api_key", KEY))
     assert found["backend"] == "native"
     served = gateways.served()
     for broker in SURVIVORS:
@@ -312,7 +313,7 @@ def test_the_playbook_speaks_it_from_the_permissions_to_the_results(damage: Dama
     somebody, topic = operator(damage, tmp_path, spark_remote, "gate"), damaged.NATIVE_PLAYBOOK
     before, log = somebody.states(topic), RequestLog(damage.cluster)
     named = [{"topic": topic, "partition": number} for _, number in before]
-    played = somebody.play("recover", "1", backend="native", allow_data_loss=True, partitions=named)
+    played = somebody.play("recover", "1", backend="native", get_replica_log_info_api_key=KEY, allow_data_loss=True, partitions=named)
     assert played.returncode == 0, played
     assert "Backend native" in played.stdout
     assert log.written(CLIENT) == {}

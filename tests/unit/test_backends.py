@@ -11,43 +11,45 @@ from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import (
     AUTO,
+    BACKEND_ARGUMENTS,
     COMPAT,
-    DEFAULT_API_KEY,
     ELECT_LEADERS,
     NATIVE,
     BackendError,
+    Numbers,
     choose,
     for_plan,
 )
 
-BOTH = {DEFAULT_API_KEY: (0, 0), ELECT_LEADERS: (0, 3)}
+KEY = 93  # as Kafka's source had it for a while
+BOTH = {KEY: (0, 0), ELECT_LEADERS: (0, 3)}
 NEITHER = {ELECT_LEADERS: (0, 2)}
 VERSIONS = st.fixed_dictionaries(
     {ELECT_LEADERS: st.tuples(st.just(0), st.integers(0, 5))},
-    optional={DEFAULT_API_KEY: st.tuples(st.integers(0, 1), st.integers(1, 2))},
+    optional={KEY: st.tuples(st.integers(0, 1), st.integers(1, 2))},
 )
 
 
 @given(st.dictionaries(st.integers(1, 9), VERSIONS, max_size=4))
 def test_native_is_chosen_exactly_where_all_offer_both(offered: dict[int, dict[int, tuple[int, int]]]) -> None:
     all_offer = bool(offered) and all(
-        versions.get(DEFAULT_API_KEY, (1, 1))[0] == 0 and versions[ELECT_LEADERS][1] >= 3 for versions in offered.values()
+        versions.get(KEY, (1, 1))[0] == 0 and versions[ELECT_LEADERS][1] >= 3 for versions in offered.values()
     )
-    assert choose(AUTO, offered, DEFAULT_API_KEY).backend == (NATIVE if all_offer else COMPAT)
-    assert choose(COMPAT, offered, DEFAULT_API_KEY) == (COMPAT, None)
+    assert choose(AUTO, offered, KEY).backend == (NATIVE if all_offer else COMPAT)
+    assert choose(COMPAT, offered, KEY) == (COMPAT, None)
     if all_offer:
-        assert choose(NATIVE, offered, DEFAULT_API_KEY) == (NATIVE, None)
+        assert choose(NATIVE, offered, KEY) == (NATIVE, None)
     else:
         with pytest.raises(BackendError, match="backend native cannot be used"):
-            choose(NATIVE, offered, DEFAULT_API_KEY)
+            choose(NATIVE, offered, KEY)
 
 
 def test_todays_kafka_is_no_reason_for_a_warning() -> None:
-    assert choose(AUTO, {1: NEITHER, 2: NEITHER}, DEFAULT_API_KEY) == (COMPAT, None)
+    assert choose(AUTO, {1: NEITHER, 2: NEITHER}, KEY) == (COMPAT, None)
 
 
 def test_a_mixed_cluster_says_who_lacks_what() -> None:
-    choice = choose(AUTO, {1: NEITHER, 2: BOTH, 3: NEITHER}, DEFAULT_API_KEY)
+    choice = choose(AUTO, {1: NEITHER, 2: BOTH, 3: NEITHER}, KEY)
     assert choice == (
         COMPAT,
         "falling back to backend compat: not every broker offers KIP-1275's messages: "
@@ -64,9 +66,9 @@ def test_another_key_is_another_message() -> None:
 
 def test_the_remedy_is_named() -> None:
     with pytest.raises(BackendError, match=r"Set backend to auto or compat; .* get_replica_log_info_api_key"):
-        choose(NATIVE, {1: NEITHER}, DEFAULT_API_KEY)
+        choose(NATIVE, {1: NEITHER}, KEY)
     with pytest.raises(BackendError, match="no broker told which messages it offers"):
-        choose(NATIVE, {}, DEFAULT_API_KEY)
+        choose(NATIVE, {}, KEY)
 
 
 @pytest.mark.parametrize("made_with", [COMPAT, NATIVE])
@@ -80,3 +82,39 @@ def test_a_plan_is_applied_with_the_backend_of_its_guards(made_with: str) -> Non
 def test_a_backend_that_nobody_knows_is_refused() -> None:
     with pytest.raises(BackendError, match=r"east\.json was made with backend telepathy"):
         for_plan(AUTO, "telepathy", "east.json")
+
+
+GIVEN = {"get_replica_log_info_api_key": 1020, "designated_election_type": 2, "request_limit_reached_error": 137}
+
+
+def test_without_the_key_of_the_new_message_todays_messages_are_used() -> None:
+    assert choose(AUTO, {1: NEITHER}, None) == (COMPAT, None)
+    choice = choose(AUTO, {1: BOTH, 2: BOTH}, None)
+    assert choice.backend == COMPAT
+    assert "brokers designate leaders (KIP-1275), but get_replica_log_info_api_key is not given" in (choice.warning or "")
+    with pytest.raises(BackendError, match=r"backend native cannot be used: get_replica_log_info_api_key is not given"):
+        choose(NATIVE, {1: BOTH}, None)
+
+
+def test_numbers_that_no_release_has_fixed_are_options_and_the_key_has_no_default() -> None:
+    assert Numbers.from_params(GIVEN) == (1020, 2, 137)
+    assert Numbers.from_params({**GIVEN, "get_replica_log_info_api_key": None}).api_key is None
+    assert {name: spec.get("default") for name, spec in BACKEND_ARGUMENTS.items()} == {
+        "backend": "auto",
+        "get_replica_log_info_api_key": None,
+        "designated_election_type": 2,
+        "request_limit_reached_error": 137,
+    }
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("get_replica_log_info_api_key", key) for key in (-1, 1, 43, 92, 32768)),
+        *(("designated_election_type", kind) for kind in (-1, 0, 1, 128)),
+        *(("request_limit_reached_error", code) for code in (-1, 0, 41, 136, 32768)),
+    ],
+)
+def test_a_number_that_stands_for_something_else_is_refused(option: str, value: int) -> None:
+    with pytest.raises(BackendError, match=f"^{option} is {value}: it must be from "):
+        Numbers.from_params({**GIVEN, option: value})

@@ -102,7 +102,7 @@ ELECT_RESPONSE = hexed(
 
 
 def test_get_replica_log_info_is_written_as_the_kip_gives_it() -> None:
-    assert bytes(messages.get_replica_log_info({TOPIC_ID: [0, 259]}).encode(version=0)) == LOG_INFO_REQUEST
+    assert bytes(messages.get_replica_log_info({TOPIC_ID: [0, 259]}, 93).encode(version=0)) == LOG_INFO_REQUEST
 
 
 def test_get_replica_log_info_is_read_as_the_kip_gives_it() -> None:
@@ -144,6 +144,18 @@ def test_the_answer_to_an_election_is_that_of_v2_both_ways() -> None:
     assert messages.read_designated_election(answer) == elected
 
 
+def test_the_numbers_that_no_release_has_fixed_are_the_callers() -> None:
+    (_, kind) = messages.log_info_messages(93)
+    row = kind.TopicPartitionLogInfo.PartitionLogInfo(partition=0, partition_leader_epoch=-1, log_end_offset=-1, error_code=1001)
+    topics = [kind.TopicPartitionLogInfo(topic_id=uuid.UUID(bytes=bytes(range(16))), partition_log_info=[row])]
+    answer = kind(throttle_time_ms=0, broker_epoch=1, has_more_data=False, topic_partition_log_info_list=topics)
+    assert messages.read_replica_log_info(answer, 1001).rows[TOPIC_ID, 0].error == "REQUEST_LIMIT_REACHED"
+    assert messages.read_replica_log_info(answer).rows[TOPIC_ID, 0].error == "UNKNOWN_1001"
+    elected = messages.ElectDesignatedResponse[3].decode(ELECT_RESPONSE)
+    assert messages.read_designated_election(elected, 84)["orders", 0] == Refusal("REQUEST_LIMIT_REACHED", "no")
+    assert messages.elect_designated({("b", 1): 3}, 10_000, 7).election_type == 7
+
+
 def test_null_stands_for_no_topics_and_for_no_designated_leaders() -> None:
     nothing = messages.ElectDesignatedRequest(election_type=2, topic_partitions=None, timeout_ms=1)
     assert bytes(nothing.encode(version=3)) == hexed("02 00 00000001 00")
@@ -177,7 +189,7 @@ def test_a_list_of_leaders_of_another_length_than_that_of_the_partitions_is_refu
 def test_what_is_no_topic_id_is_refused() -> None:
     for text in ("", "orders", TOPIC_ID[:-2], TOPIC_ID + "AAAA"):
         with pytest.raises(MessageError, match="is no topic id"):
-            messages.get_replica_log_info({text: [0]})
+            messages.get_replica_log_info({text: [0]}, 93)
 
 
 topic_ids = st.uuids().map(lambda value: base64.urlsafe_b64encode(value.bytes).decode().rstrip("="))
@@ -187,7 +199,7 @@ numbers = st.integers(0, 2**31 - 1)
 
 @given(st.dictionaries(topic_ids, st.lists(int32s, max_size=300), max_size=4))
 def test_every_request_for_log_info_comes_back(partitions: dict[str, list[int]]) -> None:
-    again = LogInfoRequest.decode(bytes(messages.get_replica_log_info(partitions).encode(version=0)), version=0)
+    again = LogInfoRequest.decode(bytes(messages.get_replica_log_info(partitions, 93).encode(version=0)), version=0)
     assert {
         messages.protocol.topic_id(topic.topic_id or uuid.UUID(int=0)): topic.partitions for topic in again.topic_partitions
     } == partitions
@@ -347,6 +359,6 @@ def test_one_process_speaks_every_version_and_key_side_by_side() -> None:
 def test_kafka_python_hands_the_refusal_to_whoever_waits(answer: bytes) -> None:
     """Its connections close themselves over a KafkaProtocolError alone; after any other the caller would wait for its time limit."""
     with pytest.raises(MessageError) as caught:
-        exchange(messages.get_replica_log_info({TOPIC_ID: [0]}), 0, answer)
+        exchange(messages.get_replica_log_info({TOPIC_ID: [0]}, 93), 0, answer)
     assert isinstance(caught.value, KafkaProtocolError)
     assert "KafkaProtocolError" not in str(caught.value)

@@ -36,6 +36,7 @@ class Cluster(NativeCluster):
     def __init__(self, **brokers: Broker) -> None:
         super().__init__(Connection(("127.0.0.1:1",)))
         self.backend = backends.NATIVE
+        self._numbers = backends.Numbers(93)
         self._topic_ids = {"t": TOPIC_ID}
         self.brokers = {int(name[1:]): answer for name, answer in brokers.items()}
         self.requests: list[tuple[int, int]] = []
@@ -47,7 +48,7 @@ class Cluster(NativeCluster):
         asked = [partition for topic in request.topic_partitions for partition in topic.partitions]
         self.requests.append((node, len(asked)))
         more, rows = self.brokers[node](asked)
-        kind = messages.log_info_messages(backends.DEFAULT_API_KEY)[1]
+        kind = messages.log_info_messages(93)[1]
         info = kind.TopicPartitionLogInfo
         told = [info.PartitionLogInfo(partition=p, partition_leader_epoch=e, log_end_offset=o, error_code=c) for p, e, o, c in rows]
         topics = [info(topic_id=request.topic_partitions[0].topic_id, partition_log_info=told)]

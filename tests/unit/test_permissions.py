@@ -57,6 +57,8 @@ def missing(granted: Mapping[str, Collection[str]], topics: Collection[str] | No
         "elect": True,
         "backend": "compat",
         "get_replica_log_info_api_key": 93,
+        "designated_election_type": 2,
+        "request_limit_reached_error": 137,
         "controller_bootstrap_servers": [],
         "bootstrap_servers": ["b:9092"],
         "security_protocol": "PLAINTEXT",

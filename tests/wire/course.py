@@ -10,8 +10,12 @@ RUN = "1"
 FORKED, NATIVE, COMPAT, UNCLEAN, ONLINE = "forked", "native", "compat", "unclean", "online"
 OFFLINE = (FORKED, NATIVE, COMPAT, UNCLEAN)
 PARTITIONS = 2
+LOG_INFO_KEY = 93  # under which the gateways offer GetReplicaLogInfo
 LEADER = 2
 IMPACT = "kafka_consumer_impact_info"  # reads what an election wrote
+
+
+_NATIVE = {"get_replica_log_info_api_key": LOG_INFO_KEY}
 
 
 @dataclass(frozen=True)
@@ -43,13 +47,13 @@ _UNCLEAN = {
     "election_type": "unclean",
     "partitions": _rows(UNCLEAN),
     "duration": 1.0,
-    "election_attempts": 1,
+    "election_attempts": 0,
     "allow_data_loss": True,
 }
 
 
 def _election(topic: str, **more: Any) -> dict[str, Any]:
-    quick = {"duration": 1.0, "election_attempts": 1, "quorum_window": 0.1, "allow_data_loss": True}
+    quick = {"duration": 1.0, "election_attempts": 0, "quorum_window": 0.1, "allow_data_loss": True}
     return {"partitions": _rows(topic, designated_leader=LEADER), **quick, **more}
 
 
@@ -58,19 +62,19 @@ STEPS = (
     Step("named partitions", "kafka_partition_info", {"state": "all", "partitions": _rows(FORKED)}),
     Step("lost brokers", "kafka_lost_broker_info", {"lost_brokers": [1]}),
     Step("quorum", "kafka_quorum_info", {"window": 0.1}),
-    Step("permissions", "kafka_permission_info", {"elect": True}),
-    Step("readiness", "kafka_readiness_info", {"elect": True, "window": 0.1}),
+    Step("permissions", "kafka_permission_info", {"elect": True, **_NATIVE}),
+    Step("readiness", "kafka_readiness_info", {"elect": True, "window": 0.1, **_NATIVE}),
     Step("watermarks", "kafka_watermark_info", {"followers": "all"}, files=True),
-    Step("evidence", "kafka_replica_log_info", {"partitions": _EVIDENCE, "duration": 1.0}, files=True),
+    Step("evidence", "kafka_replica_log_info", {"partitions": _EVIDENCE, "duration": 1.0, **_NATIVE}, files=True),
     Step("evidence compat", "kafka_replica_log_info", {"partitions": _EVIDENCE, "duration": 1.0, "backend": "compat"}, files=True),
     Step("reassignments", "kafka_partition_reassignment_info", {"layout": True}, files=True),
     Step("unclean check", "kafka_leader_election", _UNCLEAN, check=True),
-    Step("election check", "kafka_designated_election", _election(NATIVE), files=True, check=True),
+    Step("election check", "kafka_designated_election", _election(NATIVE, **_NATIVE), files=True, check=True),
     Step("move check", "kafka_partition_reassignment", {"partitions": _rows(ONLINE, replicas=[3, 2])}, files=True, check=True),
     Step("throttle check", "kafka_replication_throttle", {"rate": 1_000_000, "measure_seconds": 0.1}, check=True),
     Step("unclean", "kafka_leader_election", _UNCLEAN, writes=True),
     Step("election compat", "kafka_designated_election", _election(COMPAT, backend="compat"), files=True, writes=True),
-    Step("election", "kafka_designated_election", _election(NATIVE), files=True, writes=True),
+    Step("election", "kafka_designated_election", _election(NATIVE, **_NATIVE), files=True, writes=True),
     Step("impact", IMPACT, {"canary_topic": ONLINE}, files=True, writes=True),
     Step("throttle", "kafka_replication_throttle", {"rate": 1_000_000, "measure_seconds": 0.1}, writes=True),
     Step("move", "kafka_partition_reassignment", {"partitions": _rows(ONLINE, replicas=[3, 2]), "duration": 5.0}, files=True, writes=True),

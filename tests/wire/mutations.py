@@ -9,8 +9,9 @@ from typing import Any, cast
 from kafka.protocol import admin, consumer, metadata, producer, sasl
 from kafka.protocol.api_message import ApiMessage
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, messages, metadata_fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages, metadata_fetch
 from wire.answers import Exchange
+from wire.course import LOG_INFO_KEY
 
 INTEGERS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 16}
 NAMES = (
@@ -39,7 +40,7 @@ def _kinds() -> Iterator[tuple[int, Any]]:
             if name.endswith("Response") and isinstance(kind, type) and issubclass(kind, ApiMessage):
                 yield cast(Any, kind).API_KEY, kind
     yield metadata_fetch.FetchSnapshotResponse.API_KEY, metadata_fetch.FetchSnapshotResponse
-    yield backends.DEFAULT_API_KEY, messages.log_info_messages(backends.DEFAULT_API_KEY)[1]
+    yield LOG_INFO_KEY, messages.log_info_messages(LOG_INFO_KEY)[1]
 
 
 KINDS = dict(_kinds())

@@ -6,14 +6,14 @@ from importlib import import_module
 from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins import module_utils
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends
+from wire.course import LOG_INFO_KEY
 
 MODULE_UTILS = Path(module_utils.__path__[0])
 
 
 def api_keys() -> dict[int, str]:
     """API keys of all Request classes of kafka-python that module_utils imports, and of those that it makes, with their names."""
-    keys = {backends.DEFAULT_API_KEY: "GetReplicaLogInfoRequest"}
+    keys = {LOG_INFO_KEY: "GetReplicaLogInfoRequest"}
     for path in MODULE_UTILS.rglob("*.py"):
         own = ".".join((module_utils.__name__, *path.relative_to(MODULE_UTILS).with_suffix("").parts))
         for module, name in _requests(ast.parse(path.read_text())):
