@@ -34,12 +34,17 @@ class Need(NamedTuple):
     required: bool = True
 
 
+LAST_BATCHES = Need(GATHER, "READ", TOPIC, "the last batches of survivors' logs")
+# GetReplicaLogInfo tells where logs end. KIP-1275 asks for no more, and such evidence is weak.
+NATIVE_LAST_BATCHES = LAST_BATCHES._replace(
+    purpose="the last batches of survivors' logs; without them all evidence is weak, which strategy balanced does not elect on", required=False
+)
 NEEDS = (
     Need(
         GATHER, "DESCRIBE", CLUSTER, "the metadata quorum, which tells brokers that come back from lost ones, and reassignments under way"
     ),
     Need(GATHER, "DESCRIBE", TOPIC, "states of partitions, and log ends of their replicas"),
-    Need(GATHER, "READ", TOPIC, "the last batches of survivors' logs"),
+    LAST_BATCHES,
     Need(GATHER, "DESCRIBE", GROUP, "committed offsets, which can prove a branch where logs fork", required=False),
     Need(ISR_HISTORY, "CLUSTER_ACTION", CLUSTER, "the controllers' metadata log, which tells who left the ISR last", required=False),
     Need(ELECT, "ALTER", CLUSTER, "changing the order of replicas for a moment, and electing"),
@@ -84,9 +89,9 @@ class Missing(NamedTuple):
 
 
 def missing(held: Held, stages: Collection[str], cluster_name: str = "kafka-cluster") -> list[Missing]:
-    """Return the ACLs to add for these stages, as few as possible: none that another one of them implies."""
+    """Return the ACLs to add for these stages, as few as possible: none that another one of them implies, unless only that one is required."""
     once: dict[tuple[str, str, str], Missing] = {}
-    for row in (row for need in NEEDS if need.stage in stages for row in _missing(need, held, cluster_name)):
+    for row in (row for need in _needs(stages) for row in _missing(need, held, cluster_name)):
         acl = row.need.resource_type, row.name, row.need.operation
         # Of two stages that need the same, the one that cannot do without it is told.
         once[acl] = row if row.need.required else once.get(acl, row)
@@ -94,8 +99,17 @@ def missing(held: Held, stages: Collection[str], cluster_name: str = "kafka-clus
     return [
         row
         for row in found
-        if not any((row.need.resource_type, row.name, other) in once for other in IMPLIED_BY.get(row.need.operation, ()))
+        if not any(
+            (other := once.get((row.need.resource_type, row.name, operation))) and other.need.required >= row.need.required
+            for operation in IMPLIED_BY.get(row.need.operation, ())
+        )
     ]
+
+
+def _needs(stages: Collection[str]) -> Iterator[Need]:
+    for need in NEEDS:
+        if need.stage in stages:
+            yield NATIVE_LAST_BATCHES if need is LAST_BATCHES and NATIVE in stages else need
 
 
 def _missing(need: Need, held: Held, cluster_name: str) -> Iterator[Missing]:
@@ -125,7 +139,7 @@ def _missing(need: Need, held: Held, cluster_name: str) -> Iterator[Missing]:
 def unknown(held: Held, stages: Collection[str]) -> list[Need]:
     """Return what these brokers do not say, so that only trying it can tell."""
     silent = {CLUSTER: held.cluster is None, TOPIC: None in held.topics.values(), GROUP: False}
-    return [need for need in NEEDS if need.stage in stages and silent[need.resource_type]]
+    return [need for need in _needs(stages) if silent[need.resource_type]]
 
 
 def remedy(row: Missing, principal: str | None, servers: str, secured: bool, commands: Commands | None = None) -> str:

@@ -125,6 +125,25 @@ def test_an_operation_that_two_stages_need_is_named_once_and_as_required() -> No
     assert [(row.need.stage, row.need.operation) for row in rows] == [(NATIVE, "CLUSTER_ACTION")]
 
 
+NATIVE_CLUSTER = frozenset({"DESCRIBE", "CLUSTER_ACTION"})
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        (READS, []),
+        (SEES, [("READ", "a", False)]),
+        (NOTHING, [("DESCRIBE", "a", True), ("READ", "a", False)]),
+    ],
+)
+def test_kip_1275_demands_no_permission_to_read_records(topic: frozenset[str], expected: list[tuple[str, str, bool]]) -> None:
+    rows = missing(held(cluster=NATIVE_CLUSTER, topics={"a": topic}), [GATHER, NATIVE])
+    assert [(row.need.operation, row.name, row.need.required) for row in rows] == expected
+    assert [row.required for row in unknown(held(topics={"a": None}), [GATHER, NATIVE]) if row.operation == "READ"] == [False]
+    compat = missing(held(cluster=NATIVE_CLUSTER, topics={"a": topic}), [GATHER])
+    assert [(row.need.operation, row.need.required) for row in compat] == ([] if topic == READS else [("READ", True)])
+
+
 def test_a_remedy_names_what_is_plain_and_leaves_the_rest_to_the_operator() -> None:
     read = next(need for need in NEEDS if need.operation == "READ")
     start = "kafka-acls.sh --bootstrap-server b:9092 --command-config ADMIN.properties --add --allow-principal"
