@@ -37,7 +37,8 @@ class Need(NamedTuple):
 LAST_BATCHES = Need(GATHER, "READ", TOPIC, "the last batches of survivors' logs")
 # GetReplicaLogInfo tells where logs end. KIP-1275 asks for no more, and such evidence is weak.
 NATIVE_LAST_BATCHES = LAST_BATCHES._replace(
-    purpose="the last batches of survivors' logs; without them all evidence is weak, which strategy balanced does not elect on", required=False
+    purpose="the last batches of survivors' logs; without them all evidence is weak, which strategy balanced does not elect on",
+    required=False,
 )
 NEEDS = (
     Need(

@@ -17,7 +17,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import transport
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline, transport
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept, size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.memory import Memory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
@@ -38,6 +38,7 @@ logging.getLogger("kafka").propagate = False
 __all__ = ("ASKING", "CLIENT_IMPORT_ERROR", "TELLING", "Answers", "Asking", "ClusterError", "words")
 Answers = dict[Any, list[Any]]
 ASKING, TELLING = "asking", "telling"
+OUT_OF_TIME = "no time was left to ask it; raise duration"
 
 
 class Asking:
@@ -131,16 +132,18 @@ class Asking:
             launch(nodes[-1])
         return await self._manager.wait_for(first, self._timeout_ms)
 
-    def _send(self, node: Any, request: Any) -> Any:
-        return self._net.call_soon_with_future(self._exchange, node, request)
+    def _send(self, node: Any, request: Any, end: float | None = None) -> Any:
+        return self._net.call_soon_with_future(self._exchange, node, request, end)
 
-    async def _exchange(self, node: Any, request: Any) -> Any:
-        """Send a request and return the answer. Raises KafkaError, within the time limit, whatever the node does."""
-        await self._pause(node)
-        limit = self._limit_ms(node)
+    async def _exchange(self, node: Any, request: Any, end: float | None) -> Any:
+        """Send a request and return the answer. Raises KafkaError, within the time limit and before `end`, whatever the node does."""
+        await self._pause(node, end)
+        limit_ms = min(self._limit_ms(node), int(self._seconds(end) * 1000))
+        if limit_ms <= 0:
+            raise errors.KafkaTimeoutError(OUT_OF_TIME)
         try:
             # kafka-python has no time limit for a request that waits for a TLS handshake.
-            answer = await self._manager.wait_for(self._manager.send(request, node_id=node, request_timeout_ms=limit), limit)
+            answer = await self._manager.wait_for(self._manager.send(request, node_id=node, request_timeout_ms=limit_ms), limit_ms)
         except errors.KafkaError:
             raise
         except Exception as error:  # of a login or an address, as the libraries below kafka-python raise it
@@ -152,13 +155,20 @@ class Asking:
         """How long a node may take for an answer, in milliseconds."""
         return self._timeout_ms
 
-    async def _pause(self, node: Any) -> None:
+    def _seconds(self, end: float | None) -> float:
+        """How long an answer may take that has to come before `end`."""
+        limit = self._connection.request_timeout
+        return limit if end is None else min(limit, end - time.monotonic())
+
+    async def _pause(self, node: Any, end: float | None) -> None:
         """Wait until a node that throttles takes requests again (KIP-219). KafkaTimeoutError if that is longer than any answer may take."""
         seconds = self._throttled_until.get(node, 0.0) - time.monotonic()
         if seconds > self._connection.request_timeout:
             raise errors.KafkaTimeoutError(
                 f"it wants a pause of {seconds:.0f} s (throttle_time_ms), longer than request_timeout; look at its quotas (kafka-configs.sh)"
             )
+        if seconds > self._seconds(end):
+            raise errors.KafkaTimeoutError(f"it wants a pause of {seconds:.1f} s (throttle_time_ms). {OUT_OF_TIME}")
         if seconds > 0:
             await self._net.sleep(seconds)
 
@@ -167,16 +177,22 @@ class Asking:
 
         Returns the answers per node, in order, or what `read` makes of each as soon as it comes. A node that fails once, or that gives an answer that
         `read` refuses (AnswerError), is not asked further; `unreachable` says why. `kept`: the budget of rounds whose results are held together.
-        ClusterError if it is exceeded.
+        ClusterError if it is exceeded. A caller's `deadline.until` ends the round, too.
         """
-        return self._net.run(self._lanes, work, read, kept)
+        return self._net.run(self._lanes, work, read, kept, deadline.end_of_round())
 
-    async def _lanes(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: Kept | None) -> Answers:
+    async def _lanes(
+        self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: Kept | None, end: float | None
+    ) -> Answers:
         kept = self._memory.begin_round(kept)
-        lanes = {node: self._net.call_soon_with_future(self._lane, node, iter(requests), read, kept) for node, requests in work.items()}
+        lanes = {
+            node: self._net.call_soon_with_future(self._lane, node, iter(requests), read, kept, end) for node, requests in work.items()
+        }
         return {node: await lane for node, lane in lanes.items()}
 
-    async def _lane(self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None, kept: Kept) -> list[Any]:
+    async def _lane(
+        self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None, kept: Kept, end: float | None
+    ) -> list[Any]:
         answers: list[Any] = []
 
         async def taken() -> None:
@@ -188,7 +204,7 @@ class Asking:
         flying: deque[Any] = deque()
         try:
             for request in requests:
-                flying.append(self._send(node, request))
+                flying.append(self._send(node, request, end))
                 if len(flying) == 2:
                     await taken()
             while flying:

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import REQUEST_LIMIT, Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
@@ -59,13 +62,19 @@ class NativeCluster(Cluster):
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, protocol.LogEnd]]:
         """As Cluster has it, with the broker's epoch (KIP-966) where the backend is native.
 
-        Pages (HasMoreData) and what brokers leave over (REQUEST_LIMIT_REACHED) are asked again until nothing more comes.
+        Pages (HasMoreData) and what brokers leave over (REQUEST_LIMIT_REACHED) are asked again until nothing more comes, or the caller's deadline
+        has passed (without one, as long as the pages of all partitions may take). What is then left has no answer.
         """
         if self.backend != backends.NATIVE:
             return super().log_ends(work)
         found: dict[int, dict[TopicPartition, protocol.LogEnd]] = {node: {} for node in work}
         left = {node: list(keys) for node, keys in work.items()}
-        while left := {node: keys for node, keys in left.items() if keys}:
+        with deadline.until(time.monotonic() + SLOW_PAGES * self._connection.request_timeout):
+            self._all_pages(left, found)
+        return found
+
+    def _all_pages(self, left: dict[int, list[TopicPartition]], found: dict[int, dict[TopicPartition, protocol.LogEnd]]) -> None:
+        while (left := {node: keys for node, keys in left.items() if keys}) and not deadline.has_passed():
             per_round = max(REQUEST_LIMIT, ROUND_LIMIT // len(left))
             rest = {node: keys[per_round:] for node, keys in left.items()}
             asked = {node: list(chunks(keys[:per_round], REQUEST_LIMIT)) for node, keys in left.items()}
@@ -73,7 +82,6 @@ class NativeCluster(Cluster):
             self._fail_where_garbled(answers)
             left = {node: self._read(node, asked[node], pages, found[node]) for node, pages in answers.items()}
             left = {node: keys + ([] if node in self.unreachable else rest[node]) for node, keys in left.items()}
-        return found
 
     def _request(self, keys: Iterable[TopicPartition]) -> Any:
         wanted: dict[str, list[int]] = {}
@@ -130,12 +138,13 @@ class NativeCluster(Cluster):
     def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
         """Elect exactly these leaders (ElectLeaders v3). Returns why it was refused (None: elected) by partition.
 
-        What the controller leaves over (REQUEST_LIMIT_REACHED) is sent again, as long as it takes some.
+        What the controller leaves over (REQUEST_LIMIT_REACHED) is sent again, as long as it takes some and that takes no longer than pages may.
         """
         found: dict[TopicPartition, Refusal | None] = {}
         left = dict(leaders)
         kind, limit_reached = self._numbers.election_type, self._numbers.limit_reached
-        while left:
+        end = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
+        while left and time.monotonic() < end:
             answer = self._tell(partial(messages.elect_designated, left, self._timeout_ms, kind))
             refused = messages.refusal(answer.error_code, None, limit_reached)
             found |= dict.fromkeys(left, refused) if refused else messages.read_designated_election(answer, limit_reached)

@@ -10,29 +10,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 
 POLL_SECONDS = 0.5
+LEAST_ROUND_SECONDS = 0.1  # nothing is asked in less time
 # A broker that has just come back hosts its replicas by then, and every broker knows that it is back.
 SETTLED_SECONDS = 5.0
-# A replica that was just opened, or whose broker is still loading metadata, answers with these for a moment.
 NO_ANSWER, NOT_HOSTED, STORAGE_ERROR = "NO_ANSWER", "NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR"
 # The error of a broker that has not replayed the metadata of a partition up to the leader epoch of the controller: its log may still change (KIP-966).
 STALE_METADATA = "STALE_METADATA"
-PASSING = {
-    NO_ANSWER,
-    STALE_METADATA,
-    NOT_HOSTED,
-    STORAGE_ERROR,
-    "UNKNOWN_TOPIC_OR_PARTITION",
-    "UNKNOWN_TOPIC_ID",
-    "LEADER_NOT_AVAILABLE",
-    "FENCED_LEADER_EPOCH",
-    "UNKNOWN_LEADER_EPOCH",
-    "REQUEST_LIMIT_REACHED",
-}
+# What may pass beside Kafka's own retriable errors, with which a replica that was just opened, or whose broker still loads metadata, answers.
+PASSING = {NO_ANSWER, STALE_METADATA, LIMIT_REACHED}
 
 
 @dataclass(frozen=True)
@@ -123,34 +116,48 @@ def read_logs(
 ) -> Replicas:
     """Read the log of each wanted (partition, broker); see `gather` for how long. The error of a replica on a failed disk is DISK_FAILED.
 
+    With a `duration` of 0 each is asked once, for as long as requests may take.
+
     epochs  the controller's leader epoch of each partition: an answer of an older one is not used, its error is STALE_METADATA
     once    replicas on fenced brokers, which are asked once, beside the others. Such a broker knows an older leader epoch
     """
-    deadline = time.monotonic() + duration
+    end = time.monotonic() + duration
     logs: Replicas = {}
     missing = list(wanted)
     # Since when a broker has not hosted a replica that the cluster calls offline.
     since: dict[tuple[TopicPartition, int], float] = {}
     fenced: Replicas = {}
     while missing or (once and not fenced):
-        answers = _ask_once(cluster, [*missing, *(once if not fenced else ())])
-        fenced |= {replica: answers.pop(replica) for replica in (once if not fenced else ())}
-        logs |= {replica: _fenced_by_epoch(log, (epochs or {}).get(replica[0])) for replica, log in answers.items()}
+        if not logs or not duration or time.monotonic() < end - LEAST_ROUND_SECONDS:
+            beside = () if fenced else once
+            with deadline.until(end if duration else None):
+                answers = _ask_once(cluster, [*missing, *beside])
+            fenced |= {replica: answers.pop(replica) for replica in beside}
+            # A broker that was cut off by the end of the time does not take back what it has answered before.
+            logs |= {
+                replica: _fenced_by_epoch(log, (epochs or {}).get(replica[0]))
+                for replica, log in answers.items()
+                if log.error != NO_ANSWER or replica not in logs
+            }
         now = time.monotonic()
         without_disk = _without_disk(cluster, logs)
         since = {replica: since.get(replica, now) for replica in without_disk if logs[replica].error == NOT_HOSTED}
         for replica in without_disk:
             if replica not in since or now - since[replica] >= SETTLED_SECONDS:
                 logs[replica] = ReplicaLog(error=DISK_FAILED)
-        missing = [replica for replica in missing if {logs[replica].error, logs[replica].probe_error} & PASSING]
+        missing = [replica for replica in missing if _may_pass(logs[replica].error) or _may_pass(logs[replica].probe_error)]
         # Whether a broker lives without its disk is worth a few seconds more.
-        end = max([deadline, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])
+        end = max([end, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])
         if not missing or now >= end:
             break
-        time.sleep(min(POLL_SECONDS, max(0.0, end - now)))
+        time.sleep(min(POLL_SECONDS, (end - now) / 2 if end - now > 2 * LEAST_ROUND_SECONDS else end - now))
         alive = cluster.unfenced()
         missing = [(key, broker) for key, broker in missing if broker in alive]
     return logs | fenced
+
+
+def _may_pass(error: str | None) -> bool:
+    return error is not None and (error in PASSING or protocol.is_retriable(error))
 
 
 def _fenced_by_epoch(log: ReplicaLog, epoch: int | None) -> ReplicaLog:

@@ -31,7 +31,7 @@ class Nodes(Asking):
         self.nodes = nodes
         self.asked: list[str] = []
 
-    def _send(self, node: Any, request: Any) -> Any:
+    def _send(self, node: Any, request: Any, end: float | None = None) -> Any:
         self.asked.append(node)
         found = self.nodes[node]
         if isinstance(found, Exception):
@@ -139,7 +139,7 @@ class Listing(Asking):
         super().__init__(Connection(("127.0.0.1:1",), request_timeout=5.0), ["127.0.0.1:1"])
         self._answer, self._decoded_bytes = answer, decoded_bytes
 
-    def _send(self, node: Any, request: Any) -> Any:
+    def _send(self, node: Any, request: Any, end: float | None = None) -> Any:
         self._memory.decode(node, self._decoded_bytes)
         return Future().success(self._answer)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from controller import ALIVE, Controller
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, replica_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import decode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import (
     bounded_proofs,
@@ -73,6 +75,53 @@ def test_a_probe_that_fails_for_a_moment_is_tried_again_and_one_that_may_not_be_
     read_logs(passing, [(KEY, 2)], duration=0.6)
     read_logs(final, [(KEY, 2)], duration=0.6)
     assert passing.fetches > final.fetches
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("error", ["REPLICA_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE", "REQUEST_TIMED_OUT", "THROTTLING_QUOTA_EXCEEDED"])
+def test_every_error_after_which_kafkas_clients_try_again_is_asked_about_again(error: str) -> None:
+    passing = Mute(31, error)
+    read_logs(passing, [(KEY, 2)], duration=0.3)
+    assert passing.fetches > 2
+    refused = WithoutDisk(error, (1,))
+    read_logs(refused, [(KEY, 2)], duration=0.3)
+    assert refused.asked > 2
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("error", ["UNSUPPORTED_VERSION", "INVALID_REQUEST", "CLUSTER_AUTHORIZATION_FAILED"])
+def test_no_error_that_lasts_is_asked_about_again(error: str) -> None:
+    lasting = WithoutDisk(error, (1,))
+    read_logs(lasting, [(KEY, 2)], duration=5.0)
+    assert lasting.asked == 1
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_duration_is_the_deadline_of_all_rounds_and_without_one_there_is_none() -> None:
+    class Timed(Mute):
+        ends_in: tuple[float | None, ...] = ()
+
+        def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+            end = deadline.end_of_round()
+            self.ends_in += (None if end is None else end - time.monotonic(),)
+            return super().log_ends(work)
+
+    began, timed = time.monotonic(), Timed(31, "REQUEST_TIMED_OUT")
+    read_logs(timed, [(KEY, 2)], duration=1.0)
+    assert all(seconds is not None and 0.04 < seconds <= 0.5 for seconds in timed.ends_in)
+    assert time.monotonic() - began < 1.2
+    once = Timed(31, "REQUEST_TIMED_OUT")
+    read_logs(once, [(KEY, 2)], duration=0.0)
+    assert once.ends_in == (None,)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_broker_that_falls_silent_does_not_take_back_what_it_has_answered() -> None:
+    class Fading(Mute):
+        def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+            return {} if self.fetches else super().log_ends(work)
+
+    assert read_logs(Fading(31, "NOT_LEADER_OR_FOLLOWER"), [(KEY, 2)], duration=0.3)[KEY, 2].log_end_offset == 121
 
 
 class WithoutDisk(Controller):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, messages, protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
@@ -33,8 +35,8 @@ def pages_of(size: int) -> Broker:
 class Cluster(NativeCluster):
     """Its brokers are functions from the partitions that were asked for to HasMoreData and rows."""
 
-    def __init__(self, **brokers: Broker) -> None:
-        super().__init__(Connection(("127.0.0.1:1",)))
+    def __init__(self, request_timeout: float = 10.0, **brokers: Broker) -> None:
+        super().__init__(Connection(("127.0.0.1:1",), request_timeout=request_timeout))
         self.backend = backends.NATIVE
         self._numbers = backends.Numbers(93)
         self._topic_ids = {"t": TOPIC_ID}
@@ -59,8 +61,8 @@ class Cluster(NativeCluster):
 def cluster() -> Iterator[Callable[..., Cluster]]:
     made: list[Cluster] = []
 
-    def make(**brokers: Broker) -> Cluster:
-        made.append(Cluster(**brokers))
+    def make(request_timeout: float = 10.0, **brokers: Broker) -> Cluster:
+        made.append(Cluster(request_timeout, **brokers))
         made[-1]._net.start()
         return made[-1]
 
@@ -104,6 +106,24 @@ def test_a_broker_that_takes_nothing_is_not_asked_for_ever(cluster: Callable[...
     one = cluster(_1=lambda asked: (False, [(partition, -1, -1, limit) for partition in asked]))
     assert {end.error for end in one.log_ends({1: keys(3)})[1].values()} == {"REQUEST_LIMIT_REACHED"}
     assert len(one.requests) == 1
+
+
+def dawdling(asked: list[int]) -> tuple[bool, list[Row]]:
+    """One partition a page, each after a moment."""
+    time.sleep(0.01)
+    return pages_of(1)(asked)
+
+
+def test_pages_end_with_the_callers_deadline(cluster: Callable[..., Cluster]) -> None:
+    one = cluster(_1=dawdling)
+    with deadline.until(time.monotonic() + 0.1):
+        found = one.log_ends({1: keys(500)})
+    assert 0 < len(found[1]) < 20, "what is left has no answer"
+
+
+def test_without_a_deadline_pages_take_no_longer_than_those_of_all_partitions_may(cluster: Callable[..., Cluster]) -> None:
+    found = cluster(0.01, _1=dawdling).log_ends({1: keys(500)})
+    assert 0 < len(found[1]) < 40
 
 
 @pytest.mark.parametrize(
