@@ -83,7 +83,10 @@ class LeaderElection:
     def _hold(self, why: Reason, which: Callable[[TopicPartition], bool] = lambda _: True) -> None:
         for key, result in self.results.items():
             if result.outcome == ELECTED and which(key):
-                self.results[key] = Result.of(self._states[key], HELD, None, *why)
+                self.results[key] = self._result(key, HELD, None, why)
+
+    def _result(self, key: TopicPartition, outcome: str, error: str | None = None, why: Reason | None = None) -> Result:
+        return Result.of(self._states[key], outcome, error, *(why or (None, None)))
 
     def _would_be_elected(self) -> list[TopicPartition]:
         return [key for key, result in self.results.items() if result.outcome == ELECTED]
@@ -127,7 +130,7 @@ class LeaderElection:
                 if asked_to_stop():
                     untouched = f"{asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
                     self.results |= {
-                        key: Result.of(self._states[key], HELD, None, ReasonCode.INTERRUPTED, untouched)
+                        key: self._result(key, HELD, None, Reason(ReasonCode.INTERRUPTED, untouched))
                         for key in batch
                         if key not in doubtful
                     }
@@ -144,16 +147,19 @@ class LeaderElection:
         except SpokenError as error:
             # One batch without an answer does not stop the others.
             doubtful.update(batch)
-            self.results |= {key: Result.of(self._states[key], FAILED, None, ReasonCode.REQUEST_FAILED, str(error)) for key in batch}
+            self.results |= {key: self._result(key, FAILED, None, Reason(ReasonCode.REQUEST_FAILED, str(error))) for key in batch}
             return
         self._look([key for key in batch if key in answers and _error(answers[key]) in (None, NOT_NEEDED)], deadline)
         for key in batch:
             if key in answers:
-                self.results[key] = judge(self._before[key], self._states[key], self._type, answers[key], key in doubtful)
+                self.results[key] = self._judge(key, answers[key], key in doubtful)
             else:
                 doubtful.add(key)
                 left_out = "the controller's answer leaves it out; run again"
-                self.results[key] = Result.of(self._states[key], FAILED, None, ReasonCode.NOT_ANSWERED, left_out)
+                self.results[key] = self._result(key, FAILED, None, Reason(ReasonCode.NOT_ANSWERED, left_out))
+
+    def _judge(self, key: TopicPartition, refused: Refusal | None, doubtful: bool) -> Result:
+        return judge(self._before[key], self._states[key], self._type, refused, doubtful)
 
     def _look(self, keys: Sequence[TopicPartition], deadline: float) -> None:
         """Read who leads, at longer and longer intervals, until each of `keys` shows the leader that it was to get."""
@@ -187,8 +193,8 @@ class LeaderElection:
         if with_diff:
             elected = [result for result in self.results.values() if result.outcome == ELECTED]
             report["diff"] = {
-                "before": "".join(_line(result, self._before[result.key].leader) for result in elected),
-                "after": "".join(_line(result, result.leader) for result in elected),
+                "before": "".join(_line(result, self._before[result.key].leader) for result in elected if result.key in self._before),
+                "after": "".join(_line(result, result.leader) for result in elected if result.key in self._before),
             }
         return report
 

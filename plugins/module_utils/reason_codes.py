@@ -25,6 +25,7 @@ class ReasonCode(StrEnum):
     WEAK = "weak"
     CONTRADICTED = "contradicted"
     CORRUPT = "corrupt"
+    FENCED_BROKER_HOLDS_MORE = "fenced_broker_holds_more"
     BELOW_HIGH_WATERMARK = "below_high_watermark"
     NO_SURVIVOR = "no_survivor"
     MUST_BE_NAMED = "must_be_named"
@@ -33,6 +34,7 @@ class ReasonCode(StrEnum):
     # Held by the run.
     DATA_LOSS_NOT_ALLOWED = "data_loss_not_allowed"
     INTERRUPTED = "interrupted"
+    UNKNOWN_WITHOUT_BROKERS = "unknown_without_brokers"
 
     # Stale: the cluster is not what it was when the evidence was collected.
     TOPIC_RECREATED = "topic_recreated"
@@ -58,6 +60,7 @@ class ReasonCode(StrEnum):
     ELECTED_FROM_ISR = "elected_from_isr"
     ELECTED_AS_LAST_KNOWN_LEADER = "elected_as_last_known_leader"
     ELECTED_BY_OTHERS = "elected_by_others"
+    ELECTED_UNSEEN = "elected_unseen"
     ELECTED_SINCE_PLAN = "elected_since_plan"
     OTHER_SURVIVOR_ELECTED = "other_survivor_elected"
     UNREAD_REPLICA_ELECTED = "unread_replica_elected"

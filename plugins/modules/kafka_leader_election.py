@@ -18,6 +18,9 @@ description:
     holds the most, use M(streamops.kafka_recovery.kafka_recovery_plan) and M(streamops.kafka_recovery.kafka_designated_election).
   - A partition that Kafka answers V(ELECTION_NOT_NEEDED) for is no failure. Every other error fails the task, after everything was tried.
   - An unknown partition does not stop the others, as in Kafka's tool.
+  - With O(controller_bootstrap_servers) an election that no broker passes on is asked of the active controller itself. If no broker answers at all,
+    so are preferred elections of named partitions. Controllers do not say who leads, which partitions there are or which brokers are lost. So the
+    leader is not looked at then, check mode holds every partition, and other elections are refused.
 options:
   election_type:
     description:
@@ -152,17 +155,20 @@ unreachable_brokers:
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import blast_radius, interruption
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.direct_election import DirectElection, ElectingCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leader_election import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import PREFERRED, UNCLEAN
 
 
-def leader_election(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
+def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    election = LeaderElection(cluster, params["election_type"], requested(params["partitions"], params["partitions_file"]))
+    kind = LeaderElection if cluster.silence is None else DirectElection
+    election = kind(cluster, params["election_type"], requested(params["partitions"], params["partitions_file"]))
+    if cluster.silence is not None:
+        module.ansible.warn(f"the active controller is asked itself, and who leads afterwards is not looked at: {cluster.silence}")
     if params["election_type"] == UNCLEAN and params["allow_data_loss"]:
         election.keep_within(blast_radius.Limits.from_params(params))
     # From here on a signal does not break anything off: the batch under way is finished, and the results tell how far it went.
@@ -190,7 +196,7 @@ def main() -> None:
         },
         mutually_exclusive=[("partitions", "partitions_file")],
     )
-    module.run(leader_election)
+    module.run(leader_election, opening=ElectingCluster)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,160 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Elections that the active controller is asked for itself, with made-up answers. That real controllers take them is tested with real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import ElectLeadersResponse
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import direct_election, leader_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import ClusterError, UnsupportedRequestError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.direct_election import DirectElection, ElectingCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import PREFERRED, UNCLEAN
+
+KEYS = [("t", 0), ("t", 1), ("t", 2)]
+NOT_NEEDED, TIMED_OUT = 84, 7
+Codes = dict[TopicPartition, int]
+
+
+def answer(codes: Codes, refused: int = 0) -> Any:
+    kind = ElectLeadersResponse.ReplicaElectionResult
+    rows = [kind.PartitionResult(partition_id=number, error_code=code, error_message="said") for (_topic, number), code in codes.items()]
+    return ElectLeadersResponse(error_code=refused, replica_election_results=[kind(topic="t", partition_result=rows)])
+
+
+class MadeUp(ElectingCluster):
+    """`brokers`: what they answer to an election, or the error of asking them."""
+
+    def __init__(self, brokers: Any, controllers: tuple[str, ...] = ("127.0.0.1:2",)) -> None:
+        super().__init__(Connection(("127.0.0.1:1",), controllers))
+        self.brokers = brokers
+
+    def _tell(self, make: Callable[[], Any]) -> Any:
+        if isinstance(self.brokers, Exception):
+            raise self.brokers
+        return self.brokers
+
+
+@pytest.fixture
+def active(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The active controller. `answers`: what it answers one after the other, or errors; `asked`: how many elections it was asked for."""
+    controller = SimpleNamespace(answers=[], asked=0)
+
+    class Controllers:
+        def __init__(self, connection: Connection) -> None:
+            assert connection.controller_bootstrap_servers
+
+        def __enter__(self) -> Controllers:
+            return self
+
+        def __exit__(self, *_error: object) -> None:
+            pass
+
+        def active(self) -> tuple[str, None]:
+            return "controller", None
+
+        def ask(self, node: str, make: Callable[[], Any]) -> Any:
+            controller.asked += 1
+            found = controller.answers.pop(0)
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+    monkeypatch.setattr(direct_election, "Controllers", Controllers)
+    monkeypatch.setattr(leader_election, "RETRY_SECONDS", 0.0)
+    return controller
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., MadeUp]]:
+    made: list[MadeUp] = []
+
+    def make(brokers: Any, controllers: tuple[str, ...] = ("127.0.0.1:2",), silence: str | None = None) -> MadeUp:
+        made.append(MadeUp(brokers, controllers))
+        made[-1]._net.start()
+        made[-1].silence = silence
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_what_a_broker_passes_on_is_not_asked_of_the_controller(active: SimpleNamespace, opened: Callable[..., MadeUp]) -> None:
+    cluster = opened(answer({KEYS[0]: 0, KEYS[1]: TIMED_OUT}))
+    assert cluster.elect(PREFERRED, KEYS[:2]) == {KEYS[0]: None, KEYS[1]: Refusal("REQUEST_TIMED_OUT", "said")}
+    assert active.asked == 0
+
+
+@pytest.mark.parametrize("brokers", [ClusterError("no broker answered"), answer({}, refused=TIMED_OUT), answer({}, refused=41)])
+def test_what_no_broker_passes_on_is_asked_of_the_active_controller(
+    active: SimpleNamespace, opened: Callable[..., MadeUp], brokers: Any
+) -> None:
+    active.answers = [answer({KEYS[0]: 0})]
+    assert opened(brokers).elect(PREFERRED, KEYS[:1]) == {KEYS[0]: None}
+    with pytest.raises(UnsupportedRequestError):
+        opened(UnsupportedRequestError("too old")).elect(PREFERRED, KEYS[:1])
+    assert active.asked == 1
+
+
+def test_without_an_active_controller_the_brokers_answer_stands(active: SimpleNamespace, opened: Callable[..., MadeUp]) -> None:
+    active.answers = [ClusterError("none of them is active"), ClusterError("none of them is active")]
+    timed_out = opened(answer({}, refused=TIMED_OUT)).elect(PREFERRED, KEYS[:1])
+    assert timed_out == {KEYS[0]: Refusal("REQUEST_TIMED_OUT", None)}
+    with pytest.raises(ClusterError, match="no broker answered; none of them is active"):
+        opened(ClusterError("no broker answered")).elect(PREFERRED, KEYS[:1])
+
+
+def test_without_controllers_there_is_nothing_else_to_ask(active: SimpleNamespace, opened: Callable[..., MadeUp]) -> None:
+    with pytest.raises(ClusterError, match="no broker answered"):
+        opened(ClusterError("no broker answered"), controllers=()).elect(PREFERRED, KEYS[:1])
+    assert active.asked == 0
+
+
+def test_a_cluster_without_brokers_opens_only_with_controllers() -> None:
+    with pytest.raises(ClusterError), ElectingCluster(Connection(("127.0.0.1:1",), request_timeout=1.0)):
+        pass
+    with ElectingCluster(Connection(("127.0.0.1:1",), ("127.0.0.1:2",), request_timeout=1.0)) as cluster:
+        assert "127.0.0.1:1" in (cluster.silence or "")
+
+
+def test_without_brokers_the_controllers_verdict_is_the_result(active: SimpleNamespace, opened: Callable[..., MadeUp]) -> None:
+    active.answers = [answer({KEYS[0]: 0, KEYS[1]: NOT_NEEDED, KEYS[2]: 41}), answer({KEYS[2]: 3})]
+    election = DirectElection(opened(None, silence="no answer"), PREFERRED, KEYS)
+    election.elect(5.0, 3)
+    assert [(row.outcome, row.leader, row.error, row.error_message) for row in election.results.values()] == [
+        ("elected", None, None, None),
+        ("already_online", None, "ELECTION_NOT_NEEDED", None),
+        ("failed", None, "UNKNOWN_TOPIC_OR_PARTITION", "said"),
+    ]
+    report = election.report(20, True)
+    assert report["changed"] and report["failed"] and report["diff"] == {"before": "", "after": ""}
+    assert active.asked == 2
+
+
+def test_a_controller_that_does_not_answer_is_asked_again_and_then_reported(active: SimpleNamespace, opened: Callable[..., MadeUp]) -> None:
+    active.answers = [ClusterError("it hangs")] * 2
+    election = DirectElection(opened(None, silence="no answer"), PREFERRED, KEYS)
+    election.elect(5.0, 1)
+    assert {(row.outcome, row.message) for row in election.results.values()} == {("failed", "it hangs")}
+    assert active.asked == 2
+
+
+def test_what_needs_to_look_at_the_cluster_is_refused_or_held(active: SimpleNamespace, opened: Callable[..., MadeUp]) -> None:
+    cluster = opened(None, silence="no broker at b:9092")
+    for election_type, keys, said in ((UNCLEAN, KEYS, "no unclean election"), (PREFERRED, None, "which partitions there are")):
+        with pytest.raises(ClusterError, match=f"^no broker at b:9092; .*{said}"):
+            DirectElection(cluster, election_type, keys)
+    election = DirectElection(cluster, PREFERRED, KEYS)
+    election.predict()
+    assert {row.outcome for row in election.results.values()} == {"held"}
+    assert active.asked == 0
