@@ -83,6 +83,10 @@ def test_preferred_elections_end_as_those_of_kafkas_tool(east: Operator, tmp_pat
     assert answer.result["errors"] == {NOT_NEEDED: 1, NOT_PREFERRED: 1, UNKNOWN: 2}
     assert answer.msg.startswith("3 of 5 partitions could not be elected; ")
     assert f"{ours}-2: {NOT_PREFERRED}: its preferred leader, broker 1, is not alive" in answer.msg
+    assert {key: row["error_message"] for key, row in by_partition(answer.result["results"]).items() if row["error"] == NOT_PREFERRED} == {
+        wanted[2]: "The preferred leader was not available."
+    }
+    assert "Kafka says: The preferred leader was not available." in answer.msg
     assert {key: (row["leader"], row["preferred_leader"]) for key, row in by_partition(answer.result["results"]).items()} == {
         wanted[0]: (3, 3), wanted[1]: (2, 2), wanted[2]: (2, 1), wanted[3]: (None, None), wanted[4]: (None, None),
     }  # fmt: skip
@@ -123,7 +127,10 @@ def test_unclean_elections_end_as_those_of_kafkas_tool_and_touch_nothing_that_ha
     run = by_stock(cluster, tmp_path / "wanted.json", "unclean", copies(wanted, ELECTIONS))
     assert run.returncode == 1, run
     assert twin(run.errors) == errors(answer) == errors(predicted) == {**dict.fromkeys(offline), **others}
-    assert predicted.result["results"] == answer.result["results"]
+    assert [{**row, "error_message": None} for row in answer.result["results"]] == predicted.result["results"]
+    assert {row["error_message"] for row in answer.result["results"] if row["error"] == NOT_ELIGIBLE} == {
+        "Eligible topic partition leaders are not available."
+    }
     after = east.states(ELECTIONS, online, NOBODY)
     assert (
         leaders(east, ELECTIONS) == leaders(east, f"{ELECTIONS}-twin") == [state.replicas[1] for state in east.states(ELECTIONS).values()]
@@ -135,6 +142,26 @@ def test_unclean_elections_end_as_those_of_kafkas_tool_and_touch_nothing_that_ha
     assert again.returncode == 0 and again.result["changed"] is False, again
     assert set(errors(again).values()) == {NOT_NEEDED}
     assert log.written() == {}
+
+
+def test_preferred_leaders_are_elected_through_the_controllers_if_no_broker_can_be_reached(east: Operator) -> None:
+    cluster, topic = east.cluster, "preferred.direct"
+    create_led_by_others(cluster, [[3, 2], [2, 3]], topic)
+    wanted = [(topic, 0), (topic, 1), (topic, 7)]
+    controllers = {"bootstrap_servers": ["127.0.0.1:1"], "controller_bootstrap_servers": cluster.controller_bootstrap_servers.split(",")}
+    log = RequestLog(cluster)
+    held = elect(east, "preferred", check=True, partitions=named(wanted), **controllers)
+    assert held.returncode == 0 and held.result["summary"]["held"] == 3, held
+    for election_type, params in (("unclean", {"partitions": named(wanted), "allow_data_loss": True}), ("preferred", {})):
+        refused = elect(east, election_type, **params, **controllers)
+        assert refused.returncode == 1 and "controllers alone cannot say" in refused.msg, refused
+    assert log.written() == {}
+
+    answer = elect(east, "preferred", partitions=named(wanted), **controllers)
+    assert errors(answer) == {wanted[0]: None, wanted[1]: NOT_NEEDED, wanted[2]: UNKNOWN}, answer
+    assert answer.result["changed"] is True and {row["leader"] for row in answer.result["results"]} == {None}
+    assert by_partition(answer.result["results"])[wanted[2]]["error_message"] == f"No such partition as {topic}-7"
+    cluster.wait_for_partitions([topic], lambda state: state.leader == state.replicas[0], "led by the first replica")
 
 
 def test_all_that_an_unclean_election_is_for_are_those_without_a_leader(east: Operator) -> None:
