@@ -69,7 +69,8 @@ class NativeCluster(Cluster):
             return super().log_ends(work)
         found: dict[int, dict[TopicPartition, protocol.LogEnd]] = {node: {} for node in work}
         left = {node: list(keys) for node, keys in work.items()}
-        with deadline.until(time.monotonic() + SLOW_PAGES * self._connection.request_timeout):
+        # Together they are one round: pages without end of one broker leave the others time.
+        with deadline.until(deadline.end_of_round()), deadline.until(time.monotonic() + SLOW_PAGES * self._connection.request_timeout):
             self._all_pages(left, found)
         return found
 

@@ -32,8 +32,10 @@ description:
 options:
   duration:
     description:
-      - Seconds within which a broker has to answer for its replicas (KIP-1275's recovery duration). Brokers that do not answer are asked
-        again until then, or until they are fenced.
+      - Seconds within which a broker has to answer for its replicas (KIP-1275's recovery duration). Brokers that do not answer, or with
+        an error after which Kafka's own clients try again, are asked again until then, or until they are fenced.
+      - Requests for log information end with it, however long O(request_timeout) is. Raise it for very large clusters. Whether a disk has failed can take
+        5 seconds more.
       - The offsets that groups committed are read for as long, at most of 20,000 groups of each broker, and then looked for in forked logs for as long. Both
         have at least 10 seconds. A warning says what was left.
     type: float

@@ -277,7 +277,7 @@ def test_a_broker_whose_answer_does_not_come_is_silent(
     somebody, gateways = planned(HELD), damage.cluster.gateways
     log = RequestLog(damage.cluster)
     with gateways.told([BEHIND], fault=fault, delay=3.0):
-        found = gathering.snapshot("1", [HELD], duration=0.5, request_timeout=1.5)
+        found = gathering.snapshot("1", [HELD], duration=2.0, request_timeout=1.5)
         assert (found["counts"]["replicas_silent"], found["counts"]["replicas_answered"]) == (4, 4)
         assert [row["broker_id"] for row in found["unreachable_brokers"]] == [BEHIND]
         result = somebody.apply("1", fault.name, request_timeout=1.5)
