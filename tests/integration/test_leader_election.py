@@ -148,11 +148,15 @@ def test_preferred_leaders_are_elected_through_the_controllers_if_no_broker_can_
     cluster, topic = east.cluster, "preferred.direct"
     create_led_by_others(cluster, [[3, 2], [2, 3]], topic)
     wanted = [(topic, 0), (topic, 1), (topic, 7)]
-    controllers = {"bootstrap_servers": ["127.0.0.1:1"], "controller_bootstrap_servers": cluster.controller_bootstrap_servers.split(",")}
+    controllers: dict[str, Any] = {
+        "bootstrap_servers": ["127.0.0.1:1"],
+        "controller_bootstrap_servers": cluster.controller_bootstrap_servers.split(","),
+    }
     log = RequestLog(cluster)
     held = elect(east, "preferred", check=True, partitions=named(wanted), **controllers)
     assert held.returncode == 0 and held.result["summary"]["held"] == 3, held
-    for election_type, params in (("unclean", {"partitions": named(wanted), "allow_data_loss": True}), ("preferred", {})):
+    others: dict[str, dict[str, Any]] = {"unclean": {"partitions": named(wanted), "allow_data_loss": True}, "preferred": {}}
+    for election_type, params in others.items():
         refused = elect(east, election_type, **params, **controllers)
         assert refused.returncode == 1 and "controllers alone cannot say" in refused.msg, refused
     assert log.written() == {}
