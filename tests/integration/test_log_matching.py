@@ -184,9 +184,11 @@ def test_compacted_and_transactional_logs_and_forks_are_decided_and_elected(live
     assert newest(cluster) == lived.clients.values
     request = ConsumerGroupTopicPartitions(GROUP, [Committed(COMPACTED, 0)])
 
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 2})  # the other one still knows the lost coordinator
+
     def lost() -> str:
         try:
-            (row,) = lived.clients.admin.list_consumer_group_offsets([request], request_timeout=10)[GROUP].result().topic_partitions
+            (row,) = admin.list_consumer_group_offsets([request], request_timeout=10)[GROUP].result().topic_partitions
         except KafkaException as error:  # its coordinator is still loading
             return str(error)
         return "" if row.offset == lived.clients.committed else f"offset {row.offset}"
