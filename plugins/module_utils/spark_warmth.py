@@ -33,6 +33,8 @@ WARM = "warm-up"
 FIRST = (1,)
 REHEARSALS = (5000,) * 80
 WINDOW, BETTER = 10, 0.97
+# Rehearsals that share a session: each session brings a daemon and workers of Python, which stay until all rehearsals have ended.
+PER_SESSION = 40
 # What befalls partitions in turn.
 FATES = ("same", "prefix", "forked", "same", "prefix", "silent", "coming_back", "same", "no_survivor", "prefix", "unlike", "online")
 POLITENESS = 10
@@ -129,17 +131,14 @@ def landed(workdir: Path, partitions: int) -> Landing:
 
 
 def plan_something(folder: Folder, server: Server, sizes: Sequence[int]) -> None:
-    """Make a plan of so many partitions for each of `sizes`, below `<workdir>/spark`.
-
-    WINDOW of them share a session: each session brings a daemon of Python workers, which stays until all this has ended.
-    """
+    """Make a plan of so many partitions for each of `sizes`, below `<workdir>/spark`. PER_SESSION of them are of one size."""
     os.nice(POLITENESS)
     scratch = folder.path / WARM
     took: list[float] = []
-    for first in range(0, len(sizes), WINDOW):
+    for first in range(0, len(sizes), PER_SESSION):
         found = landed(scratch, sizes[first])
         with session(None, server.remote, found.settings(), found.bytes, folder.workdir) as spark:
-            for _ in sizes[first : first + WINDOW]:
+            for _ in sizes[first : first + PER_SESSION]:
                 began = time.monotonic()
                 plans.write_plans(spark, found, scratch, "balanced", "last_written_epoch")
                 took.append(time.monotonic() - began)
