@@ -39,7 +39,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal i
     foreign,
     to_restore,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import is_own_choice, own_choice, somebody_elses
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
+    is_own_choice,
+    keeps_elr,
+    own_choice,
+    somebody_elses,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
@@ -68,6 +73,7 @@ class Electing(Asked, Protocol):
     in_doubt: set[TopicPartition]
 
     def reassigning(self) -> set[TopicPartition]: ...
+    def feature_level(self, feature: str) -> int | None: ...
     def reorder(self, orders: Orders) -> dict[TopicPartition, Refusal | None]: ...
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
     def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]: ...
@@ -104,7 +110,8 @@ def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
         if broker_states.get(broker) == UNFENCED
     ]
     ours = {key: {order.changed for order in orders} for key, orders in known.items()}
-    return Live(states, broker_states, read_logs(cluster, wanted, duration=0.0), cluster.reassigning(), ours)
+    elr = keeps_elr(cluster, states.values())
+    return Live(states, broker_states, read_logs(cluster, wanted, duration=0.0), cluster.reassigning(), ours, elr)
 
 
 def run(

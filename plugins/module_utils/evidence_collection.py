@@ -77,7 +77,7 @@ def read_documents(
 
 def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluster) -> Entry:
     """Return the entry of a plan with the evidence of now and, if that elects the same leader, with what this costs now. Else the guards refuse it."""
-    decision = decide(found, entry.policy) if found else None
+    decision = decide(found, entry.policy, cluster.elr) if found else None
     if decision is None or entry.designated_leader not in decision.choices:
         return replace(entry, found=found)
     leader = entry.designated_leader

@@ -139,6 +139,7 @@ class Live:
     """The cluster as it is now, as far as a batch needs it. `logs` by (partition, broker).
 
     `ours`: replica orders that this workdir's runs set for an election, by partition. A plan may have been gathered while one stood.
+    `elr`: whether the cluster keeps eligible leader replicas, None where that is not known.
     """
 
     states: Mapping[TopicPartition, PartitionState]
@@ -146,6 +147,7 @@ class Live:
     logs: Mapping[tuple[TopicPartition, int], ReplicaLog]
     reassigning: Collection[TopicPartition]
     ours: Mapping[TopicPartition, Collection[tuple[int, ...]]] = field(default_factory=dict)
+    elr: bool | None = None
 
     @property
     def unfenced(self) -> set[int]:
@@ -194,7 +196,7 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
     if evidence is None:
         reason = "its evidence has changed while it was collected again; run again, or make a new plan"
         return Result.of(entry, STALE, ReasonCode.EVIDENCE_CHANGED, reason)
-    decision = decide(evidence, entry.policy)
+    decision = decide(evidence, entry.policy, live.elr)
     if decision.reason == ReasonCode.WAIT_FOR_CLEAN_LEADER:
         clean = min(broker for broker, _state in decision.waiting_for)
         reason = f"broker {clean} is coming back and the controller elects it by itself; it is {expected(clean, state)}"

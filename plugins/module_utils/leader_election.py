@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_ch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason, keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     TopicPartition,
     chunks,
@@ -62,6 +62,7 @@ FIRST_LOOK, LAST_LOOK = 0.05, 1.0
 class Electing(blast_radius.Watched, Protocol):
     """What is needed of a cluster."""
 
+    def feature_level(self, feature: str) -> int | None: ...
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
     def permissions(self, topics: Collection[str] | None) -> acls.Held: ...
     def unreachable_rows(self) -> list[dict[str, Any]]: ...
@@ -76,7 +77,8 @@ class LeaderElection:
         self._before = cluster.partitions(keys)
         self._states = dict(self._before)
         wanted = [key for key, state in self._before.items() if needed(state, election_type)] if keys is None else keys
-        self.results = outlook(sorted(wanted, key=in_recovery_order), self._before, election_type)
+        self._elr = keeps_elr(cluster, [self._before[key] for key in wanted if key in self._before]) if election_type == UNCLEAN else None
+        self.results = outlook(sorted(wanted, key=in_recovery_order), self._before, election_type, self._elr)
         if keys is None and election_type == UNCLEAN:
             self._hold(MUST_BE_NAMED, lambda key: key[0] == TRANSACTION_STATE)
 
@@ -104,7 +106,7 @@ class LeaderElection:
         keys = self._would_be_elected()
 
         def predicted() -> int:
-            again = outlook(keys, self._cluster.partitions(keys), self._type)
+            again = outlook(keys, self._cluster.partitions(keys), self._type, self._elr)
             return sum(1 for result in again.values() if result.outcome == ELECTED)
 
         replicas = {broker for key in keys for broker in self._before[key].replicas}

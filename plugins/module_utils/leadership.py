@@ -8,7 +8,7 @@ Pure: no I/O, no Kafka client. The explanations of plans are in `decision/explai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
@@ -35,6 +35,23 @@ class Reason(NamedTuple):
 
     code: ReasonCode
     sentence: str
+
+
+class Featured(Protocol):
+    """A cluster that knows the levels of its features."""
+
+    def feature_level(self, feature: str) -> int | None: ...
+
+
+def keeps_elr(cluster: Featured, states: Iterable[PartitionState]) -> bool | None:
+    """Return whether the cluster keeps eligible leader replicas. None if that is not known, or makes no difference to these partitions.
+
+    It does to those with a last known leader, who stays on record after the feature was switched off and is not elected any more.
+    """
+    if not any(state.last_known_elr for state in states):
+        return None
+    level = cluster.feature_level(ELR_FEATURE)
+    return None if level is None else level > 0
 
 
 class Standing(Protocol):

@@ -73,37 +73,35 @@ def needed(state: PartitionState, election_type: str) -> bool:
     return state.leader < 0 if election_type == UNCLEAN else state.leader != state.replicas[0]
 
 
-def expected_leader(state: PartitionState, election_type: str) -> int | None:
+def expected_leader(state: PartitionState, election_type: str, elr: bool | None = None) -> int | None:
     """Whom the controller elects, as far as `state` tells (None: nobody).
 
     Preferred: the first replica, where it is alive and in ISR or ELR. Unclean: who can lead without loss, then the last known leader
-    (KIP-966), then the first replica that is alive.
+    (KIP-966), then the first replica that is alive. `elr`: whether the cluster keeps eligible leader replicas, taken for true where it is not known.
     """
     alive = [broker for broker in state.replicas if broker not in state.offline_replicas]
     if election_type == PREFERRED:
         first = state.replicas[0]
         return first if first in alive and first in {*state.isr, *state.eligible_leader_replicas} else None
-    # Where the feature ELR is off, the ELR is empty.
-    election = elected(
-        Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr), alive, elr=True, unclean=True
-    )
+    registered = Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr)
+    election = elected(registered, alive, elr is not False, unclean=True)
     return election.broker if election else None
 
 
 def outlook(
-    keys: Iterable[TopicPartition], states: Mapping[TopicPartition, PartitionState], election_type: str
+    keys: Iterable[TopicPartition], states: Mapping[TopicPartition, PartitionState], election_type: str, elr: bool | None = None
 ) -> dict[TopicPartition, Result]:
     """What the election would do to each of these partitions. Pure."""
-    return {key: _expected(key, states.get(key), election_type) for key in keys}
+    return {key: _expected(key, states.get(key), election_type, elr) for key in keys}
 
 
-def _expected(key: TopicPartition, state: PartitionState | None, election_type: str) -> Result:
+def _expected(key: TopicPartition, state: PartitionState | None, election_type: str, elr: bool | None) -> Result:
     if state is None:
         code, message = remedy(UNKNOWN, None)
         return Result(key[0], key[1], FAILED, error=UNKNOWN, reason_code=code, message=message)
     if not needed(state, election_type):
         return Result.of(state, ALREADY_ONLINE, NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
-    leader = expected_leader(state, election_type)
+    leader = expected_leader(state, election_type, elr)
     if leader is None:
         return Result.of(state, FAILED, NOBODY[election_type], *remedy(NOBODY[election_type], state))
     return replace(Result.of(state, ELECTED), leader=leader)

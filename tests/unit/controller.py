@@ -34,6 +34,7 @@ class Controller:
         self.end_at, self.error, self.requests, self.written = end_at, error, 0, 0
         self.unreachable: dict[int, str] = {}
         self.cut_off: set[int] = set()
+        self.levels: dict[str, int | None] = {}  # of features
         self.in_doubt: set[TopicPartition] = set()
 
     def _request(self) -> None:
@@ -51,6 +52,10 @@ class Controller:
             {"broker_id": broker, "broker_state": "unfenced" if broker in ALIVE else "fenced", "silent_seconds": None, "rack": None}
             for broker in (1, 2, 3)
         ]
+
+    def feature_level(self, feature: str) -> int | None:
+        self._request()
+        return self.levels.get(feature)
 
     def unfenced(self) -> set[int]:
         return set(ALIVE)
@@ -79,9 +84,6 @@ class Controller:
 
     def topic_configs(self, topics: Collection[str]) -> TopicConfigs:
         return TopicConfigs()
-
-    def feature_level(self, feature: str) -> int | None:
-        return None
 
     def reassigning(self) -> set[TopicPartition]:
         self._request()

@@ -39,15 +39,33 @@ def test_the_last_known_leader_is_elected_only_where_isr_and_elr_are_empty() -> 
     assert elected(Registration(REPLICAS, (), (), (2,)), {2, 3}, elr=True, unclean=False) == Election(2, Why.LAST_KNOWN_LEADER)
 
 
+def test_with_the_feature_off_a_member_of_the_elr_is_elected_until_the_controller_has_looked_once() -> None:
+    """The ELR of before stands until the partition next changes. Seen on 4.3.1, where the feature was set to 0 while the partition had no leader."""
+    partition, policy = Registration(REPLICAS, (), (1,), (2,)), Policy(elr=False, unclean=False)
+    assert elected(partition, {1}, elr=False, unclean=False) == Election(1, Why.ELR)
+    for clean in (True, False):
+        assert possible(partition, (), policy, [(1, clean)]) == {Election(1, Why.ELR)}, "only with the feature is it taken off the ELR"
+        assert possible(partition, (), policy, [(3, True), (1, clean)]) == {None}, "the return of broker 3 has emptied the ELR"
+
+
+def test_with_the_feature_off_no_last_known_leader_is_elected() -> None:
+    partition = Registration(REPLICAS, (), (), (2,))
+    assert elected(partition, {2}, elr=False, unclean=False) is None
+    assert elected(partition, {1, 2}, elr=False, unclean=True) == Election(1, Why.UNCLEAN)
+    assert waited_for(partition, {1, 2}, elr=False) == set()
+    assert waited_for(partition, {1, 2}, elr=None) == waited_for(partition, {1, 2}, elr=True) == {2}
+
+
 def test_nobody_is_waited_for_whom_the_controller_never_elects() -> None:
-    assert waited_for(WAITING, {2, 3}) == set()
-    assert waited_for(WAITING, {1, 3}) == {1}
-    assert waited_for(WAITING, {1, 2, 3}) == {1, 2}, "1 may have been shut down uncleanly, and leave the ELR"
+    assert waited_for(WAITING, {2, 3}, elr=True) == set()
+    assert waited_for(WAITING, {1, 3}, elr=True) == {1}
+    assert waited_for(WAITING, {1, 2, 3}, elr=True) == {1, 2}, "1 may have been shut down uncleanly, and leave the ELR"
 
 
+@pytest.mark.parametrize("elr", [False, True, None])
 @pytest.mark.parametrize("partition", partitions())
-def test_who_is_waited_for_are_those_whom_some_order_of_returns_makes_leader(partition: Registration) -> None:
-    policy = Policy(elr=True, unclean=False)
+def test_who_is_waited_for_are_those_whom_some_order_of_returns_makes_leader(partition: Registration, elr: bool | None) -> None:
+    policy = Policy(elr, unclean=False)
     for present in ((), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3), REPLICAS):
         elections = {
             election
@@ -55,7 +73,7 @@ def test_who_is_waited_for_are_those_whom_some_order_of_returns_makes_leader(par
             for election in possible(partition, (), policy, [(broker, None) for broker in order])
             if election is not None
         }
-        assert waited_for(partition, present) == {election.broker for election in elections}
+        assert waited_for(partition, present, elr) == {election.broker for election in elections}
 
 
 def test_what_is_not_known_makes_an_election_possible() -> None:

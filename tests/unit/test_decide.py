@@ -138,6 +138,14 @@ def test_brokers_that_come_back_are_waited_for_before_those_that_are_alive() -> 
     assert decide(evidence(situation), BALANCED).waiting_for == ((1, "coming_back"), (2, "unfenced"))
 
 
+def test_a_last_known_leader_is_not_waited_for_where_the_cluster_keeps_no_elr_any_more() -> None:
+    """Kafka keeps it on record when the feature is switched off, and does not elect it."""
+    situation = Situation("orders", {2: Log.of((5, 0)), 3: Log.of((5, 0))}, state={"last_known_elr": [2]})
+    assert decide(evidence(situation), BALANCED, elr=False).waiting_for == ()
+    for elr in (True, None):
+        assert decide(evidence(situation), BALANCED, elr).waiting_for == ((2, "unfenced"),)
+
+
 # --- damaged documents -------------------------------------------------------------------------------------------------
 
 DAMAGE: dict[str, dict[str, Any]] = {

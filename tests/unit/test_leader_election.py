@@ -60,6 +60,14 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader_election, "LAST_LOOK", 0.0)
 
 
+@pytest.mark.parametrize(("level", "leader"), [(1, 2), (None, 2), (0, 3)])
+def test_the_leader_that_is_foreseen_depends_on_the_level_of_the_feature(level: int | None, leader: int) -> None:
+    cluster = Elections()
+    cluster.states["t", 0] = replace(cluster.states["t", 0], eligible_leader_replicas=(), last_known_elr=(2,), offline_replicas=(1,))
+    cluster.levels["eligible.leader.replicas.version"] = level
+    assert LeaderElection(cluster, UNCLEAN, [("t", 0)]).results["t", 0].leader == leader
+
+
 def unclean(cluster: Elections, attempts: int = 3, duration: float = 5.0) -> dict[TopicPartition, tuple[str, int | None, str | None]]:
     election = LeaderElection(cluster, UNCLEAN, None)
     election.elect(duration, attempts)

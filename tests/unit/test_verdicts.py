@@ -83,6 +83,12 @@ def test_an_unclean_election_takes_clean_ones_then_the_last_known_leader_then_th
     assert expected_leader(replace(lost, last_known_elr=(4,), isr=(2,)), UNCLEAN) == 2
 
 
+def test_with_elr_switched_off_the_last_known_leader_that_is_still_on_record_does_not_count() -> None:
+    lost = led_by(-1, (1, 3, 2, 4), offline_replicas=(1,), last_known_elr=(4,))
+    assert expected_leader(lost, UNCLEAN, elr=False) == 3
+    assert expected_leader(replace(lost, eligible_leader_replicas=(2,)), UNCLEAN, elr=False) == 2
+
+
 @given(states(), TYPES)
 def test_what_is_elected_once_needs_no_election_again(state: PartitionState, election_type: str) -> None:
     result = outlook([state.key], {state.key: state}, election_type)[state.key]

@@ -61,8 +61,8 @@ def elected(partition: Registration, live: Collection[int], elr: bool, unclean: 
     `live`: the brokers that are unfenced and whose log directory of this partition is online. `elr`: as in Policy.
     `unclean`: whether any live replica will do, because of the topic's config or because an unclean election is asked for (KIP-460).
     """
-    # With a member in the ISR the ELR does not count.
-    eligible = partition.isr or (partition.elr if elr else ())
+    # With a member in the ISR the ELR does not count. An ELR that stands from before the feature was switched off does.
+    eligible = partition.isr or partition.elr
     for broker in partition.replicas:
         if broker in eligible and broker in live:
             return Election(broker, Why.ISR if partition.isr else Why.ELR)
@@ -107,14 +107,17 @@ def possible(
     return frozenset(found)
 
 
-def waited_for(partition: Registration, present: Collection[int]) -> set[int]:
+def waited_for(partition: Registration, present: Collection[int], elr: bool | None) -> set[int]:
     """Return the brokers that the controller may elect by itself, without loss or as the last known leader, if only `present` brokers come back.
 
     `present`: brokers that are alive or coming back; whether they were shut down cleanly is not known. Each that was not leaves ISR and ELR, so these
-    count one after the other: while a member of one is gone for good, the controller waits for it and elects nobody from the next.
+    count one after the other: while a member of one is gone for good, the controller waits for it and elects nobody from the next. `elr`: as in Policy.
     """
+    last_known = partition.last_known_elr if len(partition.last_known_elr) == 1 else ()
+    # Without the feature the ISR keeps its last member, and the last known leader does not count.
+    lists = [partition.isr or partition.elr] if elr is False else [partition.isr, partition.elr, last_known]
     waited: set[int] = set()
-    for members in (partition.isr, partition.elr, partition.last_known_elr if len(partition.last_known_elr) == 1 else ()):
+    for members in lists:
         waited |= {*members} & {*present}
         if not {*members} <= {*present}:
             break
@@ -142,4 +145,6 @@ def _after_returns(
             partition = after_unclean_shutdown(partition, broker, elr, min_isr)
         live.add(broker)
         election = elected(partition, live, elr, unclean)
+        if not elr:
+            partition = replace(partition, elr=())  # whenever the controller has looked at the partition
     return election

@@ -8,7 +8,7 @@ This is the only statement of the rule. Spark carries it, the model checks it. P
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -20,10 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     corrupt_pairs,
     follows,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
-    FENCED,
     FORKED,
     PREFIX,
     SAME,
@@ -35,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     State,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import waiting_for
 
 TRANSACTION_STATE, CLUSTER_METADATA = "__transaction_state", "__cluster_metadata"
 
@@ -177,8 +176,8 @@ class Decision:
         return tuple(log for log in self.evidence.logs if log.broker_state != UNFENCED or log.disk_failed)
 
 
-def decide(evidence: PartitionEvidence, policy: Policy) -> Decision:
-    """Decide about one partition. Same evidence, same decision."""
+def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None) -> Decision:
+    """Decide about one partition. Same evidence, same decision. `elr`: whether the cluster keeps eligible leader replicas, None where that is not known."""
     state = evidence.state or _UNREAD
     compared = Comparison(evidence, state)
     ranked = compared.ranked(policy.ranking)
@@ -190,10 +189,10 @@ def decide(evidence: PartitionEvidence, policy: Policy) -> Decision:
     word = _word(evidence, compared, winner, relations, (contradicted, resolved, singled_out))
     first = [log.broker_id for log in ranked]
     best_first = (*first, *(broker for broker in state.replicas if broker not in first))
-    waiting_for = tuple(_waiting_for(evidence, state))
+    waited = tuple(waiting_for(evidence, state, elr))
     fenced = tuple(compared.relation(winner, log) for log in compared.fenced) if winner else ()
     strategy = policy.topic_strategies.get(evidence.topic, policy.strategy)
-    reason = None if state.leader >= 0 else _reason(evidence, state, strategy, word, waiting_for, fenced, best_first)
+    reason = None if state.leader >= 0 else _reason(evidence, state, strategy, word, waited, fenced, best_first)
     outcome = Outcome.ONLINE if state.leader >= 0 else Outcome.HELD if reason else Outcome.ELECT
     same = {row.other.broker_id for row in relations if row.relation == SAME}
     identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
@@ -201,7 +200,7 @@ def decide(evidence: PartitionEvidence, policy: Policy) -> Decision:
     choices = () if outcome != Outcome.ELECT or winner is None else (winner.broker_id,) if state.reassigning else identical
     return Decision(
         evidence, outcome, word, reason, choices, best_first, compared.survivors, ranked, relations, identical, compared.points,
-        compared.isr_proof, singled_out, resolved, contradicted, waiting_for, fenced,
+        compared.isr_proof, singled_out, resolved, contradicted, waited, fenced,
     )  # fmt: skip
 
 
@@ -283,26 +282,10 @@ def _is_ahead(evidence: PartitionEvidence, state: State) -> bool:
     return any(max(log.last_written_epoch or 0, log.partition_leader_epoch or 0) > state.leader_epoch for log in evidence.logs)
 
 
-def _waiting_for(evidence: PartitionEvidence, state: State) -> Iterator[tuple[int, str]]:
-    """Yield whom the controller may elect by itself, because the broker is there or comes back: first those that come back."""
-    there = {log.broker_id for log in evidence.logs if not _is_gone(log)}
-    waited = waited_for(Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr), there)
-    # Survivors stand in the order of the assignment, the others in that of their ids.
-    assigned = [log for broker in state.replicas for log in evidence.logs if log.broker_id == broker and log.answered]
-    logs = [*assigned, *(log for log in evidence.logs if log not in assigned)]
-    for wanted in (COMING_BACK, UNFENCED):
-        yield from ((log.broker_id, wanted) for log in logs if log.broker_id in waited and log.broker_state == wanted)
-
-
 def _stands_best_first(evidence: PartitionEvidence, state: State, best_first: tuple[int, ...]) -> bool:
     """Whether the controller, which takes the first live replica, would choose best-first from the order that stands.
 
     A broker that is coming back counts as live: it may be unfenced before the election.
     """
-    gone = {log.broker_id for log in evidence.logs if _is_gone(log)}
+    gone = {log.broker_id for log in evidence.logs if log.gone}
     return [broker for broker in state.replicas if broker not in gone] == [broker for broker in best_first if broker not in gone]
-
-
-def _is_gone(log: Log) -> bool:
-    """Whether the controller cannot elect this replica before somebody mends its broker or its disk."""
-    return log.broker_state == FENCED or log.disk_failed

@@ -58,6 +58,11 @@ class Log(NamedTuple):
         """Whether its broker is alive and its log directory has failed. It is lost until the disk is changed: the controller does not elect it."""
         return self.broker_state == UNFENCED and self.error == DISK_FAILED
 
+    @property
+    def gone(self) -> bool:
+        """Whether the controller cannot elect this replica before its broker or its disk is mended."""
+        return self.broker_state == FENCED or self.disk_failed
+
 
 class Pair(NamedTuple):
     """How the logs of two brokers relate: below `common_offset` they hold the same records. `shorter`: of a prefix, whose log it is."""
@@ -149,6 +154,11 @@ class Cluster:
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     eligible_leader_replicas_version: int | None = None
     collected_at: int | None = None
+
+    @property
+    def elr(self) -> bool | None:
+        """Whether the feature is on, None where that is not known."""
+        return None if self.eligible_leader_replicas_version is None else self.eligible_leader_replicas_version > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ def planned(line: bytes, name: str, cluster: Cluster, policy: Policy) -> Row:
         return (name, QUARANTINE, None, None, None, None, [str(error)])
     if evidence is None:
         return (name, FRAME, None, None, None, None, [])
-    decided = decide(evidence, policy)
+    decided = decide(evidence, policy, cluster.elr)
     loss = bounds(decided, cluster)
     winner = decided.winner.broker_id if decided.winner else None
     leaders = decided.choices or (winner,)
