@@ -65,13 +65,16 @@ class Standing(Protocol):
     def last_known_elr(self) -> tuple[int, ...]: ...
 
 
-def partition_row(state: PartitionState, unfenced: Collection[int], config: TopicConfig) -> dict[str, Any]:
-    """One row of `kafka_partition_info`: the state, the two configs (None where they are not known) and what follows from them in words."""
+def partition_row(state: PartitionState, unfenced: Collection[int], config: TopicConfig, elr: bool | None = None) -> dict[str, Any]:
+    """One row of `kafka_partition_info`: the state, the two configs (None where they are not known) and what follows from them in words.
+
+    `elr`: whether the cluster keeps eligible leader replicas, None where that is not known.
+    """
     return {
         **state.as_dict(),
         "min_insync_replicas": config.effective_min_isr(len(state.replicas)),
         "unclean_leader_election_enable": config.unclean_leader_election_enable,
-        "explanation": _online(state, config) if has_live_leader(state, unfenced) else _offline(state, config),
+        "explanation": _online(state, config) if has_live_leader(state, unfenced) else _offline(state, unfenced, config, elr),
     }
 
 
@@ -87,18 +90,30 @@ def _online(state: PartitionState, config: TopicConfig) -> str:
     return "online and writable with acks=all"
 
 
-def _offline(state: PartitionState, config: TopicConfig) -> str:
-    if state.isr:
-        waits = f"the controller elects {_first(state.isr)} unfenced, however it was shut down (ISR)"
-    elif state.eligible_leader_replicas:
-        waits = f"the controller elects {_first(state.eligible_leader_replicas)} unfenced (ELR)"
-    elif len(state.last_known_elr) == 1:
-        waits = f"the controller elects broker {state.last_known_elr[0]} once it is unfenced, {LAST_KNOWN_LEADER}"
-    else:
-        waits = "there is nobody whom the controller would wait for"
+def _offline(state: PartitionState, unfenced: Collection[int], config: TopicConfig, elr: bool | None) -> str:
+    candidates, name, promise = _candidates(state, elr)
+    failed = [broker for broker in candidates if broker in unfenced and broker in state.offline_replicas]
+    waiting = [broker for broker in candidates if broker not in failed]
+    parts = [f"the controller elects {_first(waiting)} unfenced{promise}"] if waiting else []
+    parts += [
+        f"broker {broker} is alive, but its log directory of this partition is offline, so the controller does not elect it ({name})"
+        for broker in failed
+    ]
+    waits = "; ".join(parts) or "there is nobody whom the controller would wait for"
     if config.unclean_leader_election_enable:
         waits = f"{UNCLEAN} is true, so the controller elects any live replica by itself and does not look at logs; {waits}"
     return f"no live leader: {waits}"
+
+
+def _candidates(state: PartitionState, elr: bool | None) -> tuple[Sequence[int], str, str]:
+    """Whom the controller waits for, what they are, and what that promises. The lists count one after the other (`decision.controller`)."""
+    if state.isr:
+        return state.isr, "ISR", ", however it was shut down (ISR)"
+    if state.eligible_leader_replicas:
+        return state.eligible_leader_replicas, "ELR", " (ELR)"
+    if len(state.last_known_elr) == 1 and elr is not False:
+        return state.last_known_elr, "last known leader", f", {LAST_KNOWN_LEADER}"
+    return (), "", ""
 
 
 def expected(broker: int, standing: Standing) -> str:

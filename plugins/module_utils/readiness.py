@@ -111,11 +111,13 @@ def partitions(cluster: Cluster, wanted: Collection[TopicPartition] | None, stat
     if not decided_by_min_isr:
         # Thousands of topics take time: nobody waits for those that are not shown.
         configs = cluster.topic_configs({found.topic for found in shown})
+    level = cluster.feature_level(ELR_FEATURE)
+    elr = None if level is None else level > 0
     rows = {
         "count": len(chosen),
-        "partitions": [partition_row(found, unfenced, configs.of(found.topic)) for found in shown],
+        "partitions": [partition_row(found, unfenced, configs.of(found.topic), elr) for found in shown],
         "brokers": brokers,
-        "eligible_leader_replicas_version": cluster.feature_level(ELR_FEATURE),
+        "eligible_leader_replicas_version": level,
         "cluster_id": cluster.cluster_id,
     }
     warnings = [problem] if (problem := configs.problem()) else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -234,6 +235,19 @@ def entry_of(decision: Decision, header: Cluster = EAST, leader: int | None = No
     leader = leader or (decision.winner.broker_id if decision.winner else None)
     loss = bounds(decision, header)
     return entry.fields(decision, loss, explanation(decision, loss, header, leader), leader)
+
+
+def test_no_return_is_foretold_to_make_a_leader_that_the_controller_would_not_elect() -> None:
+    def foretold(header: Cluster = EAST, **state: list[int]) -> list[str]:
+        case = Situation("orders", {1: FENCED, 2: FENCED, 3: LONG}, state=state)
+        parts = entry_of(decided(case), header)["explanation"].split("; ")
+        return [part for part in parts if part.startswith("should broker")]
+
+    by_elr = "should broker 1 come back before an election, the controller elects it by itself (ELR)"
+    assert foretold(eligible_leader_replicas=[1], last_known_elr=[2]) == [by_elr], "2 is elected by nobody while the ELR names 1"
+    assert foretold(last_known_elr=[1, 2]) == [], "a list of several is not elected from"
+    assert foretold(last_known_elr=[1])
+    assert foretold(replace(EAST, eligible_leader_replicas_version=0), last_known_elr=[1]) == []
 
 
 def parts_of(found: Fields) -> list[str]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_con
 
 ALIVE = {2, 3}
 MISSING = "the end of its log may be missing"
+NO_DISK = "broker 2 is alive, but its log directory of this partition is offline, so the controller does not elect it"
 
 
 def state(leader: int = -1, isr: tuple[int, ...] = (), elr: tuple[int, ...] = (), last: tuple[int, ...] = ()) -> PartitionState:
@@ -58,6 +60,22 @@ def state(leader: int = -1, isr: tuple[int, ...] = (), elr: tuple[int, ...] = ()
 )  # fmt: skip
 def test_a_partition_is_told_in_words(found: PartitionState, config: TopicConfig, words: str) -> None:
     assert partition_row(found, ALIVE, config)["explanation"].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("found", "elr", "words"),
+    [
+        (state(isr=(2,)), False, f"no live leader: {NO_DISK} (ISR)"),
+        (state(elr=(2,)), True, f"no live leader: {NO_DISK} (ELR)"),
+        (state(elr=(1, 2)), True, f"no live leader: the controller elects broker 1 once it is unfenced (ELR); {NO_DISK} (ELR)"),
+        (state(last=(2,)), True, f"no live leader: {NO_DISK} (last known leader)"),
+        (state(last=(1,)), False, "no live leader: there is nobody whom the controller would wait for"),
+        (state(last=(1,)), None, "no live leader: the controller elects broker 1 once it is unfenced, the last known leader"),
+    ],
+)  # fmt: skip
+def test_a_live_broker_whose_disk_has_failed_is_not_waited_for(found: PartitionState, elr: bool | None, words: str) -> None:
+    row = partition_row(replace(found, offline_replicas=(1, 2)), ALIVE, TopicConfig(1, False), elr)
+    assert row["explanation"].startswith(words)
 
 
 @pytest.mark.parametrize(("min_isr", "effective"), [(None, None), (1, 1), (3, 3), (5, 3)])

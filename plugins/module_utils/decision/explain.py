@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
@@ -248,10 +249,12 @@ def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
 
 
 def _elected_on_return(decision: Decision, cluster: Cluster) -> Iterator[str]:
-    """Yield which of the silent brokers the controller would elect by itself (KIP-966)."""
+    """Yield which of the silent brokers the controller may elect by itself (KIP-966) if it returns and no other does."""
     state = decision.state
+    registered = Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr)
+    there = {log.broker_id for log in decision.evidence.logs if log.broker_state != FENCED and not log.disk_failed}
     for log in decision.lost:
-        if log.broker_state != FENCED:
+        if log.broker_state != FENCED or log.broker_id not in waited_for(registered, {*there, log.broker_id}, cluster.elr):
             continue
         if log.broker_id in state.eligible_leader_replicas:
             standing = "ELR"
