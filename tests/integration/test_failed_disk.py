@@ -80,6 +80,9 @@ def test_a_survivor_is_elected_although_the_broker_of_the_failed_disk_lives(fail
     for topic in topics:
         assert failed.kept_by_controller(topic) == {(-1, (), (1,), (1,)) if failed.elr else (-1, (1,), (), ())}
     before = operator.states(*topics)
+    rows = by_partition(operator.ask("kafka_partition_info", state="offline")["partitions"])
+    no_disk = "no live leader: broker 1 is alive, but its log directory of this partition is offline, so the controller does not elect it"
+    assert {rows[key]["explanation"].partition(" (")[0] for key in failed.of(*topics)} == {no_disk}, rows
 
     plan = operator.snapshot_and_plan("1", topics)
     answers = {
