@@ -39,6 +39,7 @@ __all__ = ("ASKING", "CLIENT_IMPORT_ERROR", "TELLING", "Answers", "Asking", "Clu
 Answers = dict[Any, list[Any]]
 ASKING, TELLING = "asking", "telling"
 OUT_OF_TIME = "no time was left to ask it; raise duration"
+CUT_OFF = "it gave no answer within its part of duration"
 
 
 class Asking:
@@ -144,7 +145,9 @@ class Asking:
         try:
             # kafka-python has no time limit for a request that waits for a TLS handshake.
             answer = await self._manager.wait_for(self._manager.send(request, node_id=node, request_timeout_ms=limit_ms), limit_ms)
-        except errors.KafkaError:
+        except errors.KafkaError as error:
+            if limit_ms < self._timeout_ms and isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError)):
+                raise errors.KafkaTimeoutError(CUT_OFF) from error
             raise
         except Exception as error:  # of a login or an address, as the libraries below kafka-python raise it
             raise errors.KafkaConnectionError(f"{type(error).__name__}: {error}") from error
