@@ -37,9 +37,9 @@ def write(plan: Path, folder: Path) -> Written:
     planned = planfile.load(plan)
     leaders = [{key: row[key] for key in KEYS} for row in planned["partitions"]]
     candidates = [
-        {"topic": row["topic"], "partition": row["partition"], "designatedLeader": row["candidate"], "reason": row["reason"]}
+        {"topic": row["topic"], "partition": row["partition"], "designatedLeader": row["candidate"], "reason_code": row["reason_code"]}
         for row in planned.get("held", ())
-        if row["candidate"] is not None and row["reason"] != CLUSTER_METADATA
+        if row["candidate"] is not None and row["reason_code"] != CLUSTER_METADATA
     ]
     paths = folder / plan.name, folder / f"{plan.stem}.held{plan.suffix}"
     return Written(*(_write_new(path, rows) for path, rows in zip(paths, (leaders, candidates), strict=True)))

@@ -19,6 +19,7 @@ class ReasonCode(StrEnum):
     STRATEGY_NONE = "strategy_none"
     INCOMPLETE = "incomplete"
     WAIT_FOR_CLEAN_LEADER = "wait_for_clean_leader"
+    WAIT_FOR_ELR = "wait_for_elr"
     AHEAD_OF_CONTROLLER = "ahead_of_controller"
     FORKED = "forked"
     FORKED_PROVEN = "forked_proven"

@@ -78,7 +78,7 @@ def test_the_manual_output_has_what_is_designated_and_candidates_beside_it_and_c
     assert json.loads(file.read_text()) == {"partitions": rows}
     held = json.loads(file.with_suffix(".held.json").read_text())["partitions"]
     assert [(row["topic"], row["partition"]) for row in held] == [(HELD, partition) for partition in range(4)]
-    assert all(row["designatedLeader"] in (AHEAD, BEHIND) and row["reason"] for row in held)
+    assert all(row["designatedLeader"] in (AHEAD, BEHIND) and row["reason_code"] for row in held)
     assert {state.leader for state in operator.states(ELECT, HELD).values()} == {-1}
 
     # The operator knows better about one partition, and leaves another one alone.

@@ -39,7 +39,7 @@ ONGOING = Transaction("payments-1", "Ongoing", 4000, 2, 60_000, 5, frozenset({ON
 
 
 def batch(offset: int) -> bytes:
-    return struct.pack(">qiibIhiqq", offset, 49, 1, 2, 7, 0, 0, 1000, 2000)
+    return struct.pack(">qiibIhiqqqhii", offset, 49, 1, 2, 7, 0, 0, 1000, 2000, -1, -1, -1, 1)
 
 
 class Brokers(Downstream):

@@ -286,7 +286,7 @@ def test_the_explanation_speaks_of_the_broker_that_is_designated() -> None:
 def test_kip_966s_balanced_names_the_brokers_that_it_waits_for() -> None:
     case = Situation("orders", {1: FENCED, 3: LONG, 4: FENCED}, state={"eligible_leader_replicas": [1], "last_known_elr": [4]})
     held = entry_of(decide(evidence(case), Policy(Strategy.KIP966_BALANCED)))
-    assert held["reason"] == "wait_for_elr"
+    assert held["reason_code"] == "wait_for_elr"
     assert "brokers 1, 4 of its ISR, ELR and last known ELR have not answered; held: KIP-966 waits for their answers" in held["explanation"]
 
 

@@ -134,9 +134,10 @@ def test_a_last_known_leader_is_not_waited_for_while_a_member_of_the_elr_is_gone
 
 def test_a_last_known_leader_is_not_waited_for_where_the_cluster_keeps_no_elr_any_more() -> None:
     known = replace(LIVE, states={KEY: replace(STATE, isr=(), eligible_leader_replicas=(), last_known_elr=(3,))})
-    assert refusal(ENTRY, replace(known, elr=False)) is None
+    assert refused(ENTRY, replace(known, elr=False)) is None
     for elr in (True, None):
-        assert (refused := refusal(ENTRY, replace(known, elr=elr))) and (refused.reason or "").startswith("wait_for_clean_leader")
+        result = refused(ENTRY, replace(known, elr=elr))
+        assert result is not None and result.reason_code == "wait_for_clean_leader"
 
 
 def test_a_replica_that_comes_back_unseen_is_waited_for_where_its_log_may_be_the_longest() -> None:

@@ -64,7 +64,7 @@ def test_the_best_candidates_of_held_partitions_have_a_file_of_their_own(tmp_pat
     assert [*found] == [tmp_path / "out" / "east.json", tmp_path / "out" / "east.held.json"]
     assert found.leaders is not None and found.candidates is not None
     assert json.loads(found.leaders.read_text()) == {"partitions": [{"topic": "prefix", "partition": 0, "designatedLeader": 3}]}
-    candidates = [{"topic": "forked", "partition": 0, "designatedLeader": 2, "reason": "forked"}]
+    candidates = [{"topic": "forked", "partition": 0, "designatedLeader": 2, "reason_code": "forked"}]
     assert json.loads(found.candidates.read_text()) == {"partitions": candidates}, "neither without a survivor nor the controllers' own"
     assert planfile.load(found.candidates)["partitions"] == candidates, "it has the KIP's form, too"
 

@@ -133,8 +133,8 @@ def test_internal_topics_come_first_and_what_groups_have_read_decides_about_the_
         for topic, replicas, order, epoch in (("t", [1, 3, 2], [3, 2, 1], 1), ("__consumer_offsets", [1, 2, 3], [2, 3, 1], 0))
     ]  # fmt: skip
     plan = {
-        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "aggressive", "ranking": "last_written_epoch", "partitions": rows,
-        "brokers": [], "held": [], "online": [],
+        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "aggressive", "ranking": "last_written_epoch", "topic_strategies": [],
+        "partitions": rows, "brokers": [], "held": [], "online": [],
     }  # fmt: skip
     recovery.take_plan(plan, "plan.json")
     recovery.collect_again(Connection(("localhost:9092",)))
