@@ -351,8 +351,9 @@ def _daemons(java: int) -> list[psutil.Process]:
     found = []
     with suppress(psutil.Error):
         for process in psutil.Process(java).children():
-            if DAEMON in process.cmdline():
-                found.append(process)
+            with suppress(psutil.Error):  # one that has ended, and is not waited for, has no command line
+                if DAEMON in process.cmdline():
+                    found.append(process)
     return found
 
 

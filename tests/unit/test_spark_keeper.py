@@ -79,7 +79,13 @@ def test_daemons_of_python_end_when_no_client_is_connected(keeper: Keeper, monke
     clients = {40_000}
     monkeypatch.setattr(keeper, "_clients", lambda *_: clients)
     sleeping = [sys.executable, "-c", "import time; time.sleep(60)"]
-    with subprocess.Popen([*sleeping, "pyspark.daemon", "pyspark.worker"]) as daemon, subprocess.Popen(sleeping) as other:
+    with (
+        subprocess.Popen(["true"]) as ended,  # as what the shell that Java was started with leaves
+        subprocess.Popen(sleeping) as other,
+        subprocess.Popen([*sleeping, "pyspark.daemon", "pyspark.worker"]) as daemon,
+    ):
+        while psutil.Process(ended.pid).status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
         try:
             assert keeper._is_used(java, 1)  # type: ignore[arg-type]
             assert daemon.poll() is None
