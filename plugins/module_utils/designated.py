@@ -15,7 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, gather
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import read_documents
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, NAMED, Entry, Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason, keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
     PartitionState,
@@ -81,7 +81,7 @@ def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: fl
     ]
     failed = [Result(*key, FAILED, None, named[key], NAMED, problem.code, problem.sentence) for key, problem in problems.items()]
     given_up = [sentence for entry in entries for sentence in _proven(entry, logs.get(entry.key, {}))]
-    doubts = list(_doubts(entries, read_documents(evidence, named.keys(), ())))
+    doubts = list(_doubts(entries, read_documents(evidence, named.keys(), ()), keeps_elr(cluster, evidence.states)))
     return Designated(
         entries, failed, [*_warning("committed records are given up", given_up), *_warning("plans would decide otherwise", doubts)]
     )
@@ -93,10 +93,10 @@ def _warning(what: str, sentences: Sequence[str]) -> Iterator[str]:
         yield f"{what}: {'; '.join([*sentences[:SHOWN], *more])}"
 
 
-def _doubts(entries: Sequence[Entry], documents: Mapping[TopicPartition, PartitionEvidence]) -> Iterator[str]:
-    """Yield where the decision would not elect the leader that was designated."""
+def _doubts(entries: Sequence[Entry], documents: Mapping[TopicPartition, PartitionEvidence], elr: bool | None) -> Iterator[str]:
+    """Yield the partitions for which the decision would not elect the leader that was designated. `elr`: as in `decide`."""
     for entry in entries:
-        decision = decide(documents[entry.key], Policy())
+        decision = decide(documents[entry.key], Policy(), elr)
         if decision.outcome == Outcome.HELD:
             yield f"{entry.topic}-{entry.partition} would be held ({decision.reason})"
         elif decision.outcome == Outcome.ELECT and entry.designated_leader not in decision.choices:

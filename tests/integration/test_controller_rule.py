@@ -95,7 +95,7 @@ STORIES = {
             # A disk of the last leader fails, and the broker starts again without it.
             "kill 3", "kill 2", "fail 1", "start 3", "elect half", "start 2", "stop 1", "start 1", "kill 1", "start 1", "elect all",
         ),
-        300,
+        280,
     ),
     "3.9.1": (
         False,
