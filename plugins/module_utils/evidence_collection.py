@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All evidence of one cluster: what its brokers answer, what healthy snapshots in the workdir knew, and what the metadata log records.
 
-Plans are made from it, and elections ask it again: both read the same sources in the same way.
+Plans and elections collect it from the same sources in the same way.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_documents(
 
 
 def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluster) -> Entry:
-    """Return the entry of a plan with the evidence of now and, if that elects the same leader, with what this costs now. Else the guards refuse it."""
+    """Return the entry of a plan with live evidence and, if that elects the same leader, its present loss. Else the guards refuse it."""
     decision = decide(found, entry.policy, cluster.elr) if found else None
     if decision is None or entry.designated_leader not in decision.choices:
         return replace(entry, found=found)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Probe = tuple[int, TopicPartition, int]
 Ask = Callable[..., Mapping[int, Mapping[TopicPartition, Any]]]
-# Each step is an epoch that one log has and the other lacks, so an election of a replica that lacked the records of the leader before.
+# The most epoch ends that one pair may need. Each step is an epoch that one log has and the other lacks.
 MOST_STEPS = 64
 
 
@@ -82,7 +82,7 @@ class _EndOf(NamedTuple):
 
 
 class _Verdict(NamedTuple):
-    """What a pair row says of its logs."""
+    """The result of one comparison: the fields of a pair row that `settle` fills in."""
 
     relation: str
     shorter: int | None = None

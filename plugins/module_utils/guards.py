@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Guards: may this entry of a plan still be elected, now that the cluster was looked at again? Pure: no I/O, no Kafka client."""
+"""Guards: whether an entry of a plan may still be elected, by the state of the cluster now. Pure: no I/O, no Kafka client."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     if moved is not None:
         return Result.of(entry, STALE, moved.code, f"{moved.sentence}; gather the evidence again")
     if state.replicas != entry.replicas and entry.replicas not in live.ours.get(entry.key, ()):
-        # Whoever set it will put back what it found, and so would we: two such runs must not take each other's order for the original.
+        # The run that set this order restores the one before it. Two runs must not take each other's order for the original.
         reason = (
             f"its replicas stand in the order {list(state.replicas)}, not {list(entry.replicas)} as they did: another run is electing it, "
             "or was killed while it did (then run that one again, in its own workdir), or somebody gave it a new order; gather the evidence again"
@@ -191,15 +191,16 @@ def refusal(entry: Entry, live: Live) -> Result | None:
 
 
 def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Result | None:
-    """Ask for the decision again. Return why its entry may not be elected, None if it is the same."""
+    """Decide again on live evidence. Return why the entry may not be elected, None if the decision still allows its leader."""
     evidence = as_it_is_now(entry.found, state, live.broker_states, live.logs, live.reassigning) if entry.found else None
     if evidence is None:
-        reason = "its evidence has changed while it was collected again; run again, or make a new plan"
+        reason = "its evidence cannot be used, or has changed since it was collected again; run again, or make a new plan"
         return Result.of(entry, STALE, ReasonCode.EVIDENCE_CHANGED, reason)
     decision = decide(evidence, entry.policy, live.elr)
     if decision.reason == ReasonCode.WAIT_FOR_CLEAN_LEADER:
-        clean = min(broker for broker, _state in decision.waiting_for)
-        reason = f"broker {clean} is coming back and the controller elects it by itself; it is {expected(clean, state)}"
+        clean, broker_state = decision.waiting_for[0]
+        there = "is coming back" if broker_state == COMING_BACK else "is alive"
+        reason = f"broker {clean} {there} and the controller elects it by itself; it is {expected(clean, state)}"
         return Result.of(entry, HELD, ReasonCode.WAIT_FOR_CLEAN_LEADER, reason)
     unread = [log.broker_id for log in evidence.logs if log.broker_state == COMING_BACK]
     if decision.reason == ReasonCode.INCOMPLETE and unread:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The decision asked again at the moment of the election: evidence that was collected live, as the brokers are now. Pure."""
+"""The evidence for the decision before an election: what was collected again, with the present state of brokers and logs. Pure."""
 
 from __future__ import annotations
 

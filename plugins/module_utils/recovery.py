@@ -47,10 +47,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import given_up, without_leader
 
-# Who answered when the plan was made answers at once.
-COLLECT_SECONDS = 5.0
-# What an operator wants to see first.
+# Brokers that answered when the plan was made answer soon.
+COLLECT_SECONDS = 10.0
 ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
+# What an operator wants to see first.
 WORST_FIRST = (FAILED, STALE, HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
 WITHOUT_LEADER = (FAILED, STALE, HELD)
 
@@ -60,7 +60,10 @@ class OtherClusterError(SpokenError):
 
 
 class Recovery:
-    """Files are proven writable when it is made, before anything is elected. `warnings` are for the operator."""
+    """What is to be elected in one cluster, the elections, and their results. `warnings` are for the operator.
+
+    Making one proves that its files can be written, before anything is elected.
+    """
 
     def __init__(
         self,

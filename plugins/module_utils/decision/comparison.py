@@ -34,7 +34,7 @@ class Ranking(StrEnum):
 
 
 class Relation(NamedTuple):
-    """How another survivor's log relates to the winner's: below `common_offset` both hold the same records (None: not known)."""
+    """How another replica's log relates to the winner's: below `common_offset` both hold the same records (None: not known)."""
 
     other: Log
     relation: str
@@ -101,7 +101,7 @@ class Comparison:
         return all(self.held(log, point) >= point.offset for point in self.points)
 
     def resolved(self, log: Log) -> bool:
-        """Whether this log holds all that a log holds which the ISR history calls complete."""
+        """Whether this log is, or continues, a log that holds every committed record by the ISR history."""
         return any(holder == log.broker_id or self._continues(log, holder) for holder in self.isr_proof.holders)
 
     def _continues(self, log: Log, holder: int) -> bool:

@@ -1,9 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The decision about one partition: who should lead it, how sure that is, and why it is held if it is (docs/decisions.md).
+"""The decision about one partition: which replica should lead, how good the evidence is, and why it is held if it is (docs/decisions.md).
 
-This is the only statement of the rule. Spark carries it, the model checks it. Pure: no I/O, no Kafka client, no Spark.
+Workers of Spark call it for plans, guards call it again before an election, and the model checks it.
+Pure: no I/O, no Kafka client, no Spark.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ TRANSACTION_STATE, CLUSTER_METADATA = "__transaction_state", "__cluster_metadata
 
 
 class Strategy(StrEnum):
-    """How much doubt an election may have."""
+    """Which evidence an election needs (ACCEPTED), and which brokers it waits for."""
 
     NONE = "none"
     BALANCED = "balanced"
@@ -48,7 +49,7 @@ class Strategy(StrEnum):
 
 
 class Word(StrEnum):
-    """What the evidence is worth."""
+    """The kind of evidence: the field `evidence` of plans (docs/decisions.md)."""
 
     PREFIX = "prefix"
     FORKED_RESOLVED = "forked_resolved"
@@ -70,20 +71,20 @@ class Outcome(StrEnum):
     ONLINE = "online"
 
 
-# What each strategy elects on. Nobody elects without a survivor; `none` elects nothing.
+# The evidence on which each strategy elects. No strategy elects without a survivor.
 ACCEPTED: Mapping[Strategy, frozenset[Word]] = {
     Strategy.NONE: frozenset(),
     Strategy.BALANCED: frozenset({Word.PREFIX, Word.FORKED_RESOLVED}),
     Strategy.KIP966_BALANCED: frozenset({Word.PREFIX, Word.FORKED_RESOLVED}),
     Strategy.AGGRESSIVE: frozenset(Word) - {Word.NO_SURVIVOR},
 }
-# Evidence that committed records are going to be lost, or that Kafka did not do what the rules stand on.
+# Evidence that an election loses committed records, or that an assumption of the rules is wrong: the partition must be named.
 ALARMING = frozenset({Word.CORRUPT, Word.CONTRADICTED, Word.BELOW_HIGH_WATERMARK})
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What the operator chose. `topic_strategies`: for topics that have a strategy of their own."""
+    """The options that a decision depends on. `topic_strategies`: by topic, instead of `strategy`."""
 
     strategy: Strategy = Strategy.BALANCED
     ranking: Ranking = Ranking.LAST_WRITTEN_EPOCH
@@ -96,7 +97,7 @@ class Decision:
 
     choices       brokers any of which may lead, empty where nobody is elected; their logs are identical
     best_first    all replicas in the order in which they should lead
-    reason        why it is held: a code, None where it is not
+    reason        why it is held: the reason code, not a sentence; None if it is not held
     survivors     logs that were read, in the order of the assignment; `ranked`: best first
     tails         survivors that hold records which the winner lacks
     beyond        survivors whose high watermark lies above what the winner shares with them
@@ -130,7 +131,7 @@ class Decision:
 
     @property
     def state(self) -> State:
-        """What the controller keeps of the partition, as good as nothing if its document is damaged there."""
+        """The controller's state of the partition. If its document is damaged there: empty lists, leader and leader epoch -1."""
         return self.evidence.state or _UNREAD
 
     @property
@@ -196,7 +197,7 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
     outcome = Outcome.ONLINE if state.leader >= 0 else Outcome.HELD if reason else Outcome.ELECT
     same = {row.other.broker_id for row in relations if row.relation == SAME}
     identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
-    # A partition under reassignment is planned only as its order stands: so nobody but the winner itself may be chosen.
+    # The replica order of a partition under reassignment is not changed, so only the winner may be chosen.
     choices = () if outcome != Outcome.ELECT or winner is None else (winner.broker_id,) if state.reassigning else identical
     return Decision(
         evidence, outcome, word, reason, choices, best_first, compared.survivors, ranked, relations, identical, compared.points,
@@ -215,7 +216,7 @@ def _beyond(row: Relation, winner: Log) -> bool:
 def _word(
     evidence: PartitionEvidence, compared: Comparison, winner: Log | None, relations: tuple[Relation, ...], proofs: tuple[bool, bool, bool]
 ) -> Word:
-    """What the evidence is worth: the worst that is true of it."""
+    """Return the kind of evidence. If several apply, the worst."""
     if evidence.defects:
         return Word.INCOMPLETE
     if winner is None:
@@ -252,7 +253,7 @@ def _reason(
     fenced: tuple[Relation, ...],
     best_first: tuple[int, ...],
 ) -> str | None:
-    """Why the partition is held, None where nothing holds it. The first that applies, from what no strategy overrides downwards."""
+    """Return the reason code of the first rule that holds the partition, None if no rule does."""
     if evidence.topic == CLUSTER_METADATA:
         return "cluster_metadata"
     if strategy == Strategy.NONE:

@@ -38,7 +38,7 @@ _TOPIC = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 
 
 class DocumentError(ValueError):
-    """A line that does not name its partition for certain; the text says why. It could be anybody's missing evidence."""
+    """A line whose partition cannot be read with certainty; the text says why. It may be the evidence of any partition."""
 
 
 def _history(row: Any) -> History | None:
@@ -72,7 +72,7 @@ _FIRST = itemgetter(0)  # of a log: its broker id
 def decode(line: str | bytes) -> PartitionEvidence:
     """Decode one line of a landing file. A document with values that cannot be is returned with `defects`, and without what they spoil.
 
-    DocumentError where it does not even name its partition, is no JSON in UTF-8, or has a field twice.
+    Raises DocumentError if the line is not valid JSON in UTF-8, has a field twice, or has no valid topic and partition.
     """
     try:
         document = _JSON.decode(line if isinstance(line, str) else line.decode())

@@ -22,7 +22,7 @@ RELATIONS = (SAME, PREFIX, FORKED, UNKNOWN, CORRUPT)
 
 
 class Log(NamedTuple):
-    """What a replica's broker said of its log. `error`: Kafka's name of why it said nothing.
+    """What a replica's broker answered about its log. `error`: Kafka's error name, DISK_FAILED, NO_ANSWER or STALE_METADATA; None if it answered.
 
     `last_written_epoch`: the leader epoch of its last batch, -1 for an empty log, None where it could not be read.
     """
@@ -149,7 +149,7 @@ class Broker(NamedTuple):
 
 @dataclass(frozen=True)
 class Cluster:
-    """What the header says that decides or is told. `eligible_leader_replicas_version`: the level of that feature (KIP-966)."""
+    """The fields of a landing file's header that decisions and explanations use. `eligible_leader_replicas_version`: the level of that feature (KIP-966)."""
 
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     eligible_leader_replicas_version: int | None = None

@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, comma_list, instant, plural
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import ELIGIBLE, LAST_IN_SYNC, LAST_KNOWN_LEADER
 
-# Of those that prove the same.
+# The most proofs of one offset that an explanation names.
 MOST_NAMES = 5
 # What the operator can do about a held partition, by the code of the reason.
 REASONS: Mapping[str, str] = {
@@ -235,7 +235,7 @@ def _end(decision: Decision) -> Iterator[str]:
 
 
 def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
-    """Yield for how long brokers have been silent, in whole seconds: nobody decides by fractions."""
+    """Yield why lost replicas were not read: a failed disk, a broker on its way back, or silent for how many whole seconds."""
     for log in decision.unread:
         broker = cluster.brokers.get(log.broker_id)
         if log.disk_failed:

@@ -55,7 +55,7 @@ def _last(places: Iterable[int]) -> int:
 
 
 def _gaps(state: State, history: History, inside: dict[int, int], holders: tuple[int, ...]) -> Iterator[str]:
-    """Say why the history proves nothing, the reason that tells most first."""
+    """Yield why the history proves nothing, the most specific reason first."""
     changes, earliest = history.changes, min(inside.values())
     if history.doubt is not None:
         yield history.doubt
