@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER, ReplicaLog
 
 UNKNOWN = "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
 SHOWN = 5  # partitions that a warning names
@@ -125,7 +125,8 @@ def _problem(state: PartitionState, designated: int, evidence: Evidence, broker_
     if broker_states[designated] != UNFENCED:
         text = f"broker {designated} is {broker_states[designated]}; designate a broker that is alive"
         return Reason(ReasonCode.DESIGNATED_LEADER_LOST, text)
-    error = evidence.replicas[state.key, designated].error
+    log = evidence.replicas.get((state.key, designated))
+    error = log.error if log else NO_ANSWER  # it has come back since its log was asked for
     if error is None:
         return None
     return Reason(
@@ -145,6 +146,7 @@ def _entry(state: PartitionState, designated: int, logs: Mapping[int, ReplicaLog
         survivors={broker: (log.last_written_epoch, log.log_end_offset or 0) for broker, log in logs.items() if log.error is None},
         evidence=NAMED,
         strategy="balanced",
+        by_hand=True,
         truncated=list(_truncated(designated, pairs, logs)),
         broker_epochs={broker: log.broker_epoch for broker, log in logs.items() if log.error is None and log.broker_epoch is not None},
         isr=state.isr,

@@ -209,7 +209,7 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         for entry in batch
         if entry.key in refused
     ]
-    return not_reordered + [_judge(entry, live.states[entry.key], states.get(entry.key), errors.get(entry.key)) for entry in ready]
+    return not_reordered + [_judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready]
 
 
 def elect_by_designation(cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float) -> list[Result]:
@@ -219,7 +219,7 @@ def elect_by_designation(cluster: Electing, journal: Journal, batch: Sequence[En
     time.sleep(FIRST_LOOK)
     states = cluster.partitions({entry.key for entry in batch})
     states = _wait_for_leaders(cluster, states, errors, deadline)
-    return [_judge(entry, live.states[entry.key], states.get(entry.key), errors[entry.key]) for entry in batch]
+    return [_judge(entry, live, states.get(entry.key), errors[entry.key]) for entry in batch]
 
 
 def _put_back(
@@ -275,7 +275,7 @@ def _refused(entry: Entry, code: ReasonCode, what: str, refused: Refusal) -> Res
     return replace(Result.of(entry, FAILED, code, f"{what}: {refused}"), error=refused.error or None)
 
 
-def _judge(entry: Entry, before: PartitionState, state: PartitionState | None, refused: Refusal | None) -> Result:
+def _judge(entry: Entry, live: Live, state: PartitionState | None, refused: Refusal | None) -> Result:
     """Say what came of an election, from who leads now, and from whom the controller would have elected by itself before."""
     if state is None or state.leader < 0:
         return _refused(entry, _failure(refused), "the controller elected nobody", refused or NOT_VISIBLE)
@@ -288,7 +288,8 @@ def _judge(entry: Entry, before: PartitionState, state: PartitionState | None, r
             f"or it was elected by {others}"
         )
         return Result.of(entry, ELECTED, ReasonCode.OTHER_SURVIVOR_ELECTED, reason, state.leader)
-    if is_own_choice(state.leader, before):
+    before = live.states[entry.key]
+    if is_own_choice(state.leader, before, state, live.elr):
         return Result.of(entry, CLEAN_LEADER, *own_choice(state.leader, before), state.leader)
     reason = (
         f"broker {state.leader} leads, whose log nobody has looked at: it came back while every survivor was gone, "

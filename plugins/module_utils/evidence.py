@@ -135,12 +135,15 @@ def _by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, lis
     return found
 
 
-def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) -> Evidence:
+def gather(
+    cluster: Asked, states: Sequence[PartitionState], duration: float, silent: Collection[tuple[TopicPartition, int]] = ()
+) -> Evidence:
     """Read the logs of all survivors of `states` (partitions without a live leader; others pass through unread).
 
     Brokers that do not answer, and replicas that are not ready, are asked again until `duration` seconds have passed or the
     broker is fenced. What never answered keeps the error NO_ANSWER. Committed offsets are read, and then looked for in forked logs, for as long
-    each, at least LEAST_PROOF_SECONDS; `missed` says what was left. Fenced brokers that answer are asked once, for their logs alone.
+    each, at least LEAST_PROOF_SECONDS; `missed` says what was left. Fenced brokers that answer are asked once, for their logs alone. `silent`: replicas
+    that are asked once, too.
     """
     check_size(states)
     mentioned = {broker for state in states for broker in state.replicas}
@@ -148,9 +151,10 @@ def gather(cluster: Asked, states: Sequence[PartitionState], duration: float) ->
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     states = [state if has_live_leader(state, unfenced) else replace(state, leader=-1) for state in _seen_again(cluster, states, unfenced)]
     offline = [state for state in states if state.leader < 0]
-    wanted = [(state.key, broker) for state in offline for broker in state.replicas if broker in unfenced]
+    alive = [(state.key, broker) for state in offline for broker in state.replicas if broker in unfenced]
+    wanted = [replica for replica in alive if replica not in silent]
     cut_off = dict.fromkeys((state.key, broker) for state in offline for broker in state.replicas if broker in cluster.cut_off)
-    logs = read_logs(cluster, wanted, duration, {state.key: state.leader_epoch for state in offline}, list(cut_off))
+    logs = read_logs(cluster, wanted, duration, {state.key: state.leader_epoch for state in offline}, [*cut_off, *({*alive} & {*silent})])
     if cut_off or any(log.error or log.probe_error for log in logs.values()):
         # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
         brokers = cluster.broker_states(mentioned)

@@ -38,9 +38,15 @@ class Sources:
     name: str
     duration: float
 
-    def collect(self, states: Sequence[PartitionState], warnings: list[str]) -> evidence.Evidence:
-        """Return the evidence of these partitions without the history of their ISRs. `warnings` gets what an operator should know of it."""
-        found = evidence.gather(self.cluster, states, self.duration)
+    def collect(
+        self, states: Sequence[PartitionState], warnings: list[str], silent: Collection[tuple[TopicPartition, int]] = ()
+    ) -> evidence.Evidence:
+        """Return the evidence of these partitions without the history of their ISRs.
+
+        warnings  gets what an operator should know of it
+        silent    replicas, by partition and broker, that are asked only once
+        """
+        found = evidence.gather(self.cluster, states, self.duration, silent)
         if found.missed:
             warnings.append(f"what groups have read may prove more than is known: {'; '.join(found.missed)}")
         found.healthy, doubts = last_healthy.last(self.workdir, self.name, self.cluster.cluster_id, found.offline)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import COMING_BACK, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
     Reason,
@@ -42,7 +42,7 @@ class Entry:
     `survivors`: broker id → (last_written_epoch, log_end_offset) as gathered; `broker_epochs`: broker id → its broker epoch, where it was told.
     `isr` and so on: whom the controller would have elected by itself (KIP-966), and may have elected meanwhile.
     `ranking`, `named`: as the plan has them. `found`: the evidence that was collected again before the election, which must decide as the plan
-    did. A leader that was designated by hand needs none.
+    did. `by_hand`: an operator designated the leader in this very run, so it needs none.
     """
 
     topic: str
@@ -64,6 +64,7 @@ class Entry:
     unclean_leader_election_enable: bool | None = None
     ranking: str = Ranking.LAST_WRITTEN_EPOCH.value
     named: bool = False
+    by_hand: bool = False
     found: PartitionEvidence | None = None
 
     @property
@@ -78,7 +79,7 @@ class Entry:
 
     @classmethod
     def from_plan(cls, row: Mapping[str, Any], strategy: str, ranking: str) -> Entry:
-        """Build from one row of a plan's `partitions`. ValueError for a strategy or ranking that does not exist."""
+        """Build from one row of a plan's `partitions`. ValueError for evidence, a strategy or a ranking that does not exist."""
         guards = row["guards"]
         return cls(
             row["topic"],
@@ -89,7 +90,7 @@ class Entry:
             guards["leader_epoch"],
             tuple(guards["replicas"]),
             {survivor["broker_id"]: (survivor["last_written_epoch"], survivor["log_end_offset"]) for survivor in guards["survivors"]},
-            row["evidence"],
+            Word(row["evidence"]).value,
             Strategy(strategy).value,
             row.get("truncated", ()),
             row.get("loss"),
@@ -170,7 +171,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     if state is None or state.topic_id != entry.topic_id:
         return Result.of(entry, STALE, ReasonCode.TOPIC_RECREATED, "the topic was deleted or created anew since the evidence was gathered")
     if has_live_leader(state, live.unfenced):
-        since = _elected_since(entry, state.leader)
+        since = _elected_since(entry, state, live.elr)
         return Result.of(entry, ALREADY_ONLINE, since.code, f"broker {state.leader} leads it: {since.sentence}", state.leader)
     moved = _moved(entry, live, state)
     if moved is not None:
@@ -182,7 +183,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
             "or was killed while it did (then run that one again, in its own workdir), or somebody gave it a new order; gather the evidence again"
         )
         return Result.of(entry, STALE, ReasonCode.OTHER_ORDER, reason)
-    changed = None if entry.evidence == NAMED else _decided_otherwise(entry, live, state)
+    changed = None if entry.by_hand else _decided_otherwise(entry, live, state)
     if changed is not None:
         return changed
     if entry.key in live.reassigning and needs_reorder(entry, live):
@@ -225,10 +226,10 @@ def _disk_failed(log: ReplicaLog | None) -> bool:
     return log is not None and log.error == DISK_FAILED
 
 
-def _elected_since(entry: Entry, leader: int) -> Reason:
+def _elected_since(entry: Entry, now: PartitionState, elr: bool | None) -> Reason:
     """Who has elected this leader since the evidence was gathered, as far as that can be told."""
-    if leader not in entry.survivors and is_own_choice(leader, entry):
-        return own_choice(leader, entry)
+    if now.leader not in entry.survivors and is_own_choice(now.leader, entry, now, elr):
+        return own_choice(now.leader, entry)
     return Reason(ReasonCode.ELECTED_BY_OTHERS, f"elected by {somebody_elses(entry.unclean_leader_election_enable)}")
 
 

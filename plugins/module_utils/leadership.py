@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
     ELIGIBLE,
     LAST_IN_SYNC,
@@ -123,9 +124,11 @@ def expected(broker: int, standing: Standing) -> str:
     return LAST_IN_SYNC if broker in standing.isr else LAST_KNOWN_LEADER
 
 
-def is_own_choice(leader: int, before: Standing) -> bool:
-    """Whether the controller elects this broker without being asked, and before anybody else."""
-    return leader in {*before.isr, *before.eligible_leader_replicas, *before.last_known_elr}
+def is_own_choice(leader: int, before: Standing, now: PartitionState, elr: bool | None) -> bool:
+    """Whether the controller elects this broker without a request, given who is alive now. `elr`: as in `decide`."""
+    present = {leader, *now.replicas} - ({*now.offline_replicas} - {leader})
+    registered = Registration(now.replicas, before.isr, before.eligible_leader_replicas, before.last_known_elr)
+    return leader in waited_for(registered, present, elr)
 
 
 def own_choice(leader: int, before: Standing) -> Reason:

@@ -25,7 +25,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
     ELECTED,
     FAILED,
     HELD,
-    NAMED,
     OUTCOMES,
     STALE,
     Entry,
@@ -47,8 +46,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import given_up, without_leader
 
-# Brokers that answered when the plan was made answer soon.
-COLLECT_SECONDS = 10.0
 ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
 # What an operator wants to see first.
 WORST_FIRST = (FAILED, STALE, HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
@@ -158,22 +155,32 @@ class Recovery:
         self._collect_again(connection, self._left_behind())
 
     def _collect_again(self, connection: Connection, left: Left) -> None:
-        wanted = {entry.key for entry in self._entries if entry.evidence != NAMED}
+        wanted = {entry.key for entry in self._entries if not entry.by_hand}
         if not wanted:
             return
-        sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], min(self._duration, COLLECT_SECONDS))
+        sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], self._duration)
         states = self._cluster.partitions(wanted)
         states |= {key: replace(states[key], replicas=order) for key, order in to_restore(left, states).items() if key in wanted}
-        found = sources.collect([state for key, state in states.items() if key in wanted], self.warnings)
+        warnings: list[str] = []
+        found = sources.collect([state for key, state in states.items() if key in wanted], warnings, silent=self._silent(states))
         try:
             sources.add_history(found)
         except SpokenError as error:
-            self.warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
+            warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
+        self.warnings += [warning for warning in warnings if warning not in self.warnings]
         documents = read_documents(found, {entry.key for entry in self._entries if entry.named}, self._cluster.reassigning())
         facts = sources.facts(found)
-        self._entries = [
-            entry if entry.evidence == NAMED else with_evidence(entry, documents.get(entry.key), facts) for entry in self._entries
-        ]
+        self._entries = [entry if entry.by_hand else with_evidence(entry, documents.get(entry.key), facts) for entry in self._entries]
+
+    def _silent(self, states: Mapping[TopicPartition, PartitionState]) -> set[tuple[TopicPartition, int]]:
+        """Replicas that did not answer for the plan. They are asked once: who accepted that is not kept waiting again."""
+        return {
+            (entry.key, broker)
+            for entry in self._entries
+            if entry.key in states
+            for broker in states[entry.key].replicas
+            if broker not in entry.survivors and broker not in states[entry.key].offline_replicas
+        }
 
     def hold_all(self) -> None:
         """Elect nothing, because data loss is not allowed."""
@@ -207,17 +214,30 @@ class Recovery:
             deadline = time.monotonic() + self._duration
             internal = {entry.key for entry in self._entries if entry.topic in INTERNAL_TOPICS}
             first = self._run(journal, [entry for entry in self._entries if entry.key in internal], deadline)
-            if self._connection and any(result.outcome in (ELECTED, CLEAN_LEADER) for result in first):
-                # Committed offsets can be read now, and may prove another branch of a fork.
-                self._collect_again(self._connection, journal.left_behind())
-            rest = self._run(journal, [entry for entry in self._entries if entry.key not in internal], deadline)
-            self._results += [*first, *rest]
+            self._results += first
+            others = [entry.key for entry in self._entries if entry.key not in internal]
+            if others and any(result.outcome in (ELECTED, CLEAN_LEADER) for result in first):
+                began = time.monotonic()
+                self._read_offsets_again(journal)
+                deadline += time.monotonic() - began
+            self._results += self._run(journal, [entry for entry in self._entries if entry.key not in internal], deadline)
             try:
                 if journal.left_behind():
                     election.repair(self._cluster, journal)
                 self._tell(journal.left_behind())
             except SpokenError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
+
+    def _read_offsets_again(self, journal: Journal) -> None:
+        """Collect the evidence again: committed offsets can be read now, and may prove another branch of a fork."""
+        if self._connection is None or interruption.noted():
+            return
+        try:
+            self._collect_again(self._connection, journal.left_behind())
+        except SpokenError as error:
+            # Nothing is elected on evidence that lacks what could be read.
+            self._entries = [entry if entry.by_hand else replace(entry, found=None) for entry in self._entries]
+            self.warnings.append(f"evidence cannot be collected again after the election of internal topics, run again: {error}")
 
     def _run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> list[Result]:
         """Elect these, and try again what failed until `deadline` of the monotonic clock."""

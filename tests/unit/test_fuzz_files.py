@@ -136,6 +136,16 @@ def test_plans_with_a_right_digest(tmp_path: Path, content: bytes) -> None:
     apply(tmp_path / "plan.json", content, tmp_path / "work")
 
 
+@pytest.mark.parametrize("evidence", ["named", "by_hand", "none"])
+def test_a_forged_word_of_evidence_does_not_pass_for_a_leader_that_was_designated_by_hand(tmp_path: Path, evidence: str) -> None:
+    """Such a leader is elected without the decision."""
+    row = {**designated(0, [1, 3, 2]), "evidence": evidence, "designatedLeader": 3, "replicas_best_first": [3, 2, 1]}
+    plan = {**PLAN, "partitions": [row]}
+    (tmp_path / "plan.json").write_bytes(sealed(plan))
+    with pytest.raises(SpokenError, match=evidence):
+        recovery(Watching(), tmp_path / "work").take_plan(planfile.load(tmp_path / "plan.json"), "plan.json")
+
+
 @FUZZ
 @given(content=damaged(mutated(BARE).map(encoded)) | st.binary(max_size=60))
 def test_bare_plans(tmp_path: Path, content: bytes) -> None:

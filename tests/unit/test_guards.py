@@ -148,7 +148,7 @@ def test_a_replica_that_comes_back_unseen_is_waited_for_where_its_log_may_be_the
     assert (result.outcome, result.reason_code) == ("held", "incomplete")
     assert re.search("^broker 1 is coming back with a replica that was not read", result.reason or "")
     assert refused(replace(ENTRY, strategy="aggressive"), coming) is None
-    assert refused(replace(ENTRY, evidence="named"), coming) is None
+    assert refused(replace(ENTRY, evidence="named", by_hand=True), coming) is None
     stopped = replace(coming, broker_states={1: "fenced", 2: "unfenced", 3: "coming_back"})
     assert refused(ENTRY, stopped) is None, "broker 3 is a survivor of the plan, the winner holds all that it holds"
 
@@ -260,7 +260,7 @@ def test_a_plan_whose_evidence_is_weaker_now_is_stale() -> None:
 def test_without_evidence_of_now_nothing_is_elected(found: PartitionEvidence | None) -> None:
     result = refusal(replace(ENTRY, found=found), LIVE)
     assert result is not None and result.outcome == "stale"
-    assert refusal(replace(ENTRY, found=found, evidence="named"), LIVE) is None, "whoever named it has seen the doubts"
+    assert refusal(replace(ENTRY, found=found, evidence="named", by_hand=True), LIVE) is None, "whoever named it has seen the doubts"
 
 
 def test_a_log_that_has_changed_while_its_evidence_was_collected_again_is_stale() -> None:
@@ -270,7 +270,7 @@ def test_a_log_that_has_changed_while_its_evidence_was_collected_again_is_stale(
 
 
 def test_a_leader_designated_by_hand_is_elected_while_another_broker_is_waited_for_or_silent() -> None:
-    named = replace(ENTRY, evidence="named")
+    named = replace(ENTRY, evidence="named", by_hand=True)
     coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
     assert refusal(named, coming) is None
     silent = replace(LIVE, broker_states=ALL_ALIVE, logs={**LIVE.logs, (KEY, 1): ReplicaLog("NO_ANSWER")})

@@ -100,7 +100,8 @@ def test_min_isr_counts_up_to_the_number_of_replicas(min_isr: int | None, effect
 def test_what_the_controllers_own_choice_is_worth(
     before: PartitionState, chosen: bool, code: str | None, worth: str | None, foretold: str | None
 ) -> None:
-    assert is_own_choice(1, before) is chosen
+    now = replace(before, leader=1, offline_replicas=())
+    assert is_own_choice(1, before, now, elr=True) is chosen
     if worth is not None and foretold is not None:
         reason = own_choice(1, before)
         assert reason.code == code
@@ -114,3 +115,12 @@ def test_what_the_controllers_own_choice_is_worth(
 def test_only_where_it_is_allowed_to_the_controller_may_have_elected_anybody(unclean: Any, controller: bool) -> None:
     assert ("the controller by itself" in somebody_elses(unclean)) is controller
     assert "another run" in somebody_elses(unclean)
+
+
+def test_a_last_known_leader_is_not_the_controllers_choice_while_the_elr_names_a_broker_that_is_gone() -> None:
+    """Another run, or kafka-leader-election.sh, has elected it. The feature may also have been switched off."""
+    before = state(elr=(2,), last=(1,))
+    gone = replace(before, leader=1, offline_replicas=(2, 3))
+    assert not is_own_choice(1, before, gone, elr=True)
+    assert is_own_choice(1, before, replace(gone, offline_replicas=(3,)), elr=True), "broker 2 may have left the ELR when it came back"
+    assert not is_own_choice(1, state(last=(1,)), gone, elr=False)
