@@ -209,7 +209,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
     finally:
         if stream is not None:
-            stream.close()
+            # What is left in its buffer may have no room, either. That error is the one that is raised already.
+            with suppress(OSError):
+                stream.close()
 
 
 def _opened(beside: Path) -> BinaryIO:

@@ -152,7 +152,17 @@ class Recovery:
         Plans are files, and files can be old or forged. Leaders that an operator named have their evidence already.
         """
         self._connection = connection
-        self._collect_again(connection, self._left_behind())
+        try:
+            self._collect_again(connection, self._left_behind())
+        except SpokenError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: SpokenError) -> None:
+        """Elect no further entry of a plan: nothing is elected on evidence that could not be read."""
+        done = {(result.topic, result.partition) for result in self._results}
+        left = [entry for entry in self._entries if not entry.by_hand and entry.key not in done]
+        self._results += [Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in left]
+        self._entries = [entry for entry in self._entries if entry not in left]
 
     def _collect_again(self, connection: Connection, left: Left) -> None:
         wanted = {entry.key for entry in self._entries if not entry.by_hand}
@@ -235,9 +245,7 @@ class Recovery:
         try:
             self._collect_again(self._connection, journal.left_behind())
         except SpokenError as error:
-            # Nothing is elected on evidence that lacks what could be read.
-            self._entries = [entry if entry.by_hand else replace(entry, found=None) for entry in self._entries]
-            self.warnings.append(f"evidence cannot be collected again after the election of internal topics, run again: {error}")
+            self._give_up(error)
 
     def _run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> list[Result]:
         """Elect these, and try again what failed until `deadline` of the monotonic clock."""

@@ -119,9 +119,9 @@ class Steps:
 
         send: Callable[..., Any] = Cluster._send
 
-        def sending(cluster: Cluster, node: Any, request: Any) -> Any:
+        def sending(cluster: Cluster, node: Any, request: Any, *end: Any) -> Any:
             self.take(f"send {request.name}")
-            answer = send(cluster, node, request)
+            answer = send(cluster, node, request, *end)
             if request.name.startswith(("AlterPartitionReassignments", "ElectLeaders", "IncrementalAlterConfigs")):
                 answer.add_callback(lambda _: self.take(f"answer to {request.name}"))
             return answer

@@ -52,6 +52,6 @@ def test_a_snapshot_stands_for_the_beginning_of_the_log(spark_remote: str, tmp_p
         assert set(cluster.observer_fetch_times()) <= {1, 2, 3}, "nobody takes the reader for a member of the quorum"
 
         south.plan("1", strategy="balanced")
-        results = south.apply("1")["results"]
+        results = south.apply("1", controller_bootstrap_servers=cluster.controller_bootstrap_servers.split(","))["results"]
         assert {(row["outcome"], row["leader"], row["evidence"]) for row in results} == {("elected", AHEAD, "forked_resolved")}
         assert damage.kept(["resolved"])["resolved"].lost == 0

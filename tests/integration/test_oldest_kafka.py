@@ -45,7 +45,7 @@ def test_lagging_partitions_are_recovered_on_3_9(spark_remote: str, tmp_path: Pa
         held = by_partition(north.read("plans", "3")["held"])
         assert held.keys() == {("forked", partition) for partition in range(4)}
         assert all("min.insync.replicas was not set for the topic or the cluster" in row["explanation"] for row in held.values())
-        resolved_by_history = north.apply("3")["results"]
+        resolved_by_history = north.apply("3", controller_bootstrap_servers=controllers)["results"]
         assert {
             (row["topic"], row["outcome"], row["leader"], row["evidence"]) for row in resolved_by_history if row["topic"] == "resolved"
         } == {("resolved", "elected", 2, "forked_resolved")}

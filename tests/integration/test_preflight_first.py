@@ -72,7 +72,7 @@ def test_misspelt_variables_java_workdir_and_values_are_named_once_in_one_messag
         "did you mean kafka_recovery_lost_brokers?",
         "did you mean kafka_recovery_allow_data_loss?",
         "kafka_recovery_obstacles is set by the roles themselves",
-        "kafka_recovery_strategy is agressive: it must be one of none, balanced, aggressive",
+        "kafka_recovery_strategy is agressive: it must be one of none, balanced, kip966_balanced, aggressive",
         "kafka_recovery_partitions is orders-0: it must be a list",
         f"cannot be made, because {tmp_path}/file is a file",
         f"JAVA_HOME is {tmp_path}, but there is no bin/java in it",

@@ -53,8 +53,11 @@ def plan_of(operator: Operator) -> dict[str, Any]:
 
 
 def apply(operator: Operator, run_id: str, check: bool = False, **params: Any) -> dict[str, Any]:
-    """Elect what somebody else's plan designates."""
-    return operator.ask("kafka_designated_election", check, **operator.files(run_id), allow_data_loss=True, preview=100, **params)
+    """Elect what somebody else's plan designates. The module fails if a partition has no leader afterwards."""
+    options = {**operator.connection, **operator.files(run_id), "allow_data_loss": True, "preview": 100, **params}
+    answer = run_module("kafka_designated_election", options, check)
+    assert "summary" in answer.result, answer
+    return answer.result
 
 
 def outcomes_of(answer: Answer | dict[str, Any]) -> set[tuple[str, int | None]]:

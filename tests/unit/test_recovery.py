@@ -14,12 +14,14 @@ from controller import Controller
 from decided_cases import CASES
 from situations import plan_all
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery, each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 OFFSETS = ("__consumer_offsets", 0)
 
@@ -112,12 +114,8 @@ class Committing(Described):
         return [("readers", ("t", 0), 110, 0)] if self.states[OFFSETS].leader >= 0 and ("t", 0) in keys else []
 
 
-@pytest.mark.parametrize("offline", [True, False])
-def test_internal_topics_come_first_and_what_groups_have_read_decides_about_the_others(tmp_path: Path, offline: bool) -> None:
+def planned_without_offsets(controller: Controller, tmp_path: Path) -> Recovery:
     """The plan was made while no committed offset could be read: the ranking took the branch that the group did not read."""
-    controller = Committing()
-    if not offline:
-        controller.states[OFFSETS] = replace(controller.states[OFFSETS], leader=2)
     recovery = Recovery(
         controller,  # type: ignore[arg-type]
         name="east",
@@ -138,8 +136,33 @@ def test_internal_topics_come_first_and_what_groups_have_read_decides_about_the_
     }  # fmt: skip
     recovery.take_plan(plan, "plan.json")
     recovery.collect_again(Connection(("localhost:9092",)))
+    return recovery
+
+
+def outcomes(recovery: Recovery) -> dict[str, tuple[str, str | None]]:
     recovery.elect()
-    results = {row["topic"]: (row["outcome"], row["reason_code"]) for row in recovery.report(preview=20, with_diff=False)["results"]}
+    return {row["topic"]: (row["outcome"], row["reason_code"]) for row in recovery.report(preview=20, with_diff=False)["results"]}
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_internal_topics_come_first_and_what_groups_have_read_decides_about_the_others(tmp_path: Path, offline: bool) -> None:
+    controller = Committing()
+    if not offline:
+        controller.states[OFFSETS] = replace(controller.states[OFFSETS], leader=2)
+    results = outcomes(planned_without_offsets(controller, tmp_path))
     assert results["t"] == ("stale", "decided_otherwise")
     assert controller.states["t", 0].leader == -1
     assert results["__consumer_offsets"][0] == ("elected" if offline else "already_online")
+
+
+def test_what_was_elected_is_reported_although_the_evidence_of_the_others_cannot_be_collected_again(tmp_path: Path) -> None:
+    class Refusing(Committing):
+        def topic_configs(self, topics: Collection[str]) -> TopicConfigs:
+            if self.states[OFFSETS].leader >= 0:
+                raise ClusterError("configs cannot be described")
+            return super().topic_configs(topics)
+
+    controller = Refusing()
+    results = outcomes(planned_without_offsets(controller, tmp_path))
+    assert results == {"__consumer_offsets": ("elected", None), "t": ("failed", "request_failed")}
+    assert controller.states["t", 0].leader == -1

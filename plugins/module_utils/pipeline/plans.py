@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,7 +109,7 @@ def write_plans(
         decided = landing_lines.by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS)
         # To count and to sort in Spark takes two more jobs, which pays for more rows than fit into memory.
         if found.is_small(files):
-            few = in_order(_fetched(decided))
+            few = in_order(decided.collect())
             _seat(plans, clusters, Counter((row[0], tuple(row[5])) for row in few if row[5]))
             return few
         decided = keep(decided)
@@ -130,11 +130,6 @@ def write_plans(
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """Rows of `worker.PLAN_ROWS` as `in_plan_order` has them."""
     return sorted(rows, key=lambda row: (row[0], SECTIONS.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))))
-
-
-def _fetched(decided: DataFrame) -> Iterator[Row]:
-    columns = decided.toArrow().columns
-    return zip(*(column.to_pylist() for column in columns), strict=True)
 
 
 def _seat(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple[str, tuple[int, ...]], int]) -> None:
