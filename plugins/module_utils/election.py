@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
@@ -58,6 +58,8 @@ BATCH = 1000
 # Batches side by side keep the controller busy while the answers of others are read.
 SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
+# For the logs of a batch. Brokers have answered for them a moment before.
+LOOK_SECONDS = 30.0
 NOT_ANSWERED = Refusal("", "the controller's answer does not tell of it")
 NOT_VISIBLE = Refusal("", "no leader became visible")
 NOT_NEEDED = "ELECTION_NOT_NEEDED"
@@ -97,21 +99,25 @@ def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
 
     `known`: orders that this workdir's runs have changed. Those that still stand are seen as they will be when they are put back.
     """
-    states = cluster.partitions({entry.key for entry in entries})
-    states |= {key: replace(states[key], replicas=order) for key, order in to_restore(known, states).items()}
-    mentioned = {broker for entry in entries for broker in entry.replicas}
-    broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
+
+    def described() -> dict[TopicPartition, PartitionState]:
+        states = cluster.partitions({entry.key for entry in entries})
+        return states | {key: replace(states[key], replicas=order) for key, order in to_restore(known, states).items()}
+
+    states, unfenced = described(), cluster.unfenced()
     # Also replicas that are alive but no survivors of the plan: are they still as silent as they were, or has somebody to look at them?
     wanted = [
-        (entry.key, broker)
-        for entry in entries
-        if entry.key in states
-        for broker in states[entry.key].replicas
-        if broker_states.get(broker) == UNFENCED
+        (entry.key, broker) for entry in entries if entry.key in states for broker in states[entry.key].replicas if broker in unfenced
     ]
+    with deadline.until(time.monotonic() + LOOK_SECONDS):
+        logs = read_logs(cluster, wanted, duration=0.0)
+    # Reading logs takes time, and a leader or a broker may have come meanwhile: so these are read last.
+    mentioned = {broker for entry in entries for broker in entry.replicas}
+    broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
+    states = described()
     ours = {key: {order.changed for order in orders} for key, orders in known.items()}
     elr = keeps_elr(cluster, states.values())
-    return Live(states, broker_states, read_logs(cluster, wanted, duration=0.0), cluster.reassigning(), ours, elr)
+    return Live(states, broker_states, logs, cluster.reassigning(), ours, elr, frozenset(cluster.cut_off))
 
 
 def run(

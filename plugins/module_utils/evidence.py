@@ -17,6 +17,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EVIDENCE_ROWS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import MOST_PROOFS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -37,6 +38,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_con
 
 # For committed offsets, also if `duration` is shorter.
 LEAST_PROOF_SECONDS = 10.0
+# For comparisons of logs, also if `duration` is shorter.
+LEAST_SETTLE_SECONDS = 30.0
 # Of a partition, beside those of healthy snapshots.
 KEPT_PROOFS = MOST_PROOFS - 64
 LONGEST_NAME = 255
@@ -150,6 +153,11 @@ def gather(
     brokers = cluster.broker_states(mentioned)
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     states = [state if has_live_leader(state, unfenced) else replace(state, leader=-1) for state in _seen_again(cluster, states, unfenced)]
+    if not {broker for state in states for broker in state.replicas} <= mentioned:
+        # A reassignment has ended meanwhile.
+        mentioned |= {broker for state in states for broker in state.replicas}
+        brokers = cluster.broker_states(mentioned)
+        unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     offline = [state for state in states if state.leader < 0]
     alive = [(state.key, broker) for state in offline for broker in state.replicas if broker in unfenced]
     wanted = [replica for replica in alive if replica not in silent]
@@ -160,10 +168,11 @@ def gather(
         brokers = cluster.broker_states(mentioned)
         unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     replicas = {(key, broker): log for (key, broker), log in logs.items() if broker in unfenced and (key, broker) not in cut_off}
+    # One that was fenced since its log was read, and answers still, keeps what it said.
     fenced = {
         (key, broker): log
         for (key, broker), log in logs.items()
-        if broker not in unfenced and (key, broker) in cut_off and log.error is None
+        if broker not in unfenced and ((key, broker) in cut_off or broker in cluster.cut_off) and log.error is None
     }
     evidence = Evidence(states, brokers, replicas, fenced=fenced)
     prober = forks.Prober(cluster.batches)
@@ -175,7 +184,8 @@ def gather(
         evidence.pairs += [forks.pair_row(state.key, one, other) for one, other in combinations(answered, 2)]
         pairs = combinations(sorted([*answered, *beside]), 2)
         evidence.fenced_pairs += [forks.pair_row(state.key, *pair) for pair in pairs if {*pair} & {*beside}]
-    forks.settle([*evidence.pairs, *evidence.fenced_pairs], {**replicas, **fenced}, prober, cluster.epoch_ends)
+    with deadline.until(time.monotonic() + max(duration, LEAST_SETTLE_SECONDS)):
+        forks.settle([*evidence.pairs, *evidence.fenced_pairs], {**replicas, **fenced}, prober, cluster.epoch_ends)
     evidence.proofs = bounded_proofs(_proofs(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)), evidence.missed)
     return evidence
 

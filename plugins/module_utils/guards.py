@@ -13,6 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
     Reason,
     expected,
@@ -27,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     has_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER, ReplicaLog
 
 ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED = "elected", "already_online", "clean_leader", "held", "stale", "failed"
 NAMED = "named"  # evidence of a leader that an operator designated
@@ -140,7 +141,7 @@ class Live:
     """The cluster as it is now, as far as a batch needs it. `logs` by (partition, broker).
 
     `ours`: replica orders that this workdir's runs set for an election, by partition. A plan may have been gathered while one stood.
-    `elr`: whether the cluster keeps eligible leader replicas, None where that is not known.
+    `elr`: whether the cluster keeps eligible leader replicas, None where that is not known. `cut_off`: fenced brokers that answer.
     """
 
     states: Mapping[TopicPartition, PartitionState]
@@ -149,6 +150,7 @@ class Live:
     reassigning: Collection[TopicPartition]
     ours: Mapping[TopicPartition, Collection[tuple[int, ...]]] = field(default_factory=dict)
     elr: bool | None = None
+    cut_off: frozenset[int] = frozenset()
 
     @property
     def unfenced(self) -> set[int]:
@@ -194,7 +196,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
 def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Result | None:
     """Decide again on live evidence. Return why the entry may not be elected, None if the decision still allows its leader."""
     evidence = as_it_is_now(entry.found, state, live.broker_states, live.logs, live.reassigning) if entry.found else None
-    if evidence is None:
+    if evidence is None or any(log.broker_id in live.cut_off and not log.answered for log in evidence.logs):
         reason = "its evidence cannot be used, or has changed since it was collected again; run again, or make a new plan"
         return Result.of(entry, STALE, ReasonCode.EVIDENCE_CHANGED, reason)
     decision = decide(evidence, entry.policy, live.elr)
@@ -210,7 +212,11 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
     if decision.reason == ReasonCode.REASSIGNMENT_IN_PROGRESS:
         return Result.of(entry, HELD, ReasonCode.REASSIGNMENT_IN_PROGRESS, REASSIGNING)
     if entry.designated_leader in decision.choices:
-        return None
+        order = [broker for broker in best_first(decision, entry.designated_leader) if broker in live.unfenced]
+        if order == [broker for broker in entry.best_first if broker in order]:
+            return None
+        reason = "the evidence of now puts its other replicas in another order; run again, or make a new plan"
+        return Result.of(entry, STALE, ReasonCode.EVIDENCE_CHANGED, reason)
     now = f"holds it ({decision.reason})" if decision.reason else f"elects broker {decision.choices[0]} ({decision.word})"
     reason = f"the plan elects broker {entry.designated_leader} ({entry.evidence}), and the evidence of now {now}; make a new plan"
     return Result.of(entry, STALE, ReasonCode.DECIDED_OTHERWISE, reason)
@@ -243,13 +249,14 @@ def _moved(entry: Entry, live: Live, state: PartitionState) -> Reason | None:
         return Reason(ReasonCode.DESIGNATED_LEADER_LOST, f"the designated broker {entry.designated_leader} is not alive any more")
     for broker in state.replicas:
         if broker in live.unfenced:
-            log = live.logs[entry.key, broker]
+            log = live.logs.get((entry.key, broker))
             if broker not in entry.survivors:
                 # Whether one that does not answer holds the partition is for the decision to say.
-                if log.error is None:
+                if log is None or log.error is None:
                     return Reason(ReasonCode.REPLICA_RETURNED, f"broker {broker} came back with a replica that was not read")
-            elif log.error is not None:
-                return Reason(ReasonCode.SURVIVOR_SILENT, f"broker {broker} does not answer for its replica any more ({log.error})")
+            elif log is None or log.error is not None:
+                error = log.error if log else NO_ANSWER  # it was fenced when logs were read
+                return Reason(ReasonCode.SURVIVOR_SILENT, f"broker {broker} does not answer for its replica any more ({error})")
             elif log.broker_epoch != entry.broker_epochs.get(broker):
                 # KIP-966: what a broker said of its log before it rebooted proves nothing about the log that it has now.
                 epochs = f"its broker epoch is {log.broker_epoch}, no longer {entry.broker_epochs.get(broker)}"

@@ -25,11 +25,14 @@ def as_it_is_now(
     logs: Mapping[tuple[TopicPartition, int], ReplicaLog],
     reassigning: Collection[TopicPartition],
 ) -> PartitionEvidence | None:
-    """Return the evidence with what the cluster says of the partition now, None if a log has changed since or its document is damaged.
+    """Return the evidence with what the cluster says of the partition now, None if the partition or a log has changed since, or its document is damaged.
 
     Comparisons, proofs and the history stay: they hold as long as the logs are the same.
     """
-    if evidence.state is None or evidence.defects:
+    read = evidence.state
+    if read is None or evidence.defects:
+        return None
+    if (read.topic_id, read.leader_epoch, sorted(read.replicas)) != (state.topic_id, state.leader_epoch, sorted(state.replicas)):
         return None
     found = []
     for log in evidence.logs:
@@ -40,9 +43,8 @@ def as_it_is_now(
     return replace(
         evidence,
         logs=tuple(found),
-        state=evidence.state._replace(
+        state=read._replace(
             leader=-1,
-            leader_epoch=state.leader_epoch,
             isr=state.isr,
             eligible_leader_replicas=state.eligible_leader_replicas,
             last_known_elr=state.last_known_elr,
@@ -62,5 +64,9 @@ def _log_now(log: Log, broker_state: str | None, read: ReplicaLog | None) -> Log
         return log._replace(broker_state=broker_state)
     if read.error is not None:
         return Log(log.broker_id, broker_state, read.error, None, None, None, None, None, None, None)
-    same = (read.log_end_offset, read.last_written_epoch) == (log.log_end_offset, log.last_written_epoch)
+    same = (read.log_end_offset, read.last_written_epoch, read.broker_epoch) == (
+        log.log_end_offset,
+        log.last_written_epoch,
+        log.broker_epoch,
+    )
     return log._replace(broker_state=broker_state) if same and log.error is None else None

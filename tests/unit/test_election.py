@@ -20,8 +20,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_ch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import LogEnd
 
-REQUESTS = 11  # that an undisturbed run sends
+REQUESTS = 12  # that an undisturbed run sends
 
 
 def entry(partition: int, replicas: tuple[int, ...]) -> Entry:
@@ -285,3 +286,17 @@ def test_what_kafka_says_beside_an_error_is_part_of_the_reason(tmp_path: Path) -
     assert result.reason == (
         "the controller elected nobody: ELIGIBLE_LEADERS_NOT_AVAILABLE: Eligible topic partition leaders are not available."
     )
+
+
+def test_a_leader_that_came_while_logs_were_read_is_seen(tmp_path: Path) -> None:
+    """Reading the logs of a batch can take seconds. An order must not be changed under a live leader."""
+
+    class Slow(Controller):
+        def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+            found = super().log_ends(work)
+            self.states["t", 0] = replace(self.states["t", 0], leader=3, isr=(3,), leader_epoch=2)
+            return found
+
+    controller = Slow()
+    assert recover(controller, tmp_path / "j")["t", 0] == "already_online"
+    assert controller.states["t", 0].leader == 3

@@ -275,3 +275,43 @@ def test_a_leader_designated_by_hand_is_elected_while_another_broker_is_waited_f
     assert refusal(named, coming) is None
     silent = replace(LIVE, broker_states=ALL_ALIVE, logs={**LIVE.logs, (KEY, 1): ReplicaLog("NO_ANSWER")})
     assert refusal(named, silent) is None
+
+
+def test_other_replicas_in_another_order_than_the_evidence_of_now_has_them_are_stale() -> None:
+    """Should the leader die at that moment, the next of them leads."""
+    survivors = {2: (1, 121), 3: (0, 100), 4: (0, 50)}
+    entry = found_again(replace(ENTRY, replicas=(1, 2, 3, 4), best_first=(2, 3, 4, 1), survivors=survivors))
+    logs = {**LIVE.logs, (KEY, 4): log(0, 50)}
+    live = replace(with_state(replicas=(1, 2, 3, 4)), logs=logs, broker_states={1: "fenced", 2: "unfenced", 3: "unfenced", 4: "unfenced"})
+    assert refusal(entry, live) is None
+    result = refusal(replace(entry, best_first=(2, 4, 1, 3)), live)
+    assert result is not None and (result.outcome, result.reason_code) == ("stale", "evidence_changed")
+
+
+def test_a_fenced_broker_that_answers_and_whose_log_was_not_read_is_no_lost_broker() -> None:
+    assert refused(ENTRY, replace(LIVE, cut_off=frozenset({4}))) is None
+    result = refused(ENTRY, replace(LIVE, cut_off=frozenset({1})))
+    assert result is not None and (result.outcome, result.reason_code) == ("stale", "evidence_changed")
+
+
+@pytest.mark.parametrize("broker", [1, 3])
+def test_a_broker_that_was_unfenced_after_the_logs_were_read_has_not_been_looked_at(broker: int) -> None:
+    logs = {key: value for key, value in LIVE.logs.items() if key[1] != broker}
+    result = refused(
+        ENTRY, replace(LIVE, broker_states=ALL_ALIVE, logs={**logs, **({(KEY, 1): ReplicaLog("NO_ANSWER")} if broker == 3 else {})})
+    )
+    assert result is not None and result.outcome == "stale"
+    assert result.reason_code == ("replica_returned" if broker == 1 else "survivor_silent")
+
+
+@pytest.mark.parametrize("field", ["topic_id", "leader_epoch", "replicas", "broker_epoch"])
+def test_evidence_of_another_partition_or_boot_than_the_cluster_has_now_is_stale(field: str) -> None:
+    found = found_again(ENTRY).found
+    assert found is not None and found.state is not None
+    others: dict[str, Any] = {"topic_id": "other", "leader_epoch": 3, "replicas": (1, 2, 4)}
+    if field == "broker_epoch":
+        found = replace(found, logs=tuple(one._replace(broker_epoch=7) if one.broker_id == 2 else one for one in found.logs))
+    else:
+        found = replace(found, state=found.state._replace(**{field: others[field]}))
+    result = refusal(replace(ENTRY, found=found), LIVE)
+    assert result is not None and (result.outcome, result.reason_code) == ("stale", "evidence_changed")
