@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import py4j
+import pyspark
 import pytest
 from integration.spark import standalone
 from integration.support import Answer, failure, run_module
@@ -138,10 +140,17 @@ def test_a_server_that_speaks_something_else_or_wants_another_token_is_told(work
 
 def test_workers_without_the_right_python_are_told(workdir: Path) -> None:
     """As workers on another host: the module believes that it is run by another Python."""
-    python = workdir / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
-    python.chmod(0o700)
-    for place, told in ((python, "pyarrow is missing for the Python of Spark's workers"), (workdir / "no-python", "cannot run")):
+    modules = workdir / "modules"
+    modules.mkdir()
+    for module in (pyspark, py4j):
+        (modules / module.__name__).symlink_to(Path(str(module.__file__)).parent)
+    bare, python = workdir / "bare", workdir / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    python.write_text(f'#!/bin/sh\nexport PYTHONPATH={modules}\nexec {sys.executable} -S "$@"\n')
+    for program in (bare, python):
+        program.chmod(0o700)
+    missing = "is missing for the Python of Spark's workers"
+    for place, told in ((bare, f"PySpark {missing}"), (python, f"pyarrow {missing}"), (workdir / "no-python", "cannot run")):
         said = one_line(run_module("kafka_recovery_plan", options(workdir), before=f"import sys\nsys.executable = {str(place)!r}"))
         assert told in said and "PYSPARK_PYTHON" in said
     assert not list((workdir / "plans" / RUN).iterdir())

@@ -74,6 +74,8 @@ def _problem_of_workers(said: str) -> str | None:
         )
     if "No module named 'pyarrow'" in said or ("PACKAGE_NOT_INSTALLED" in said and "PyArrow" in said):
         return f"pyarrow is missing for the Python of Spark's workers: install it there, or name another Python in {PYTHON_OF_WORKERS}"
+    if re.search(r"No module named '?pyspark", said):
+        return f"PySpark is missing for the Python of Spark's workers: install it there, or name another Python in {PYTHON_OF_WORKERS}"
     if found := re.search(r'Cannot run program "([^"]{1,200})"', said):
         return f"the workers of Spark cannot run {found[1]}: name their Python in {PYTHON_OF_WORKERS}"
     return None

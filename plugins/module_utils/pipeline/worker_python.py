@@ -20,9 +20,9 @@ NAME, PATH = "python", "PYTHONPATH"
 def program(folder: Path) -> str:
     """Write a program into the private `folder` that is this Python with the PYTHONPATH of this process, and return its path.
 
-    If programs may not run in `folder`, return this Python itself.
+    If programs may not run in `folder`, or this Python cannot, return this Python itself.
     """
-    if os.statvfs(folder).f_flag & os.ST_NOEXEC:
+    if os.statvfs(folder).f_flag & os.ST_NOEXEC or not os.access(sys.executable, os.X_OK):
         return sys.executable
     own = os.environ.get(PATH)
     path = f"unset {PATH}" if own is None else f"export {PATH}={shlex.quote(own)}"
