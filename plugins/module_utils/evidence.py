@@ -211,8 +211,8 @@ def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober, seconds: f
     """What committed offsets of consumer groups prove of the survivors of offline partitions.
 
     Where logs fork: whether each survivor holds the last record that each group read, as of that record's epoch. Survivors are probed for it.
-    Elsewhere only survivors whose log ends before that record: what they lack is lost with them, and no probe is needed. Of all groups
-    the one that read furthest proves most.
+    Elsewhere only survivors whose log ends before that record. No batch confirms such an offset, so it is shown and counts for nothing, and no probe is
+    needed. Of all groups the one that committed the greatest offset is named.
     """
     answered: dict[TopicPartition, list[int]] = {}
     for (key, broker), log in evidence.replicas.items():

@@ -28,13 +28,13 @@ class Case:
     evidence: str
     truncated: dict[int, int]  # survivor that loses records → offset from which
     high_watermark: int = 0
-    group_offset: int | None = None
+    snapshot_mark: int | None = None
     lower_bound: int | None = None
 
 
 PREFIX = Case({2: (0, 0, 0, 0, 1, 1, 1, 1), 3: (0, 0, 0, 0, 1, 1)}, lost=1, winner=2, evidence="prefix", truncated={})
 FORKED = Case({2: (0, 0, 0, 0, 1, 1, 1), 3: (0, 0, 0, 0, 0, 0, 0, 0, 0)}, lost=1, winner=2, evidence="forked", truncated={3: 4})
-LOSS = Case({2: (0, 0, 0, 0, 0, 0)}, lost=1, winner=2, evidence="prefix", truncated={}, high_watermark=5, group_offset=8, lower_bound=2)
+LOSS = Case({2: (0, 0, 0, 0, 0, 0)}, lost=1, winner=2, evidence="prefix", truncated={}, high_watermark=5, snapshot_mark=8, lower_bound=2)
 CASES = {"prefix": PREFIX, "forked": FORKED, "loss": LOSS}
 
 
@@ -101,7 +101,7 @@ def loss() -> Sheet:
     """Between which bounds the loss lies."""
     sheet = Sheet(
         "Loss bounds",
-        "The only survivor's log ends at offset 6. A consumer group committed offset 8, so two records are lost for certain, and perhaps more.",
+        "The only survivor's log ends at offset 6. The last healthy snapshot had the high watermark 8, so two records are lost for certain, and perhaps more.",
         LABEL + CELL * 12 + 90,
         232,
     )
@@ -111,12 +111,12 @@ def loss() -> Sheet:
     sheet.cut(6, 86, 150, "win")
     sheet.text(LABEL + CELL * 6 - 6, 146, "log end 6", "best strong end")
     sheet.cut(8, 22, 150)
-    sheet.text(LABEL + CELL * 8 + 8, 112, "committed by a group: 8", "mark strong")
+    sheet.text(LABEL + CELL * 8 + 8, 112, "high watermark was 8", "mark strong")
     sheet.path(f"M{LABEL + CELL * 6} 164H{LABEL + CELL * 8}", "cut")
     sheet.text(LABEL + CELL * 7, 184, "lost: 2", "mark strong middle")
     sheet.path(f"M{LABEL + CELL * 8} 164H{LABEL + CELL * 12}", "stroke dash")
     sheet.text(LABEL + CELL * 8 + 30, 184, "perhaps more", "soft")
-    sheet.text(LABEL, 216, "lower bound 2 from consumer_group, upper bound unknown", "soft")
+    sheet.text(LABEL, 216, "lower bound 2 from healthy_snapshot, upper bound unknown", "soft")
     return sheet
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
-from unit.situations import FENCED, Log, Situation, documents_of
+from unit.situations import FENCED, Log, Situation, documents_of, healthy
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
@@ -44,8 +44,8 @@ def test_no_other_drawings_lie_about() -> None:
 def decided(case: Case) -> Decision:
     logs: dict[int, Log | str] = {case.lost: FENCED}
     logs |= {broker: Log(epochs, (0,) * len(epochs), case.high_watermark) for broker, epochs in case.survivors.items()}
-    proofs: list[tuple[int, int, bool | None]] = [] if case.group_offset is None else [(case.group_offset, case.winner, False)]
-    (document,) = documents_of(Situation("drawn", logs, proofs=proofs).rows())
+    seen = None if case.snapshot_mark is None else healthy(60, case.snapshot_mark, case.snapshot_mark, None)
+    (document,) = documents_of(Situation("drawn", logs, healthy=seen).rows())
     return decide(read(document), Policy())
 
 
@@ -61,7 +61,7 @@ def test_what_is_drawn_of_logs_is_what_the_rules_say(case: Case) -> None:
 def test_the_loss_that_is_drawn_is_the_one_that_a_plan_states() -> None:
     case = CASES["loss"]
     stated = bounds(decided(case), Cluster())
-    assert (stated.lower_bound, stated.lower_bound_from) == (case.lower_bound, "consumer_group")
+    assert (stated.lower_bound, stated.lower_bound_from) == (case.lower_bound, "healthy_snapshot")
     assert (stated.upper_bound, stated.upper_bound_from) == (None, "unknown")
 
 

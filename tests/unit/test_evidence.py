@@ -344,7 +344,7 @@ class Read(Controller):
         return [(row["name"], row["offset"], row["broker_id"], row["held"]) for row in found.proofs]
 
 
-def test_where_no_logs_fork_a_committed_offset_counts_for_the_survivors_that_end_before_it() -> None:
+def test_where_no_logs_fork_a_committed_offset_is_named_for_the_survivors_that_end_before_it() -> None:
     short, long = sorted(ALIVE, key=lambda broker: ALIVE[broker])
     between = ALIVE[short] + 1
     assert Read(False, ("a", ALIVE[short], 0)).proofs() == []

@@ -19,7 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss, bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 
 SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)
 # Broker 3 led and died, 2 and 1 went on, 1 left, 2 died. Nothing was committed since 1 left.
@@ -29,6 +29,7 @@ ONE_LEFT_LAST: tuple[dict[str, Any], ...] = (
 COMMITTED, LATER = Log.of((15, 0)), Log.of((10, 0), (3, 1), high_watermark=10)
 OFFLINE_SINCE = 1_795_000_005_000
 NO_SNAPSHOT = "not estimated (no healthy snapshot has it)"
+UNCOUNTED = "committed offsets beyond the best log are not counted if no survivor's batch is known to confirm them"
 FEWER = "there are fewer records than offsets where there is"
 
 # topic: (partition, lower bound, its source, upper bound, its source, estimate, sentence)
@@ -39,10 +40,22 @@ CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, 
         "ISR history",
     ),
     "nobody": (Situation("nobody", {1: FENCED, 9: FENCED}), None, "none", None, "unknown", None, ""),
-    "group-read-further": (
-        Situation("group-read-further", {1: FENCED, 2: SHORT}, proofs=[(101, 2, False)]), 1, "consumer_group", None, "unknown", None,
-        f"at least 1 committed record is lost (by the committed offset of a consumer group), {NO_SNAPSHOT}, how many at most is not known: "
-        "what broker 1 alone held cannot be told without the ISR history",
+    "group-committed-further": (
+        Situation("group-committed-further", {1: FENCED, 2: SHORT}, proofs=[(101, 2, False)]), 0, "high_watermark", None, "unknown", None,
+        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: what broker 1 alone held cannot be told without the ISR history",
+    ),
+    "group-committed-anything": (
+        Situation("group-committed-anything", {2: SHORT, 3: LONG}, proofs=[(10**12, 2, False), (10**12, 3, None)]),
+        0, "high_watermark", 0, "all_replicas", None,
+        "nothing that was committed is lost: every replica answered, and none holds more (unless a crash before had cost a log the end that was not "
+        "yet flushed)",
+    ),
+    # Broker 1 confirms 15. The winner shares 10 of that, and broker 3's high watermark is worth less.
+    "confirmed-on-another-branch": (
+        Situation("confirmed-on-another-branch", {2: FENCED, 1: COMMITTED, 3: LATER, 4: Log.of((10, 0), (8, 1), high_watermark=18)}, proofs=[(15, 1, True)]),
+        5, "consumer_group", None, "unknown", None,
+        f"at least 5 committed records are lost (by the committed offset of a consumer group), {NO_SNAPSHOT}, how many at most is not known: what "
+        "broker 2 alone held cannot be told without the ISR history",
     ),
     "every-replica": (
         Situation("every-replica", {3: SHORT, 2: LONG}), 0, "high_watermark", 0, "all_replicas", None,
@@ -83,9 +96,15 @@ CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, 
     ),
     "history-against-group": (
         Situation("history-against-group", {2: FENCED, 1: COMMITTED}, proofs=[(20, 1, False)], history=history(*ONE_LEFT_LAST)),
-        5, "consumer_group", None, "unknown", None,
-        f"at least 5 committed records are lost (by the committed offset of a consumer group), {NO_SNAPSHOT}, how many at most is not known: what is "
-        "proven to be committed contradicts the rest of the evidence",
+        None, "none", 0, "isr_history", None,
+        "nothing that was committed is lost: the ISR history shows that its log holds every committed record (unless a crash before had cost a log "
+        "the end that was not yet flushed)",
+    ),
+    "history-against-snapshot": (
+        Situation("history-against-snapshot", {2: FENCED, 1: COMMITTED}, healthy=healthy(60, 25, 20, None), history=history(*ONE_LEFT_LAST)),
+        5, "healthy_snapshot", None, "unknown", None,
+        "at least 5 committed records are lost (by the high watermark of the last healthy snapshot), not estimated (the last healthy snapshot has no "
+        "rate), how many at most is not known: what is proven to be committed contradicts the rest of the evidence",
     ),
     "eligible": (
         Situation("eligible", {1: FENCED, 2: SHORT, 3: LONG}, state={"eligible_leader_replicas": [2]}), 0, "high_watermark", 0, "elr", None,
@@ -212,6 +231,32 @@ def test_the_sentence_states_the_bounds(topic: str) -> None:
 def test_without_a_survivor_there_is_no_sentence() -> None:
     decision = decided(CASES["nobody"][0])
     assert loss_text(decision, bounds(decision, EAST), EAST) is None
+
+
+@pytest.mark.parametrize("held", [False, None])
+@pytest.mark.parametrize("topic", CASES)
+def test_an_unconfirmed_offset_of_a_group_changes_no_bound(topic: str, held: bool | None) -> None:
+    case = CASES[topic][0]
+    invented = [(10**12, broker, held) for broker, log in case.brokers.items() if isinstance(log, Log)]
+    assert loss_of(replace(case, proofs=[*case.proofs, *invented])) == loss_of(case)
+
+
+def test_an_unconfirmed_offset_beyond_the_best_log_is_shown() -> None:
+    case = Situation("orders", {1: FENCED, 2: SHORT, 3: LONG}, proofs=[(200, 2, False), (200, 3, False), (120, 2, False)])
+    assert uncounted_text(decided(case)) == f"{UNCOUNTED}: 200 by consumer group readers"
+
+
+def test_of_many_unconfirmed_offsets_the_greatest_are_shown() -> None:
+    case = Situation("orders", {1: FENCED, 2: SHORT}, proofs=[(offset, 2, None) for offset in (150, 101, 10**12, 130, 140)])
+    shown = f"{10**12} by consumer group readers, 150 by consumer group readers, 140 by consumer group readers and 2 more"
+    assert uncounted_text(decided(case)) == f"{UNCOUNTED}: {shown}"
+
+
+def test_a_confirmed_offset_and_one_within_the_best_log_are_not_shown_as_uncounted() -> None:
+    confirmed = replace(CASES["confirmed-on-another-branch"][0], proofs=[(15, 1, True), (15, 3, False), (15, 4, False)])
+    nothing = Situation("nobody", {1: FENCED})
+    within = Situation("orders", {1: FENCED, 2: SHORT, 3: LONG}, proofs=[(110, 2, False)])
+    assert [uncounted_text(decided(case)) for case in (confirmed, nothing, within)] == [None, None, None]
 
 
 def test_the_fields_stand_in_the_order_of_the_digest() -> None:

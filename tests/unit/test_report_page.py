@@ -136,7 +136,7 @@ def test_consumers_and_producers_come_with_the_commands_that_mend_them(browser: 
 
 def test_many_groups_are_searched_and_where_nobody_has_looked_the_page_says_so(browser: Browser, tmp_path: Path) -> None:
     rows = [partition("east", "orders", 0, "elected")]
-    assert "No committed offset of a consumer group that was read lies beyond" in page(sample(rows))
+    assert "No committed offset that a survivor confirms lies beyond" in page(sample(rows))
     assert "Look whom the recovery has hit, in 1 cluster." in page(sample(rows))
     groups = [found("group", group_id=f"group-{number}", partitions=1, must_stop=False, known=40) for number in range(30)]
     with opened(browser, written(tmp_path, sample(rows, looks=[look("east", {"groups": 40})], impact=groups))) as seen:

@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Log,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, comma_list, instant, plural
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import ELIGIBLE, LAST_IN_SYNC, LAST_KNOWN_LEADER
 
@@ -80,6 +80,7 @@ def explanation(decision: Decision, loss: Loss, cluster: Cluster, leader: int | 
         ", ".join(_end(decision)),
         ", ".join(_lost(decision, cluster)),
         loss_text(decision, loss, cluster),
+        uncounted_text(decision),
         ", ".join(_elected_on_return(decision, cluster)),
         ", ".join(_waiting(decision, cluster)),
         _unheard(decision),

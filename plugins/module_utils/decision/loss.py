@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 
 NONE, UNKNOWN = "none", "unknown"
-HEALTHY_SNAPSHOT, FENCED_BROKER = "healthy_snapshot", "fenced_broker"
+CONSUMER_GROUP, HEALTHY_SNAPSHOT, FENCED_BROKER = "consumer_group", "healthy_snapshot", "fenced_broker"
 # What an upper bound can rest on, best first.
 ISR_HISTORY, ELR, ISR, ALL_REPLICAS = UPPER_SOURCES = ("isr_history", "elr", "isr", "all_replicas")
 COMPACTION, TRANSACTION_MARKERS = "compaction", "transaction_markers"
@@ -108,7 +108,10 @@ def age(evidence: PartitionEvidence, cluster: Cluster) -> int | None:
 
 
 def _lower_bounds(decision: Decision, winner: Log) -> Iterator[_Lower]:
-    """Yield what each committed offset proves to be lost."""
+    """Yield what each proof of commitment shows to be lost.
+
+    Clients may commit any offset. So an offset of a group counts only as a point: a survivor's batch confirms its leader epoch.
+    """
 
     def lacking(offset: int, shared: int, source: str) -> _Lower:
         return _Lower(max(0, offset - shared), offset, source)
@@ -117,9 +120,6 @@ def _lower_bounds(decision: Decision, winner: Log) -> Iterator[_Lower]:
     for point in decision.points:
         common = point.offset if point.holder == winner.broker_id else common_offsets.get(point.holder)
         yield lacking(point.offset, winner.end if common is None else common, point.source)
-    # A committed offset beyond the winner's log is lost even if no survivor holds it.
-    for proof in decision.evidence.proofs:
-        yield lacking(proof.offset, winner.end, proof.source)
     # What a fenced broker holds is lost when it follows the winner.
     for row in decision.fenced:
         if row.common_offset is not None:

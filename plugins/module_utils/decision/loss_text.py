@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bounds of the loss as a sentence for the operator. Pure."""
+"""The bounds of the loss, and what they do not count, as sentences for the operator. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import (
     ALL_REPLICAS,
+    CONSUMER_GROUP,
     ELR,
     FENCED_BROKER,
     HEALTHY_SNAPSHOT,
@@ -24,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 
 _LOWER: Mapping[str, str] = {
     "high_watermark": "a survivor's high watermark",
-    "consumer_group": "the committed offset of a consumer group",
+    CONSUMER_GROUP: "the committed offset of a consumer group",
     HEALTHY_SNAPSHOT: "the high watermark of the last healthy snapshot",
     FENCED_BROKER: "the high watermark of a fenced broker",
 }
@@ -42,6 +43,8 @@ _NOTHING: Mapping[str, str] = {
 }
 _NO_PROOF = "no proof"
 _CONTRADICTION = "what is proven to be committed contradicts the rest of the evidence"
+# The most unconfirmed offsets that an explanation names. A client may commit as many as it likes.
+_MOST_UNCOUNTED = 3
 
 
 def loss_text(decision: Decision, loss: Loss, cluster: Cluster) -> str | None:
@@ -57,6 +60,21 @@ def loss_text(decision: Decision, loss: Loss, cluster: Cluster) -> str | None:
     if loss.gaps and loss.upper_bound != 0:
         text += f" (there are fewer records than offsets where there is {' or '.join(loss.gaps).replace('_', ' ')})"
     return text
+
+
+def uncounted_text(decision: Decision) -> str | None:
+    """Return which offsets of consumer groups the bounds leave out, the greatest first. None if there are none beyond the winner's log."""
+    winner = decision.winner
+    if winner is None:
+        return None
+    groups = {(proof.offset, proof.name or "") for proof in decision.evidence.proofs if proof.source == CONSUMER_GROUP}
+    confirmed = {(point.offset, point.name) for point in decision.points}
+    beyond = sorted((-offset, name) for offset, name in groups - confirmed if offset > winner.end)
+    if not beyond:
+        return None
+    named = ", ".join(f"{-offset} by consumer group {name}" for offset, name in beyond[:_MOST_UNCOUNTED])
+    more = f" and {len(beyond) - _MOST_UNCOUNTED} more" if len(beyond) > _MOST_UNCOUNTED else ""
+    return f"committed offsets beyond the best log are not counted if no survivor's batch is known to confirm them: {named}{more}"
 
 
 def _bounds(loss: Loss) -> str:

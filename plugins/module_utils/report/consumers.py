@@ -109,9 +109,9 @@ def by_cluster(document: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def beyond(document: Mapping[str, Any]) -> int | None:
-    """On how many partitions a committed offset lay beyond the leader's log when the plan was made, of those that no look has covered; None without any.
+    """On how many partitions the leader's log lacked some of a confirmed committed offset when the plan was made, of those that no look has covered.
 
-    A look covers what got a leader, and tells more.
+    None without any. A look covers what got a leader, and tells more.
     """
     due = _clusters(document["impact"]["looks"], (NOT_LOOKED, OUTDATED))
     groups = [

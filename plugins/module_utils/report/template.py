@@ -102,9 +102,10 @@ the first {{ listed_on_paper | grouped }} of {{ doc.totals.without_leader | grou
 <h2>Consumers and producers</h2>
 {% if downstream %}<p>{{ downstream }}</p>{% endif %}
 {% if beyond is not none %}<p>{% if downstream %}Where nobody has looked, offsets from before the election are all that is known. {% endif %}{% if beyond %}
-In {{ beyond | grouped }} {{ 'partition' if beyond == 1 else 'partitions' }} a consumer group had committed an offset that lies beyond the log of the leader.
+In {{ beyond | grouped }} {{ 'partition' if beyond == 1 else 'partitions' }} a survivor confirms a committed offset of a consumer group that the log of the
+leader does not hold.
 These groups have read records that are gone, and start again where <code>auto.offset.reset</code> says. Look for a lower bound that rests on a consumer group.
-{% else %}No committed offset of a consumer group that was read lies beyond the log of a leader.{% endif %}</p>{% endif %}
+{% else %}No committed offset that a survivor confirms lies beyond the log of a leader.{% endif %}</p>{% endif %}
 {% if doc.impact.looks %}{{ table('looks', 'Looks at consumers and producers') }}
 {% if doc.impact.totals.due %}<p class="quiet">{% if not doc.inventory %}INVENTORY is your inventory file. {% endif %}
 To look changes nothing. Look before clients move on:
