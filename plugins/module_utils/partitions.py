@@ -194,11 +194,15 @@ def _one(entry: Any, where: str) -> TopicPartition:
     return topic, partition
 
 
+def not_in_cluster(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]) -> list[TopicPartition]:
+    """Return those of `wanted` that the cluster does not have, or whose topic it hides, in their order."""
+    return [key for key in wanted if key not in known]
+
+
 def only_known(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]) -> list[PartitionState]:
     """Return the states of `wanted`, in its order. Raises PartitionError naming every partition that the cluster does not have."""
     wanted = list(wanted)
-    missing = [key for key in wanted if key not in known]
-    if missing:
+    if missing := not_in_cluster(wanted, known):
         topics = {topic for topic, _partition in known}
         unknown_topics = sorted({topic for topic, _partition in missing if topic not in topics})
         unknown_partitions = [f"{topic}-{partition}" for topic, partition in missing if topic in topics]

@@ -25,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     NEEDS_MIN_ISR,
     TopicPartition,
     in_recovery_order,
+    not_in_cluster,
     only_known,
     select,
 )
@@ -32,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 KRAFT_FEATURE = "kraft.version"
+FAIL, SKIP = "fail", "skip"
 
 
 class Found(NamedTuple):
@@ -98,16 +100,24 @@ def watched(cluster: Cluster, connection: Connection, window: float) -> dict[str
     return {**quorum.report(looks, rows, looked_at), **quorum_risks.assess(found, around)}
 
 
-def partitions(cluster: Cluster, wanted: Collection[TopicPartition] | None, state: str = "offline", limit: int = 0) -> Found:
-    """The partitions in a state, of all or of those `wanted`, and the brokers. `limit`: how many partitions are shown, 0 for as many as may be."""
+def partitions(
+    cluster: Cluster, wanted: Collection[TopicPartition] | None, state: str = "offline", limit: int = 0, unknown: str = FAIL
+) -> Found:
+    """The partitions in a state, of all or of those `wanted`, and the brokers. `limit`: how many partitions are shown, 0 for as many as may be.
+
+    `unknown`: SKIP returns those of `wanted` that the cluster does not have, FAIL raises PartitionError for them.
+    """
     known = cluster.partitions(wanted)
-    states = only_known(sorted(known, key=in_recovery_order) if wanted is None else list(wanted), known)
+    asked = sorted(known, key=in_recovery_order) if wanted is None else list(wanted)
+    absent = not_in_cluster(asked, known) if unknown == SKIP else []
+    states = only_known([key for key in asked if key in known] if absent else asked, known)
     brokers = cluster.broker_states({broker for found in states for broker in found.replicas})
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     decided_by_min_isr = state in NEEDS_MIN_ISR
     configs = cluster.topic_configs({found.topic for found in states}).demanded() if decided_by_min_isr else TopicConfigs()
     chosen = select(state, states, unfenced, configs)
-    shown = chosen[: min(limit or RETURNED_PARTITIONS, RETURNED_PARTITIONS)]
+    most = min(limit or RETURNED_PARTITIONS, RETURNED_PARTITIONS)
+    shown = chosen[:most]
     if not decided_by_min_isr:
         # Thousands of topics take time: nobody waits for those that are not shown.
         configs = cluster.topic_configs({found.topic for found in shown})
@@ -116,6 +126,8 @@ def partitions(cluster: Cluster, wanted: Collection[TopicPartition] | None, stat
     rows = {
         "count": len(chosen),
         "partitions": [partition_row(found, unfenced, configs.of(found.topic), elr) for found in shown],
+        "unknown_count": len(absent),
+        "unknown": [{"topic": topic, "partition": partition} for topic, partition in absent[:most]],
         "brokers": brokers,
         "eligible_leader_replicas_version": level,
         "cluster_id": cluster.cluster_id,

@@ -32,6 +32,13 @@ options:
     description: Return at most this many partitions; RV(count) counts all. V(0) returns all, but never more than 10,000.
     type: int
     default: 0
+  unknown:
+    description:
+      - What to do about a requested partition that the cluster does not have, or whose topic it hides because DESCRIBE is not granted.
+      - V(fail) refuses all of them. V(skip) looks at the others, and returns these as RV(unknown).
+    type: str
+    choices: [fail, skip]
+    default: fail
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions
@@ -83,6 +90,17 @@ count:
   returned: success
   type: int
   sample: 1
+unknown_count:
+  description: How many requested partitions the cluster does not have, or hides. More than V(0) only with O(unknown=skip).
+  returned: success
+  type: int
+  sample: 0
+unknown:
+  description: These partitions, at most O(limit).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 brokers:
   description:
     - State of every broker that is registered or in a replica list. C(brokers[].silent_seconds) since it last fetched the metadata log, V(null) where
@@ -122,7 +140,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 def partition_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     wanted = requested(module.params["partitions"], module.params["partitions_file"])
-    found = readiness.partitions(cluster, wanted, module.params["state"], module.params["limit"])
+    found = readiness.partitions(cluster, wanted, module.params["state"], module.params["limit"], module.params["unknown"])
     if found.warning:
         module.ansible.warn(found.warning)
     return {"changed": False, **found.rows, "unreachable_brokers": cluster.unreachable_rows()}
@@ -139,6 +157,7 @@ def main() -> None:
                 "choices": ["offline", "all", "under_replicated", "under_min_isr", "not_writable", "elr_recoverable"],
             },
             "limit": {"type": "int", "default": 0},
+            "unknown": {"type": "str", "default": readiness.FAIL, "choices": [readiness.FAIL, readiness.SKIP]},
         },
         mutually_exclusive=[("partitions", "partitions_file")],
     )

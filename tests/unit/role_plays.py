@@ -56,9 +56,17 @@ def role_text(folder: Path, roles: Sequence[str], name: str, variables: Mapping[
     return value
 
 
-def collection_of(folder: Path, module: str, answer: Mapping[str, Any]) -> Path:
-    """A folder of collections whose module of this name has one answer."""
-    path = folder / "ansible_collections/streamops/kafka_recovery/plugins/modules" / f"{module}.py"
+def collection_of(folder: Path, module: str, answer: Mapping[str, Any], **needed: str) -> Path:
+    """A folder of collections with the filters of this one, whose module of this name has one answer. It fails without the options `needed`."""
+    plugins = folder / "ansible_collections/streamops/kafka_recovery/plugins"
+    path = plugins / "modules" / f"{module}.py"
     path.parent.mkdir(parents=True)
-    path.write_text(f"#!/usr/bin/python\n# WANT_JSON\nprint({json.dumps(json.dumps(answer))})\n")
+    for part in ("filter", "module_utils"):
+        (plugins / part).symlink_to(ROOT / "plugins" / part)
+    path.write_text(
+        "#!/usr/bin/python\n# WANT_JSON\nimport json, sys\n"
+        f"given = json.load(open(sys.argv[1]))\nneeded = {dict(needed)!r}\n"
+        "lacks = [name for name, value in needed.items() if given.get(name) != value]\n"
+        f"print(json.dumps({{'failed': True, 'msg': f'without {{lacks}}'}}) if lacks else {json.dumps(json.dumps(answer))})\n"
+    )
     return folder

@@ -9,7 +9,7 @@ import pytest
 from controller import Controller
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 
@@ -36,3 +36,15 @@ def test_more_partitions_than_are_returned_are_counted_and_a_warning_says_so(lim
     found = readiness.partitions(Large(), None, limit=limit)  # type: ignore[arg-type]
     assert (found.rows["count"], len(found.rows["partitions"])) == (10_005, returned)
     assert ("10000 of 10005 partitions are returned" in (found.warning or "")) == warned
+
+
+def test_requested_partitions_that_the_cluster_does_not_have_are_refused_or_returned() -> None:
+    wanted = [("gone", 0), ("gone", 1), ("t", 7), ("t", 20_000)]
+    with pytest.raises(PartitionError, match="no topic gone"):
+        readiness.partitions(Large(), wanted)  # type: ignore[arg-type]
+    rows = readiness.partitions(Large(), wanted, limit=2, unknown=readiness.SKIP).rows  # type: ignore[arg-type]
+    assert [(row["topic"], row["partition"]) for row in rows["partitions"]] == [("t", 7)]
+    assert (rows["count"], rows["unknown_count"]) == (1, 3)
+    assert rows["unknown"] == [{"topic": "gone", "partition": 0}, {"topic": "gone", "partition": 1}]
+    nothing = readiness.partitions(Large(), [("gone", 0)], unknown=readiness.SKIP).rows  # type: ignore[arg-type]
+    assert (nothing["count"], nothing["unknown_count"], nothing["partitions"]) == (0, 1, [])

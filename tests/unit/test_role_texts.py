@@ -75,6 +75,53 @@ def test_to_look_again_names_the_partitions_that_have_no_leader(tmp_path: Path, 
         assert lines[1:] == [], "to name it is to consent to its loss"
 
 
+def deleted(*topics: str) -> list[dict[str, Any]]:
+    """Partitions of topics that the cluster does not have any more."""
+    return [{"topic": topic, "partition": 3} for topic in topics]
+
+
+@pytest.mark.parametrize("offline", [[], [{"topic": "orders", "partition": 7, "leader": -1}]], ids=["none", "one"])
+def test_a_run_whose_topic_was_deleted_shows_its_results_and_fails(tmp_path: Path, offline: list[dict[str, Any]]) -> None:
+    gone = {
+        "outcome": "stale",
+        "reason_code": "topic_recreated",
+        "count": 1,
+        "partitions": deleted("gone"),
+        "reason": "the topic was deleted",
+    }
+    variables = {
+        "kafka_recovery_election": {
+            "summary": {"elected": 2, "stale": 1, "clean_leader": 0},
+            "without_leader": [gone],
+            "given_up": {"text": ["given up: 7 records"]},
+            "next_steps": [],
+            "results_path": "/w/results/1/east.json",
+        },
+        "kafka_recovery_allow_data_loss": True,
+        "kafka_recovery_look_at_impact": False,
+    }
+    answer = {"count": len(offline), "partitions": offline, "unknown_count": 1, "unknown": deleted("gone")}
+    collections = collection_of(tmp_path / "collections", "kafka_partition_info", answer, unknown="skip")
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
+    done = role_play(tmp_path, ["common", "verify"], variables, [task], collections=collections)
+    assert done.returncode == 2, done.stdout + done.stderr
+    for text in ("2 elected, 1 stale", "given up: 7 records", "stale (topic_recreated), 1 partition: gone-3. the topic was deleted"):
+        assert text in done.stdout, done.stdout
+    assert f"{1 + len(offline)} partitions have no live leader, {'orders-7' if offline else 'gone-3'} first" in done.stdout
+    assert "Not in the cluster, or hidden because DESCRIBE is not granted: gone-3" in done.stdout
+    assert ("streamops.kafka_recovery.plan" in done.stdout) == bool(offline)
+
+
+def test_of_many_deleted_topics_a_few_are_named(tmp_path: Path) -> None:
+    variables = {
+        "kafka_recovery_election": {"next_steps": [], "results_path": "/w/results/1/east.json", "without_leader": []},
+        "kafka_recovery_still_offline": {"count": 0, "partitions": [], "unknown_count": 40, "unknown": deleted(*"abcdefgh")},
+    }
+    text = role_text(tmp_path, ["common", "verify"], "kafka_recovery_problems", variables)
+    assert text.startswith("40 partitions have no live leader, a-3 first. All of them: /w/results/1/east.json\n")
+    assert "not granted: a-3, b-3, c-3, d-3, e-3 and 35 more\n" in text
+
+
 MOVES: dict[str, Any] = {
     "path": "/w/reassignments/2/east.json",
     "planned": 3,
