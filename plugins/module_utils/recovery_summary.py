@@ -24,6 +24,7 @@ MOST_TOPICS = 50
 MOST_PARTITIONS = 50
 MOST_HELD = 20  # for one reason: why they are held is told at length
 MOST_OF_A_TOPIC = 5
+MOST_NAMED = 20
 FEWEST = 5  # of a cluster, however many clusters share the page
 
 Plan = Mapping[str, Any]
@@ -58,6 +59,7 @@ def _cluster(plan: Plan, clusters: int) -> list[str]:
     offline = [row for row in plan["brokers"] if row["broker_state"] != "unfenced"]
     lines = [f"## Cluster {code(plan['cluster'])}", ""]
     lines += table(["", ""], [[text(spaced(key)), code(str(value))] for key, value in facts.items()])
+    lines += _topic_strategies(plan, name, clusters)
     if offline:
         states = ", ".join(f"{row['broker_id']} ({spaced(row['broker_state'])})" for row in offline)
         lines += ["", f"Brokers that are not there: {text(states)}."]
@@ -67,11 +69,36 @@ def _cluster(plan: Plan, clusters: int) -> list[str]:
     return lines
 
 
+def _topic_strategies(plan: Plan, name: str, clusters: int) -> list[str]:
+    """The strategies of single topics, `aggressive` first: one of them can elect what the strategy of the plan would hold."""
+    rows = sorted(plan["topic_strategies"], key=lambda row: (row["strategy"], row["topic"]))
+    if not rows:
+        return []
+    shown = rows[: max(FEWEST, MOST_TOPICS // clusters)]
+    counts = _counted(rows, "strategy")
+    lines = ["", f"**Strategies of single topics, in the place of {code(plan['strategy'])}:** {counts}.", ""]
+    lines += table(["topic", "its strategy"], [[code(row["topic"]), code(row["strategy"])] for row in shown])
+    return [*lines, *_more(len(rows) - len(shown), "topic", name)]
+
+
+def _named(rows: Sequence[Row]) -> list[str]:
+    """Which partitions to elect the operator named: naming consents to an election that a plan would otherwise hold."""
+    named = [code(f"{row['topic']}-{row['partition']}") for row in rows if row["named"]]
+    if not named:
+        return []
+    more = [f"and {number(len(named) - MOST_NAMED)} more"] if len(named) > MOST_NAMED else []
+    return [
+        f"**Named by the operator: {number(len(named))} of {count(len(rows), 'partition')}:** {', '.join([*named[:MOST_NAMED], *more])}.",
+        "",
+    ]
+
+
 def _elected(plan: Plan, name: str, clusters: int) -> list[str]:
     rows = _ordered(plan["partitions"])
     if not rows:
         return ["### To be elected: nothing", ""]
     lines = [f"### To be elected: {count(len(rows), 'partition')}", "", f"Loss: {text(sentences.capital(_loss(rows)))}.", ""]
+    lines += _named(rows)
     by_topic = _by_topic(rows)
     if len(rows) > len(by_topic):
         lines += table(

@@ -17,13 +17,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import STEPS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery_summary import (
     MOST_HELD,
+    MOST_NAMED,
     MOST_OF_A_TOPIC,
     MOST_PARTITIONS,
     MOST_TOPICS,
 )
 
 
-def plan(cluster: str = "east", **sections: list[dict[str, Any]]) -> dict[str, Any]:
+def plan(cluster: str = "east", **sections: Any) -> dict[str, Any]:
     """A valid plan."""
     made = {**content(), "cluster": cluster, **copy.deepcopy(sections)}
     return {**made, "sha256": planfile.sha256(made)}
@@ -71,6 +72,30 @@ def test_it_is_the_same_for_the_same_plan_whatever_the_order_of_its_entries() ->
     assert page(one) == page(other)
 
 
+def test_it_shows_the_strategies_of_single_topics_and_the_ranking() -> None:
+    own = [{"topic": "audit", "strategy": "none"}, {"topic": "orders", "strategy": "aggressive"}]
+    shown = page(plan(topic_strategies=own, ranking="kip1275"))
+    assert "**Strategies of single topics, in the place of `balanced`:** aggressive: 1, none: 1." in shown
+    assert shown.index("| `orders` | `aggressive` |") < shown.index("| `audit` | `none` |")
+    assert "| ranking | `kip1275` |" in shown
+    assert "Strategies of single topics" not in page(plan())
+
+
+def test_of_many_strategies_of_single_topics_it_shows_the_dangerous_ones() -> None:
+    own = [{"topic": f"t{number:03}", "strategy": "aggressive" if number == 99 else "none"} for number in range(100)]
+    shown = page(plan(topic_strategies=own))
+    assert "| `t099` | `aggressive` |" in shown
+    assert f"and {100 - MOST_TOPICS} more topics in [plans/east.json]" in shown
+
+
+def test_it_shows_which_partitions_the_operator_named() -> None:
+    rows = [{**ELECTED, "partition": number, "named": number > 0} for number in range(3)]
+    assert "**Named by the operator: 2 of 3 partitions:** `orders-1`, `orders-2`." in page(plan(partitions=rows))
+    assert "Named by the operator" not in page(plan())
+    many = [{**ELECTED, "partition": number, "named": True} for number in range(MOST_NAMED + 30)]
+    assert f"`orders-{MOST_NAMED - 1}`, and 30 more." in page(plan(partitions=many))
+
+
 @pytest.mark.slow
 def test_thousands_of_partitions_stay_readable_and_it_says_how_many_more_there_are() -> None:
     rows = [{**ELECTED, "topic": f"t{topic:03}", "partition": number} for topic in range(100) for number in range(40)]
@@ -87,7 +112,8 @@ def test_thousands_of_partitions_stay_readable_and_it_says_how_many_more_there_a
 
 def test_hostile_words_of_a_plan_make_no_markup() -> None:
     words = "</td><script>alert(1)</script> [x](http://evil.example.com) | @ada\n# Approved"
-    shown = page(plan(held=[{**HELD, "explanation": words, "evidence": words, "reason_code": words}], online=[]))
+    own = [{"topic": words, "strategy": words}]
+    shown = page(plan(held=[{**HELD, "explanation": words, "evidence": words, "reason_code": words}], online=[], topic_strategies=own))
     for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(shown):
         assert token.type != "html_block"
         for child in token.children or ():
