@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, NAMED, Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason, keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    NOT_IN_CLUSTER,
     PartitionError,
     PartitionState,
     TopicPartition,
@@ -25,7 +26,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER, ReplicaLog
 
-UNKNOWN = "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
 SHOWN = 5  # partitions that a warning names
 
 
@@ -62,7 +62,7 @@ def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: fl
     known = cluster.partitions(named.keys())
     evidence = gather(cluster, [known[key] for key in sorted(named, key=in_recovery_order) if key in known], duration)
     broker_states = {row["broker_id"]: row["broker_state"] for row in evidence.brokers}
-    problems = {key: Reason(ReasonCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN) for key in named if key not in known}
+    problems = {key: Reason(ReasonCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_IN_CLUSTER) for key in named if key not in known}
     problems |= {
         state.key: problem
         for state in evidence.states

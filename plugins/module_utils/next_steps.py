@@ -26,6 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files imp
 # {plan} is the path of the cluster's plan. The command stands beside the words.
 WAIT = {
     "reassignment_in_progress": "let the reassignment end, or cancel it, then look again",
+    "unknown_topic_or_partition": "leave the deleted topic out, correct its name, or grant DESCRIBE on it, then look again",
     "wait_for_clean_leader": "wait for the broker that is coming back: the controller elects it by itself. Then look again",
 }
 DISK = {
@@ -78,7 +79,7 @@ APPLIED = ("data_loss_not_allowed", "planned")
 AGGRESSIVE = tuple(word for word in FORCE if word != "must_be_named")
 ALLOWED = {"kafka_recovery_allow_data_loss": "true"}
 # No run of ours helps there.
-WITHOUT_COMMAND = ("cluster_metadata",)
+WITHOUT_COMMAND = ("cluster_metadata", "unknown_topic_or_partition")
 # Internal topics that a strategy elects only if they are named: a command that is not about their loss must not name them.
 ELECTED_IF_NAMED = ("__transaction_state",)
 

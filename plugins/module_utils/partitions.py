@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -24,6 +24,8 @@ TopicPartition = tuple[str, int]
 INTERNAL_TOPICS = {"__transaction_state": 0, "__consumer_offsets": 1}
 # States of which only min.insync.replicas can tell.
 NEEDS_MIN_ISR = ("under_min_isr", "not_writable")
+NOT_IN_CLUSTER = "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
+SHOWN = 5  # partitions that a warning names
 TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -197,6 +199,26 @@ def _one(entry: Any, where: str) -> TopicPartition:
 def not_in_cluster(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]) -> list[TopicPartition]:
     """Return those of `wanted` that the cluster does not have, or whose topic it hides, in their order."""
     return [key for key in wanted if key not in known]
+
+
+def known_of(
+    wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]
+) -> tuple[list[PartitionState], list[TopicPartition]]:
+    """Return the states of those of `wanted` that the cluster has, and the others. Raises PartitionError if it has none of them.
+
+    Best effort (KIP-1275): a topic that was deleted does not keep the others from being recovered.
+    """
+    wanted = list(wanted)
+    absent = not_in_cluster(wanted, known)
+    present = wanted if len(absent) == len(wanted) else [key for key in wanted if key in known]
+    return only_known(present, known), absent
+
+
+def absence(absent: Sequence[TopicPartition]) -> str:
+    """The warning of requested partitions that the cluster does not have."""
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in absent[:SHOWN])
+    more = f" and {len(absent) - SHOWN} more" if len(absent) > SHOWN else ""
+    return f"requested partitions are left out, {names}{more}: {NOT_IN_CLUSTER}"
 
 
 def only_known(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]) -> list[PartitionState]:

@@ -24,7 +24,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     NEEDS_MIN_ISR,
     TopicPartition,
+    absence,
     in_recovery_order,
+    known_of,
     not_in_cluster,
     only_known,
     select,
@@ -33,7 +35,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 KRAFT_FEATURE = "kraft.version"
-FAIL, SKIP = "fail", "skip"
+# What to do about requested partitions that the cluster does not have: refuse all, look at the others if there are any, or look at the others.
+FAIL, SOME, SKIP = "fail", "some", "skip"
 
 
 class Found(NamedTuple):
@@ -105,12 +108,15 @@ def partitions(
 ) -> Found:
     """The partitions in a state, of all or of those `wanted`, and the brokers. `limit`: how many partitions are shown, 0 for as many as may be.
 
-    `unknown`: SKIP returns those of `wanted` that the cluster does not have, FAIL raises PartitionError for them.
+    `unknown`: what to do about those of `wanted` that the cluster does not have. FAIL raises PartitionError for one, SOME if they are all. SKIP never.
     """
     known = cluster.partitions(wanted)
     asked = sorted(known, key=in_recovery_order) if wanted is None else list(wanted)
-    absent = not_in_cluster(asked, known) if unknown == SKIP else []
-    states = only_known([key for key in asked if key in known] if absent else asked, known)
+    absent = [] if unknown == FAIL else not_in_cluster(asked, known)
+    if unknown == SKIP and len(absent) == len(asked):
+        states = []
+    else:
+        states = known_of(asked, known)[0] if absent else only_known(asked, known)
     brokers = cluster.broker_states({broker for found in states for broker in found.replicas})
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     decided_by_min_isr = state in NEEDS_MIN_ISR
@@ -133,6 +139,8 @@ def partitions(
         "cluster_id": cluster.cluster_id,
     }
     warnings = [problem] if (problem := configs.problem()) else []
+    if absent and unknown == SOME:
+        warnings.append(absence(absent))
     if len(chosen) > len(shown) and limit not in range(1, RETURNED_PARTITIONS + 1):
         warnings.append(
             f"{len(shown)} of {len(chosen)} partitions are returned; name some with partitions or partitions_file to see others (count is of all)"

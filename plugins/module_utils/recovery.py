@@ -117,7 +117,8 @@ class Recovery:
             Result(
                 row["topic"],
                 row["partition"],
-                HELD,
+                # To wait does not help there.
+                FAILED if row["reason_code"] == ReasonCode.UNKNOWN_TOPIC_OR_PARTITION else HELD,
                 None,
                 row.get("candidate"),
                 row.get("evidence"),

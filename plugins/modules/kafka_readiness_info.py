@@ -140,7 +140,7 @@ def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any
         for risk in watched["risks"]:
             module.ansible.warn(f"metadata quorum: {risk}")
     if watched is not None and watched["verdict"] == quorum.CALM:
-        partitions = readiness.partitions(cluster, wanted, limit=params["limit"])
+        partitions = readiness.partitions(cluster, wanted, limit=params["limit"], unknown=readiness.SOME)
         if partitions.warning:
             module.ansible.warn(partitions.warning)
     return {

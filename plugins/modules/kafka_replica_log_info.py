@@ -28,6 +28,8 @@ description:
     last had a leader. Where logs fork, the high watermark of that time may prove which branch was committed. Snapshots that cannot be used are left out,
     and a warning says why.
   - Writes everything to a sealed landing file, C(<workdir>/landing/<run_id>/<cluster>.jsonl), which M(streamops.kafka_recovery.kafka_recovery_plan) reads.
+  - Leaves out requested partitions that the cluster does not have, with a warning, and fails if it has none of them. The plan holds them, so that they
+    get a result (C(unknown_topic_or_partition)).
   - Reads from the cluster only. The landing file is written in check mode too, because a dry run needs it.
 options:
   duration:
@@ -41,7 +43,7 @@ options:
     type: float
     default: 30.0
   preview:
-    description: Number of partitions to show in RV(preview) and RV(table).
+    description: Number of partitions to show in RV(preview), RV(table) and RV(unknown).
     type: int
     default: 10
 requirements:
@@ -89,6 +91,17 @@ counts:
   type: dict
   sample:
     {partitions: 120, offline: 118, replicas_answered: 236, replicas_silent: 0, replicas_fenced: 0, same: 100, prefix: 17, forked: 1, unknown: 0, corrupt: 0}
+unknown_count:
+  description: How many requested partitions the cluster does not have, or hides because DESCRIBE on their topics is not granted.
+  returned: success
+  type: int
+  sample: 0
+unknown:
+  description: The first of these partitions.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 history:
   description: What reading the metadata log cost (C(history.bytes), C(history.seconds)), whether it began with a snapshot, and why it could not be
     read to its end (V(null) if it could).
@@ -155,7 +168,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module im
     workdir_arguments,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import only_known, requested, without_live_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    TopicPartition,
+    absence,
+    known_of,
+    requested,
+    without_live_leader,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import replica_row
 
 if CLIENT_IMPORT_ERROR is None:
@@ -183,10 +202,13 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
     if warning:
         module.ansible.warn(warning)
     known = cluster.partitions(wanted)
+    absent: list[TopicPartition] = []
     if wanted is None:
         states = without_live_leader(known, cluster.unfenced())
     else:
-        states = only_known(wanted, known)
+        states, absent = known_of(wanted, known)
+    if absent:
+        module.ansible.warn(absence(absent))
     sources = Sources(cluster, module.connection, module.workdir, params["cluster"], params["duration"])
     warnings: list[str] = []
     found = sources.collect(states, warnings)
@@ -203,6 +225,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         "eligible_leader_replicas_version": cluster.feature_level(ELR_FEATURE),
         "unreachable_brokers": sorted(cluster.unreachable),
         "brokers": found.brokers,
+        "absent": [{"topic": topic, "partition": partition} for topic, partition in absent],
     }
     snapshot.write(path, header, found.documents(named=set(wanted or ()), reassigning=cluster.reassigning()))
     first = {state.key for state in found.states[: params["preview"]]}
@@ -216,6 +239,8 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         "backend": cluster.backend,
         "path": str(path),
         "counts": counts(found),
+        "unknown_count": len(absent),
+        "unknown": header["absent"][: params["preview"]],
         **({} if history is None else {"history": history}),
         "preview": preview,
         "table": table(preview),

@@ -72,14 +72,21 @@ def test_a_plan_is_made_reviewed_and_applied_once(east: Operator) -> None:
 def test_what_is_held_back_fails_the_run_until_the_operator_decides_and_a_last_run_changes_nothing(east: Operator) -> None:
     topics = ["identical.playbook", "forked.playbook"]
     kip_460 = east.workdir / "kip-460.json"
-    kip_460.write_text(json.dumps({"partitions": named(east, topics)}))
+    # As a topic that was deleted since the list was made.
+    kip_460.write_text(json.dumps({"partitions": [*named(east, topics), {"topic": "nowhere", "partition": 3}]}))
     balanced = east.play("recover", "balanced", partitions_file=str(kip_460), allow_data_loss=True)
     assert balanced.returncode != 0, "four partitions have no leader yet"
+    assert "5 partitions have no live leader" in balanced.stderr and "is not granted: nowhere-3" in balanced.stderr, balanced
+    assert "failed (unknown_topic_or_partition), 1 partition: nowhere-3." in balanced.stderr, balanced
     assert all(f"forked.playbook-{partition}" in balanced.stderr for partition in range(4)), balanced
     assert "), 4 partitions: forked.playbook-0," in balanced.stderr, "the count is of all of them"
     assert "fatal:" not in balanced.stdout and "identical.playbook" not in balanced.stderr, balanced
     assert balanced.recap["east"]["changed"] == 1
-    assert outcomes(east.read("results", "balanced")["partitions"]) == {"identical.playbook": {"elected"}, "forked.playbook": {"held"}}
+    assert outcomes(east.read("results", "balanced")["partitions"]) == {
+        "identical.playbook": {"elected"},
+        "forked.playbook": {"held"},
+        "nowhere": {"failed"},
+    }
     assert "kafka_recovery_strategy=aggressive" in balanced.said, "what to do next"
 
     options: dict[str, Any] = {"partitions": named(east, topics), "allow_data_loss": True, "strategy": "aggressive"}

@@ -94,7 +94,7 @@ def test_a_plan_that_is_not_there_is_named(quiet: Operator) -> None:
         ('{"partitions": []}', "expected"),
         ('{"partitions": [{"topic": "quiet", "partitions": [0, 0]}]}', "quiet-0 is named twice"),
         ('{"partitions": [{"topic": "quiet", "partition": -1}]}', "entry 1"),
-        ('{"partitions": [{"topic": "quiet", "partitions": [0, 17]}]}', "no partition quiet-17"),
+        ('{"partitions": [{"topic": "quiet", "partitions": [17]}]}', "no partition quiet-17"),
     ],
 )
 def test_a_partitions_file_that_cannot_be_used_is_refused_with_the_place(quiet: Operator, module: str, content: str, words: str) -> None:

@@ -46,5 +46,9 @@ def test_requested_partitions_that_the_cluster_does_not_have_are_refused_or_retu
     assert [(row["topic"], row["partition"]) for row in rows["partitions"]] == [("t", 7)]
     assert (rows["count"], rows["unknown_count"]) == (1, 3)
     assert rows["unknown"] == [{"topic": "gone", "partition": 0}, {"topic": "gone", "partition": 1}]
+    found = readiness.partitions(Large(), wanted, unknown=readiness.SOME)  # type: ignore[arg-type]
+    assert found.rows["count"] == 1 and "gone-0, gone-1, t-20000: the cluster has no such partition" in (found.warning or "")
+    with pytest.raises(PartitionError, match="no topic gone"):
+        readiness.partitions(Large(), wanted[:2], unknown=readiness.SOME)  # type: ignore[arg-type]
     nothing = readiness.partitions(Large(), [("gone", 0)], unknown=readiness.SKIP).rows  # type: ignore[arg-type]
     assert (nothing["count"], nothing["unknown_count"], nothing["partitions"]) == (0, 1, [])

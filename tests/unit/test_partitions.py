@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
     PartitionState,
+    absence,
     chunks,
     in_recovery_order,
+    known_of,
     only_known,
     requested,
     select,
@@ -106,6 +108,15 @@ def test_unknown_topics_and_partitions_are_all_named() -> None:
     known = {state().key: state()}
     with pytest.raises(PartitionError, match=r"no topic payments .* and no partition orders-7, orders-8"):
         only_known([("orders", 0), ("orders", 7), ("payments", 1), ("orders", 8)], known)
+
+
+def test_best_effort_takes_the_partitions_that_there_are() -> None:
+    known = {state().key: state()}
+    gone = [("gone", number) for number in range(7)]
+    assert known_of([*gone, ("orders", 0)], known) == ([state()], gone)
+    assert "left out, gone-0, gone-1, gone-2, gone-3, gone-4 and 2 more: the cluster has no such partition" in absence(gone)
+    with pytest.raises(PartitionError, match="no topic gone"):
+        known_of(gone, known)
 
 
 def test_states_of_partitions() -> None:

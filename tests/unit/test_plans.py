@@ -135,6 +135,22 @@ def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
         plans.landing(tmp_path, "run-9", None)
 
 
+@pytest.mark.parametrize(
+    "absent", [None, {}, [{"topic": "gone"}], [{"topic": "gone", "partition": -1}], [{"topic": "a/b", "partition": 0}], ["gone"]]
+)
+def test_absent_partitions_that_cannot_be_read_quarantine_the_file(tmp_path: Path, absent: Any) -> None:
+    land(tmp_path, "east", ROWS, absent=absent)
+    found = plans.landing(tmp_path, RUN, None)
+    assert not found.files and "the header, absent" in found.quarantine[0]["reason"]
+
+
+@pytest.mark.slow
+def test_a_partition_that_is_absent_and_has_evidence_breaks_the_file(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, "east", ROWS, absent=[{"topic": "held", "partition": 0}])
+    (refused,) = written(spark, tmp_path)["quarantine"]
+    assert "two documents of held-0" in refused["reason"]
+
+
 @pytest.mark.parametrize(("run_id", "clusters"), [("../etc", None), (RUN, ["../east"]), (RUN, [".."]), (RUN, [""])])
 def test_names_that_leave_the_directory_are_refused(tmp_path: Path, run_id: str, clusters: list[str] | None) -> None:
     land(tmp_path, "east", ROWS)

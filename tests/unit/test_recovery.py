@@ -10,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bench import plain
 from controller import Controller
 from decided_cases import CASES
-from situations import plan_all
+from situations import RUN, land, plan_all
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
@@ -89,6 +91,23 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
     assert report["without_leader"]
     assert [row["partition"] for row in report["given_up"]["doubtful_leaders"]["partitions"]] == [2], "the plan did not choose it"
     assert report["other_offline_partitions"] == 0
+
+
+def test_a_requested_partition_that_the_cluster_does_not_have_fails_the_run(tmp_path: Path) -> None:
+    rows = [row for case in CASES if case.topic == "prefix" for row in case.rows()]
+    land(tmp_path, "east", rows, absent=[{"topic": "gone", "partition": 4}, {"topic": "__consumer_offsets", "partition": 0}])
+    plain.plan(tmp_path, RUN, "balanced", "last_written_epoch", "plans", {})
+    plan = planfile.load(tmp_path / "plans" / RUN / "east.json")
+    assert [row["topic"] for row in plan["partitions"]] == ["prefix"]
+    assert [(row["topic"], row["partition"], row["reason_code"]) for row in plan["held"]] == [
+        ("__consumer_offsets", 0, "unknown_topic_or_partition"),
+        ("gone", 4, "unknown_topic_or_partition"),
+    ]
+    recovery = Recovery(Described(), name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1)  # type: ignore[arg-type]
+    recovery.take_plan({**plan, "cluster_id": "abc", "partitions": []}, "plan.json")
+    report = recovery.report(preview=20, with_diff=False)
+    assert report["failed"] and report["summary"]["failed"] == 2
+    assert [group["reason_code"] for group in report["without_leader"]] == ["unknown_topic_or_partition"]
 
 
 class Committing(Described):

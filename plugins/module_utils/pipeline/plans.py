@@ -27,6 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files imp
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.absent import absent, with_absent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import in_plan_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import (
     BrokenFileError,
@@ -65,6 +66,7 @@ def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
     if header["run_id"] != run_id:
         raise snapshot.SnapshotError(f"it belongs to run {header['run_id']}")
     landing_lines.cluster(header)
+    absent(header)
 
 
 LANDING = Kind("landing", "landing file", ("evidence", "kafka_replica_log_info"), _prove)
@@ -163,7 +165,7 @@ def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> N
         for broker in sorted(plan.cluster.brokers):
             writer.add("brokers", plan.cluster.brokers[broker]._asdict())
         # Taken apart, since to ask a Row for a field by its name takes longer than to write it.
-        for _cluster, section, word, topic, partition, choices, entries in rows:
+        for _cluster, section, word, topic, partition, choices, entries in with_absent(rows, plan.header, SECTIONS):
             if section == worker.QUARANTINE:
                 raise BrokenFileError(entries[0])
             if section == worker.FRAME:

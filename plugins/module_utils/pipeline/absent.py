@@ -1,0 +1,70 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requested partitions that the cluster did not have: a landing file names them in its header, and the plan holds them, so that they get a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import merge
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Word
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, loss_fields
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import NONE, UNKNOWN, Loss
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+    NOT_IN_CLUSTER,
+    TopicPartition,
+    can_be_partition,
+    in_recovery_order,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import Row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.snapshot import SnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError
+
+NO_LOSS = Loss(None, NONE, (), None, NONE, None, UNKNOWN)
+
+
+def absent(header: Mapping[str, Any]) -> list[TopicPartition]:
+    """Return the partitions that the header of a landing file names as absent. SnapshotError if it cannot be used."""
+    rows = header.get("absent", [])
+    try:
+        strictjson.check({"absent": rows}, {"absent": [{"topic": str, "partition": int}]})
+    except ContentError as error:
+        raise SnapshotError(f"the header, {error}") from error
+    keys = [(row["topic"], row["partition"]) for row in rows]
+    if wrong := [key for key in keys if not can_be_partition(*key)]:
+        raise SnapshotError(f"the header, absent: {strictjson.shortened(wrong[0])} cannot be a partition of Kafka")
+    return keys
+
+
+def with_absent(rows: Iterable[Row], header: Mapping[str, Any], sections: tuple[str, ...]) -> Iterator[Row]:
+    """Yield `rows` of a cluster (`worker.PLAN_ROWS`, in the order of `sections` and of recovery) with those of absent partitions in their places."""
+    own = sorted(absent(header), key=in_recovery_order)
+    if not own:
+        return iter(rows)
+    return merge(
+        rows,
+        (_row(header["cluster"], *key) for key in own),
+        key=lambda row: (sections.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))),
+    )
+
+
+def _row(cluster: str, topic: str, partition: int) -> Row:
+    entry = {
+        "topic": topic,
+        "partition": partition,
+        "reason_code": ReasonCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "evidence": Word.NO_SURVIVOR,
+        "candidate": None,
+        "explanation": NOT_IN_CLUSTER,
+        "loss": loss_fields(NO_LOSS),
+        "truncated": [],
+        "survivors": [],
+        "min_insync_replicas": None,
+        "unclean_leader_election_enable": None,
+    }
+    fields = "\n".join(planfile.canonical(entry[name]).decode() for name in planfile.FIELDS[HELD])
+    return cluster, HELD, ReasonCode.UNKNOWN_TOPIC_OR_PARTITION.value, topic, partition, [], [fields]
