@@ -78,6 +78,7 @@ quorum:
 partitions:
   description:
     - What M(streamops.kafka_recovery.kafka_partition_info) returns of partitions without a live leader, from C(count) to C(cluster_id).
+    - Requested partitions that the cluster does not have are C(partitions.unknown), with a warning. The module fails if it has none of them.
     - V(null) where it was not asked.
   returned: success
   type: dict
