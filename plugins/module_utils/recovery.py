@@ -161,9 +161,9 @@ class Recovery:
     def _give_up(self, error: SpokenError) -> None:
         """Elect no further entry of a plan: nothing is elected on evidence that could not be read."""
         done = {(result.topic, result.partition) for result in self._results}
-        left = [entry for entry in self._entries if not entry.by_hand and entry.key not in done]
-        self._results += [Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in left]
-        self._entries = [entry for entry in self._entries if entry not in left]
+        left = {entry.key: entry for entry in self._entries if not entry.by_hand and entry.key not in done}
+        self._results += [Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in left.values()]
+        self._entries = [entry for entry in self._entries if entry.key not in left]
 
     def _collect_again(self, connection: Connection, left: Left) -> None:
         wanted = {entry.key for entry in self._entries if not entry.by_hand}
