@@ -155,6 +155,8 @@ class Recovery:
         self._connection = connection
         try:
             self._collect_again(connection, self._left_behind())
+        except interruption.Interrupted:
+            raise
         except SpokenError as error:
             self._give_up(error)
 
@@ -176,6 +178,8 @@ class Recovery:
         found = sources.collect([state for key, state in states.items() if key in wanted], warnings, silent=self._silent(states))
         try:
             sources.add_history(found)
+        except interruption.Interrupted:
+            raise
         except SpokenError as error:
             warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
         self.warnings += [warning for warning in warnings if warning not in self.warnings]

@@ -15,7 +15,7 @@ from controller import Controller
 from decided_cases import CASES
 from situations import RUN, land, plan_all
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
@@ -185,3 +185,16 @@ def test_what_was_elected_is_reported_although_the_evidence_of_the_others_cannot
     results = outcomes(planned_without_offsets(controller, tmp_path))
     assert results == {"__consumer_offsets": ("elected", None), "t": ("failed", "request_failed")}
     assert controller.states["t", 0].leader == -1
+
+
+@pytest.mark.parametrize("method", ["topic_configs", "broker_states"])
+def test_a_signal_while_evidence_is_collected_ends_the_run_and_fails_no_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def interrupted(*_arguments: object) -> None:
+        raise interruption.Interrupted("interrupted by SIGTERM")
+
+    controller = Committing()
+    monkeypatch.setattr(controller, method, interrupted)
+    with pytest.raises(interruption.Interrupted):
+        planned_without_offsets(controller, tmp_path)
