@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elr_is_on, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
     ELIGIBLE,
     LAST_IN_SYNC,
@@ -51,8 +51,7 @@ def keeps_elr(cluster: Featured, states: Iterable[PartitionState]) -> bool | Non
     """
     if not any(state.last_known_elr for state in states):
         return None
-    level = cluster.feature_level(ELR_FEATURE)
-    return None if level is None else level > 0
+    return elr_is_on(cluster.feature_level(ELR_FEATURE))
 
 
 class Standing(Protocol):

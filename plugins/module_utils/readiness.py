@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import elr_is_on
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE, partition_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
@@ -128,10 +129,9 @@ def partitions(
         # Thousands of topics take time: nobody waits for those that are not shown.
         configs = cluster.topic_configs({found.topic for found in shown})
     level = cluster.feature_level(ELR_FEATURE)
-    elr = None if level is None else level > 0
     rows = {
         "count": len(chosen),
-        "partitions": [partition_row(found, unfenced, configs.of(found.topic), elr) for found in shown],
+        "partitions": [partition_row(found, unfenced, configs.of(found.topic), elr_is_on(level)) for found in shown],
         "unknown_count": len(absent),
         "unknown": [{"topic": topic, "partition": partition} for topic, partition in absent[:most]],
         "brokers": brokers,

@@ -230,8 +230,9 @@ class Recovery:
             internal = {entry.key for entry in self._entries if entry.topic in INTERNAL_TOPICS}
             first = self._run(journal, [entry for entry in self._entries if entry.key in internal], deadline)
             self._results += first
-            others = [entry.key for entry in self._entries if entry.key not in internal]
-            if others and any(result.outcome in (ELECTED, CLEAN_LEADER) for result in first):
+            if any(entry.key not in internal for entry in self._entries) and any(
+                result.outcome in (ELECTED, CLEAN_LEADER) for result in first
+            ):
                 began = time.monotonic()
                 self._read_offsets_again(journal)
                 deadline += time.monotonic() - began

@@ -55,6 +55,11 @@ class Election:
     why: Why
 
 
+def elr_is_on(level: int | None) -> bool | None:
+    """Whether a cluster with the feature eligible.leader.replicas.version at this level keeps eligible leader replicas, None if it is not known."""
+    return None if level is None else level > 0
+
+
 def elected(partition: Registration, live: Collection[int], elr: bool, unclean: bool) -> Election | None:
     """Return whom the controller elects if it looks at the partition now, None if nobody.
 

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import elr_is_on
+
 # The error of a replica whose broker lives without its log directory (KIP-858), and that the cluster calls offline for it.
 DISK_FAILED = "DISK_FAILED"
 UNFENCED, FENCED, COMING_BACK = "unfenced", "fenced", "coming_back"
@@ -158,7 +160,7 @@ class Cluster:
     @property
     def elr(self) -> bool | None:
         """Whether the feature is on, None where that is not known."""
-        return None if self.eligible_leader_replicas_version is None else self.eligible_leader_replicas_version > 0
+        return elr_is_on(self.eligible_leader_replicas_version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 from typing import Any
 
@@ -40,16 +40,12 @@ def absent(header: Mapping[str, Any]) -> list[TopicPartition]:
     return keys
 
 
-def with_absent(rows: Iterable[Row], header: Mapping[str, Any], sections: tuple[str, ...]) -> Iterator[Row]:
-    """Yield `rows` of a cluster (`worker.PLAN_ROWS`, in the order of `sections` and of recovery) with those of absent partitions in their places."""
+def with_absent(rows: Iterable[Row], header: Mapping[str, Any], place: Callable[[Row], Any]) -> Iterator[Row]:
+    """Yield `rows` of a cluster (`worker.PLAN_ROWS`, in the order of `place`) with those of absent partitions in their places."""
     own = sorted(absent(header), key=in_recovery_order)
     if not own:
         return iter(rows)
-    return merge(
-        rows,
-        (_row(header["cluster"], *key) for key in own),
-        key=lambda row: (sections.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))),
-    )
+    return merge(rows, (_row(header["cluster"], *key) for key in own), key=place)
 
 
 def _row(cluster: str, topic: str, partition: int) -> Row:

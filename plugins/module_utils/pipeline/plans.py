@@ -131,7 +131,12 @@ def write_plans(
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """Rows of `worker.PLAN_ROWS` as `in_plan_order` has them."""
-    return sorted(rows, key=lambda row: (row[0], SECTIONS.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))))
+    return sorted(rows, key=lambda row: (row[0], _place(row)))
+
+
+def _place(row: Row) -> tuple[int, tuple[int, str, int]]:
+    """Sort key of a row of `worker.PLAN_ROWS` in the plan of its cluster."""
+    return SECTIONS.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))
 
 
 def _seat(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple[str, tuple[int, ...]], int]) -> None:
@@ -165,7 +170,7 @@ def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> N
         for broker in sorted(plan.cluster.brokers):
             writer.add("brokers", plan.cluster.brokers[broker]._asdict())
         # Taken apart, since to ask a Row for a field by its name takes longer than to write it.
-        for _cluster, section, word, topic, partition, choices, entries in with_absent(rows, plan.header, SECTIONS):
+        for _cluster, section, word, topic, partition, choices, entries in with_absent(rows, plan.header, _place):
             if section == worker.QUARANTINE:
                 raise BrokenFileError(entries[0])
             if section == worker.FRAME:
