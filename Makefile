@@ -119,10 +119,10 @@ test-long: setup
 	$(call WITH_TABLE,molecule on-long)
 
 on-long:
-	$(PYTEST) tests/integration -m long
+	$(PYTEST) tests/integration tests/model -m long
 
 on-model:
-	$(PYTEST) tests/model
+	$(PYTEST) tests/model -m "not long"
 
 on-docs:
 	$(PYTEST) tests/docsite

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from itertools import combinations
 from typing import NamedTuple
@@ -13,9 +13,6 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     DISK_FAILED,
     FENCED,
-    FORKED,
-    PREFIX,
-    SAME,
     UNFENCED,
     Change,
     History,
@@ -24,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     PartitionEvidence,
     State,
 )
-from model import logs
+from model.comparison import answered, seen, stored
 from model.partition import Bounds, Replica
 from model.traces import Row, Trace
 
@@ -33,6 +30,7 @@ KAFKA_3_7, BEFORE_KAFKA_3_7 = 15, 14
 REPLICAS = range(4)
 
 Part = tuple[int, bool, int]
+Compare = Callable[[int, int, Replica, Replica], Pair]
 
 
 class Standing(NamedTuple):
@@ -59,9 +57,10 @@ def evidence(
     without_disk: Collection[int] = (),
     named: bool = True,
     fenced: Mapping[int, Replica] | None = None,
+    compare: Compare | None = None,
 ) -> PartitionEvidence:
     """The partition with these survivors (in the order of the assignment). Its other replicas' brokers are dead, but for those `without_disk` and those
-    that are `fenced` and answer."""
+    that are `fenced` and answer. `compare`: as `pairs` has it."""
     beside = dict(fenced or {})
     if standing is None:
         standing = past.standing if past else Standing()
@@ -74,13 +73,18 @@ def evidence(
     )  # fmt: skip
     known = [_log(broker, survivors.get(broker), epoch, broker in without_disk) for broker in replicas if broker not in beside]
     known += [_log(broker, one, epoch, False)._replace(broker_state=FENCED) for broker, one in beside.items()]
-    compared = pairs({**survivors, **beside})
+    compared = pairs({**survivors, **beside}, compare)
     return PartitionEvidence("orders", 0, state, tuple(known), compared, (), _later(past.history, later) if past else None)
 
 
-def pairs(survivors: Mapping[int, Replica]) -> dict[tuple[int, int], Pair]:
-    """How the logs of every two survivors relate."""
-    return {(one, other): _pair(one, other, survivors[one].log, survivors[other].log) for one, other in combinations(sorted(survivors), 2)}
+def pairs(survivors: Mapping[int, Replica], compare: Compare | None = None) -> dict[tuple[int, int], Pair]:
+    """How the logs of every two survivors relate. `compare`: if not as brokers' answers have it for compacted logs, and the logs themselves for others."""
+    return {
+        (one, other): (compare or (answered if survivors[one].epochs or survivors[other].epochs else seen))(
+            one, other, stored(survivors[one]), stored(survivors[other])
+        )
+        for one, other in combinations(sorted(survivors), 2)
+    }
 
 
 def past_of(bounds: Bounds, trace: Trace) -> Past:
@@ -117,18 +121,9 @@ def _log(broker: int, replica: Replica | None, epoch: int, without_disk: bool) -
     if replica is None:
         error = DISK_FAILED if without_disk else None
         return Log(broker, UNFENCED if without_disk else FENCED, error, None, None, None, None, None, None, None)
-    written = replica.log[-1] if replica.log else -1
+    # None where compaction has left nothing at its end.
+    written = None if len(replica.log) - 1 in replica.cleaned else replica.log[-1] if replica.log else -1
     return Log(broker, UNFENCED, None, 0, len(replica.log), replica.high_watermark, epoch, written, None, None)
-
-
-@cache
-def _pair(one: int, other: int, log: logs.Log, others: logs.Log) -> Pair:
-    common = logs.common(log, others)
-    if common < min(len(log), len(others)):
-        return Pair(one, other, FORKED, None, common, None)
-    if len(log) == len(others):
-        return Pair(one, other, SAME, None, common, None)
-    return Pair(one, other, PREFIX, one if len(log) < len(others) else other, common, None)
 
 
 def _change(row: Row) -> Change:

@@ -25,6 +25,9 @@ class Replica(NamedTuple):
     `follows`: its log is truncated to the present leader's. For a replica outside the ISR: `left`, its place in the order in which those
     outside left (1 is first; equal for one change); `overtaken`, whether the ISR has since had min.insync.replicas members at some moment; `since`, the worst
     that has happened since; `eligible`, whether it is in the ELR (KIP-966).
+
+    Where logs are compacted (model.compaction): `cleaned`, the offsets whose records this replica has not got any more; `epochs`, its epoch cache,
+    (epoch, first offset) each. `log` then says what was written at each offset, cleaned or not.
     """
 
     log: Log = ()
@@ -35,6 +38,8 @@ class Replica(NamedTuple):
     overtaken: bool = False
     since: int = NOTHING
     eligible: bool = False
+    cleaned: tuple[int, ...] = ()
+    epochs: tuple[tuple[int, int], ...] = ()
 
 
 Replicas = list[Replica]
@@ -61,7 +66,8 @@ class Lost(NamedTuple):
 class Bounds:
     """How large the partition is (`records`: at most so many in a log at a time), and what can happen to it.
 
-    The last three are no part of Kafka: taken away, they show that the model can tell.
+    `keys`: the keys of the records, one letter for each offset, in the first epoch, the second one and so on, and again from the first; the log is
+    compacted then. The last three are no part of Kafka: taken away, they show that the model can tell.
     """
 
     min_isr: int
@@ -72,6 +78,7 @@ class Bounds:
     min_isr_changes: bool = False
     power_cuts: bool = False
     eligible_leader_replicas: bool = False
+    keys: tuple[str, ...] = ()
     truncation: bool = True
     growth_needs_caught_up: bool = True
     commit_needs_min_isr: bool = True
@@ -110,7 +117,7 @@ class Partition:
         if state.epoch + 1 < self.bounds.epochs:
             if in_sync:
                 # The leader dies and leaves the ISR, or hands over and stays in it (preferred election, KIP-460).
-                died, handed_over = self._left(replicas, [place]), _put(replicas, place, leader._replace(role=IN_SYNC))
+                died, handed_over = self._left(replicas, [place]), put(replicas, place, leader._replace(role=IN_SYNC))
                 yield from (self._led(state, after, index) for index in in_sync for after in (died, handed_over))
             else:
                 yield from self._returns(state, replicas, place)
@@ -184,7 +191,7 @@ class Partition:
         needed = max(start, leader.high_watermark) if self.bounds.growth_needs_caught_up else 0
         for index, replica in enumerate(replicas):
             if replica.role == OUT and replica.follows and len(replica.log) >= needed:
-                yield self._settled(state, _dense(_put(replicas, index, _inside(replica, IN_SYNC))))
+                yield self._settled(state, _dense(put(replicas, index, _inside(replica, IN_SYNC))))
 
     def _returns(self, state: State, replicas: Replicas, place: int) -> Iterator[State]:
         """The leader was alone in the ISR, died, and somebody leads again: itself, another member of the ELR, or, in an unclean election, anybody."""
@@ -192,10 +199,10 @@ class Partition:
         for index, replica in enumerate(gone):
             for back in self._restarts(replica):
                 if back.eligible or (index == place and not self.bounds.eligible_leader_replicas):
-                    yield self._led(state, _put(_since(gone, WITHOUT_LEADER), index, back), index)
-                elif self.bounds.unclean_elections or (index == place and not any(one.eligible for one in _put(gone, index, back))):
+                    yield self._led(state, put(_since(gone, WITHOUT_LEADER), index, back), index)
+                elif self.bounds.unclean_elections or (index == place and not any(one.eligible for one in put(gone, index, back))):
                     # With ELR, Kafka has the last known leader lead again, and calls that unclean.
-                    yield self._led(state, _put(_since(gone, UNCLEAN_ELECTION), index, back), index)
+                    yield self._led(state, put(_since(gone, UNCLEAN_ELECTION), index, back), index)
 
     def _led(self, state: State, replicas: Replicas, leader: int) -> State:
         """The next epoch, led by `leader`."""
@@ -218,7 +225,7 @@ class Partition:
         return State(state.epoch, state.min_isr, state.committed, self._code(replicas))
 
     def _with(self, state: State, replicas: Replicas, index: int, replica: Replica) -> State:
-        return State(state.epoch, state.min_isr, state.committed, self._code(_put(replicas, index, replica)))
+        return State(state.epoch, state.min_isr, state.committed, self._code(put(replicas, index, replica)))
 
     def _code(self, replicas: Replicas) -> tuple[int, ...]:
         found = []
@@ -239,7 +246,7 @@ def told(survivors: Iterable[Replica]) -> Replicas:
     return _dense(_unfollowing(replica) for replica in survivors)
 
 
-def _put(replicas: Replicas, index: int, replica: Replica) -> Replicas:
+def put(replicas: Replicas, index: int, replica: Replica) -> Replicas:
     after = list(replicas)
     after[index] = replica
     return after
@@ -250,7 +257,7 @@ def _put(replicas: Replicas, index: int, replica: Replica) -> Replicas:
 
 @cache
 def _inside(replica: Replica, role: int) -> Replica:
-    return Replica(replica.log, replica.high_watermark, role, follows=True)
+    return Replica(replica.log, replica.high_watermark, role, follows=True, cleaned=replica.cleaned, epochs=replica.epochs)
 
 
 @cache

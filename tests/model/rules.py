@@ -7,7 +7,8 @@ the one that stands first in the assignment leads. Nobody: the partition is held
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import chain, combinations
 
 from model.logs import is_prefix
 from model.partition import NOTHING, UNCLEAN_ELECTION, Replica
@@ -70,6 +71,18 @@ def last_to_leave(survivors: Survivors) -> Winners:
     ]
     last = max(survivors[place].left for place in longest)
     return frozenset(place for place in longest if survivors[place].left == last)
+
+
+def waited_for(
+    isr: Collection[int], elr: Collection[int], last_known: Collection[int], present: Collection[int], keeps_elr: bool
+) -> set[int]:
+    """Whom of those that are alive or come back the controller may elect by itself: a member of the ISR, or of the ELR if the ISR has none, or the last
+    known leader if neither has one. Any of them may have been shut down uncleanly, and is struck off both lists then. Without ELR none is."""
+    if not keeps_elr:
+        return {*(isr or elr)} & {*present}
+    last = {*last_known} if len(last_known) == 1 else set()
+    struck = chain.from_iterable(combinations(present, count) for count in range(len(present) + 1))
+    return {one for some in struck for one in ({*isr} - {*some} or {*elr} - {*some} or last) & {*present}}
 
 
 RULES: dict[str, Rule] = {

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from model.compaction import Compacted, Keys, loses
 from model.logs import common
 from model.partition import Bounds, Lost, Partition, State
 from model.rules import Rule
@@ -13,10 +14,11 @@ from model.rules import Rule
 
 @dataclass(frozen=True)
 class Findings:
-    """What a search came to: how many states with a leader, every distinct way to lie without one, and how many states in which committed
-    records had already been lost by Kafka itself."""
+    """What a search came to: how many states with a leader, and steps from one to another; every distinct way to lie without one; and how many
+    states in which committed records had already been lost by Kafka itself."""
 
     states: int
+    steps: int
     offline: frozenset[Lost]
     contradictions: int
 
@@ -30,35 +32,44 @@ class Score(NamedTuple):
     losing_on_average: float
 
 
-def states(partition: Partition) -> Iterator[State]:
-    """Every state with a leader that the partition can reach, breadth first from the one in which everybody is in sync."""
+def reached(partition: Partition) -> Iterator[tuple[State, int]]:
+    """Every state with a leader that the partition can reach, breadth first from the one in which everybody is in sync, each with the number of
+    other states that follow on it."""
     seen: set[State] = {partition.first()}
     todo = list(seen)
     while todo:
-        found = []
+        found: list[State] = []
         for state in todo:
-            yield state
-            for after in partition.steps(state):
-                if after not in seen:
-                    seen.add(after)
-                    found.append(after)
+            following = {*partition.steps(state)} - {state}
+            yield state, len(following)
+            found.extend(following - seen)
+            seen |= following
         todo = found
+
+
+def states(partition: Partition) -> Iterator[State]:
+    """Every state with a leader that the partition can reach."""
+    return (state for state, _following in reached(partition))
 
 
 def search(bounds: Bounds) -> Findings:
     """Go through all states, and through what may be left of each without a leader."""
-    partition = Partition(bounds)
-    lost, count, contradictions = set[Lost](), 0, 0
-    for state in states(partition):
+    partition = Compacted(bounds) if bounds.keys else Partition(bounds)
+    lost, count, steps, contradictions = set[Lost](), 0, 0, 0
+    for state, following in reached(partition):
         count += 1
+        steps += following
         contradictions += len(state.committed) > 1
         lost.update(partition.lost(state))
     offline = frozenset(after for before in lost for after in partition.crashed(before))
-    return Findings(count, offline, contradictions)
+    return Findings(count, steps, offline, contradictions)
 
 
-def destroys(lost: Lost, winner: int) -> bool:
-    """Whether a committed record that another survivor holds is not in the winner's log."""
+def destroys(lost: Lost, winner: int, keys: Keys = ()) -> bool:
+    """Whether a committed record that another survivor holds is not in the winner's log. `keys`: those of a compacted log, of which the newest record
+    of each key counts."""
+    if keys:
+        return loses(lost, winner, keys)
     log = lost.survivors[winner].log
     return any(common(one.log, committed) > common(log, committed) for committed in lost.committed for one in lost.survivors)
 

@@ -5,26 +5,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import (
-    ACCEPTED,
-    Outcome,
-    Policy,
-    Strategy,
-    Word,
-    decide,
-)
-from model.evidence import Part, Past, evidence, in_past, part, past_of
-from model.partition import Bounds, Replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Word
+from model.answers import Answer, Search, answer_all, ask_again
+from model.coverage import SMALL, VARIANTS
+from model.evidence import past_of
+from model.partition import Bounds
 from model.rules import (
     Rule,
-    Survivors,
     isr_history,
     isr_history_trusting_disks,
     last_to_leave,
@@ -32,119 +24,15 @@ from model.rules import (
     log_end_offset,
     ours,
 )
-from model.search import Findings, destroys, search
+from model.search import Findings, search
 from model.traces import traces
 
-BALANCED, AGGRESSIVE = Policy(Strategy.BALANCED), Policy(Strategy.AGGRESSIVE)
 # Each distinct history of the ISR, and how survivors' logs may lie with it.
 HISTORY_BOUNDS = (
     Bounds(1, records=2, epochs=3),
     Bounds(2, records=2, epochs=3, unclean_elections=True),
     Bounds(2, replicas=4, records=2, epochs=2),
 )
-SMALL: dict[str, Any] = {"records": 2, "epochs": 2}
-EVERYTHING = {"power_cuts": True, "unclean_elections": True, "min_isr_changes": True, "eligible_leader_replicas": True}
-# What can happen besides.
-VARIANTS = {
-    "power cuts": Bounds(2, power_cuts=True, **SMALL),
-    "unclean elections": Bounds(2, unclean_elections=True, **SMALL),
-    "min ISR goes from 2 to 1 and back": Bounds(2, min_isr_changes=True, **SMALL),
-    "ELR": Bounds(2, eligible_leader_replicas=True, **SMALL),
-    "3 epochs, power cuts, ELR": Bounds(2, records=1, epochs=3, power_cuts=True, eligible_leader_replicas=True),
-    "3 epochs, all of these": Bounds(2, records=1, epochs=3, **EVERYTHING),
-    "min ISR 1, unclean elections": Bounds(1, unclean_elections=True, **SMALL),
-    "4 replicas, min ISR 3": Bounds(3, replicas=4, **SMALL),
-    "Kafka before 3.7": Bounds(2, records=2, epochs=3, commit_needs_min_isr=False),
-}
-
-# The parts that survivors have in the ISR's history, sorted → ways to come to that.
-Pasts = dict[tuple[Part, ...], list[Past]]
-
-
-class Answer(NamedTuple):
-    """What `balanced` elects of some survivors, what the evidence is worth, and why the partition is held."""
-
-    survivors: Survivors
-    elected: frozenset[Replica]
-    word: Word
-    reason: str | None
-
-    @property
-    def places(self) -> frozenset[int]:
-        """Those elected, as a rule of the model has them."""
-        return frozenset(place for place, one in enumerate(self.survivors) if one in self.elected)
-
-
-@dataclasses.dataclass(frozen=True)
-class Search:
-    """A search, and what `decide` answers for each set of survivors that it reaches: for the logs alone, and with each past that they may have."""
-
-    findings: Findings
-    by_logs: Mapping[Survivors, Answer]
-    by_history: Mapping[Survivors, Sequence[Answer]]
-
-    def losing(self) -> Counter[str]:
-        """In how many states without a leader does `balanced` elect, and in how many does that lose a committed record that a survivor holds?"""
-        counted: Counter[str] = Counter()
-        for lost in self.findings.offline:
-            told = self.by_history[lost.survivors]
-            for kind, answers in (("logs", [self.by_logs[logs_only(lost.survivors)]]), ("history", told)):
-                # Survivors stand in the same order in both.
-                winners = frozenset[int]().union(*(answer.places for answer in answers))
-                counted[f"elected by {kind}"] += bool(winners)
-                counted[f"lost by {kind}"] += any(destroys(lost, winner) for winner in winners)
-        return counted
-
-
-def asked(findings: Findings, bounds: Bounds) -> Search:
-    """Ask `decide` for everything that a search within `bounds` has come to."""
-    ways = pasts(bounds)
-    told = {lost.survivors for lost in findings.offline}
-    return Search(
-        findings,
-        {survivors: ask_again(survivors, None) for survivors in set(map(logs_only, told))},
-        {survivors: [ask(survivors, past) for past in ways[tuple(sorted(map(part, survivors)))]] for survivors in told},
-    )
-
-
-def ask(survivors: Survivors, past: Past | None) -> Answer:
-    """Ask what `balanced` elects."""
-    placed = in_past(survivors, past) if past else dict(enumerate(survivors))
-    decision = decide(evidence(placed, past), BALANCED)
-    assert bool(decision.choices) == (decision.outcome == Outcome.ELECT) == (decision.word in ACCEPTED[Strategy.BALANCED]), survivors
-    return Answer(survivors, frozenset(placed[broker] for broker in decision.choices), decision.word, decision.reason)
-
-
-def ask_again(survivors: Survivors, past: Past | None) -> Answer:
-    """The same, and with the replicas in the other order, which only decides who of identical ones leads; and `aggressive`, which elects somebody
-    always and those that `balanced` elects if it does."""
-    placed = in_past(survivors, past) if past else dict(enumerate(survivors))
-    known, turned = evidence(placed, past), evidence(dict(reversed(placed.items())), past)
-    balanced, backwards, aggressive = decide(known, BALANCED), decide(turned, BALANCED), decide(known, AGGRESSIVE)
-    assert (backwards.word, backwards.reason, {*backwards.choices}) == (balanced.word, balanced.reason, {*balanced.choices}), survivors
-    assert (aggressive.word, aggressive.reason) == (balanced.word, None), survivors
-    assert aggressive.choices == balanced.choices or (aggressive.choices and not balanced.choices), survivors
-    return ask(survivors, past)
-
-
-def logs_only(survivors: Survivors) -> Survivors:
-    """What logs and high watermarks tell of survivors."""
-    return tuple(Replica(one.log, one.high_watermark) for one in survivors)
-
-
-def pasts(bounds: Bounds) -> Pasts:
-    """Every part that survivors can have in the ISR's history, and ways to it. They are the same whatever is written: so nothing is.
-
-    Where min ISR changes, it may have been smaller for a while before: the metadata log is asked for the smallest.
-    """
-    ways: Pasts = defaultdict(list)
-    for trace in traces(dataclasses.replace(bounds, records=0)):
-        past = past_of(bounds, trace)
-        same = ways[tuple(sorted(past.parts.values()))]
-        same.append(past)
-        if bounds.min_isr_changes and trace.least_min_isr > 1:
-            same.append(past._replace(history=past.history._replace(min_insync_replicas=1)))
-    return dict(ways)
 
 
 def disagreements(answers: Iterable[Answer], rule: Rule) -> list[Answer]:
@@ -159,7 +47,7 @@ def told(search: Search) -> list[Answer]:
 @pytest.fixture(scope="module")
 def searches(found: dict[int, Findings], four: Findings) -> list[Search]:
     """The exhaustive searches. Four replicas bring sets of three survivors."""
-    return [asked(found[1], Bounds(1)), asked(found[2], Bounds(2)), asked(four, Bounds(2, replicas=4, **SMALL))]
+    return [answer_all(found[1], Bounds(1)), answer_all(found[2], Bounds(2)), answer_all(four, Bounds(2, replicas=4, **SMALL))]
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +80,7 @@ def test_what_it_elects_loses_no_committed_record(searches: list[Search]) -> Non
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_that_holds_whatever_else_happens(variant: str) -> None:
     bounds = VARIANTS[variant]
-    result = asked(search(bounds), bounds)
+    result = answer_all(search(bounds), bounds)
     counted = result.losing()
     assert (counted["lost by logs"], counted["lost by history"]) == (0, 0)
     assert counted["elected by logs"]

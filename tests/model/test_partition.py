@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_clean_elections_lose_nothing_that_was_committed(found: dict[int, Findin
 
 @pytest.mark.parametrize("without", ["truncation", "growth_needs_caught_up"])
 def test_without_what_makes_kafka_safe_clean_elections_lose_records(without: str) -> None:
-    broken = search(dataclasses.replace(Bounds(2, records=2, epochs=3), **{without: False}))
+    broken = search(dataclasses.replace(Bounds(2, records=2, epochs=3), **dict[str, Any]({without: False})))
     assert broken.contradictions
     assert score(broken.offline, isr_history).losing
 

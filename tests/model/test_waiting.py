@@ -1,70 +1,17 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`decide` waits for no election that the controller never holds: every registration of three replicas, in every state of their brokers."""
+"""`decide` waits for no election that the controller never holds, and the search finds both rules that did."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections import Counter
-from collections.abc import Iterator
-from itertools import chain, combinations, permutations, product
+from collections.abc import Collection
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import controller
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import COMING_BACK, FENCED, UNFENCED, State
-from model.evidence import Standing, evidence
-from model.partition import Replica
+import pytest
 
-BROKERS = (0, 1, 2)
-# A broker that lives, and whose disk with the log has failed: no survivor.
-WITHOUT_DISK = "without_disk"
-
-
-def standings() -> Iterator[Standing]:
-    """Every ISR and ELR, and last known leaders where both are empty, as the controller keeps them."""
-    subsets = list(chain.from_iterable(combinations(BROKERS, count) for count in range(3)))
-    for isr, elr in product(subsets, subsets):
-        if not {*isr} & {*elr}:
-            yield from (Standing(7, isr, elr, last) for last in ([(), *((broker,) for broker in BROKERS)] if not elr else [()]))
-
-
-def waits_in_vain(disks_may_fail: bool) -> tuple[Counter[str], list[tuple[Standing, tuple[str, ...]]]]:
-    """What is held for a clean leader though no broker that is there or comes back, in any order and after any shutdown, becomes one."""
-    kinds = (FENCED, UNFENCED, COMING_BACK) if not disks_may_fail else (FENCED, UNFENCED, COMING_BACK, WITHOUT_DISK)
-    counted: Counter[str] = Counter()
-    in_vain = []
-    for standing, states in product(standings(), product(kinds, repeat=len(BROKERS))):
-        survivors = {broker: Replica((0,)) for broker, state in zip(BROKERS, states, strict=True) if state == UNFENCED}
-        disks = [broker for broker, state in zip(BROKERS, states, strict=True) if state == WITHOUT_DISK]
-        back = [broker for broker, state in zip(BROKERS, states, strict=True) if state == COMING_BACK]
-        known = evidence(survivors, standing=standing, without_disk=disks)
-        # The fourth broker has no replica here.
-        assert known.state is not None
-        state: State = known.state._replace(replicas=BROKERS)
-        logs = tuple(
-            log._replace(broker_state=COMING_BACK) if log.broker_id in back else log for log in known.logs if log.broker_id in BROKERS
-        )
-        decision = decide(dataclasses.replace(known, state=state, logs=logs), Policy(Strategy.BALANCED))
-        counted[decision.reason or "elected"] += 1
-        if decision.reason == "wait_for_clean_leader":
-            registration = controller.Registration(BROKERS, standing.isr, standing.elr, standing.last_known_elr)
-            elections = {
-                election
-                for order in permutations(back)
-                for election in controller.possible(
-                    registration, {*survivors}, controller.Policy(None, False), [(one, None) for one in order]
-                )
-            }
-            # A broker that is unfenced now may restart, and not cleanly: that is how waited_for has it.
-            restarts = {
-                election
-                for order in permutations([*survivors, *back])
-                for election in controller.possible(registration, (), controller.Policy(None, False), [(one, None) for one in order])
-            }
-            if elections | restarts <= {None}:
-                in_vain.append((standing, states))
-    return counted, in_vain
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import controller, waiting
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FENCED, Log
+from model.waiting import waits_in_vain
 
 
 def test_it_waits_for_no_election_that_never_comes() -> None:
@@ -76,3 +23,18 @@ def test_it_waits_for_no_election_that_never_comes() -> None:
 def test_it_waits_for_no_broker_whose_disk_has_failed() -> None:
     _counted, in_vain = waits_in_vain(disks_may_fail=True)
     assert len(in_vain) == 0
+
+
+def test_a_rule_that_waits_for_a_last_known_leader_behind_a_lost_member_of_the_elr_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def waited_for(partition: controller.Registration, present: Collection[int], _elr: bool | None) -> set[int]:
+        return {*partition.isr, *partition.elr, *partition.last_known_elr} & {*present}
+
+    monkeypatch.setattr(waiting, "waited_for", waited_for)
+    _counted, in_vain = waits_in_vain(disks_may_fail=False)
+    assert any(standing.elr and standing.last_known_elr for standing, _states in in_vain)
+
+
+def test_a_rule_that_waits_for_a_live_broker_without_its_disk_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Log, "gone", property(lambda log: log.broker_state == FENCED))
+    assert waits_in_vain(disks_may_fail=False)[1] == []
+    assert waits_in_vain(disks_may_fail=True)[1]

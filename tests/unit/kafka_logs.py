@@ -72,7 +72,7 @@ class KafkaLog:
 
     def follow(self, leader: KafkaLog, batches: int) -> None:
         """Truncate the log as a follower does that fetches from this leader (AbstractFetcherThread), then copy so many batches."""
-        while self.end and isinstance(answer := leader.fetch(self.end, self.epochs[-1][0]), EpochEnd):
+        while self.end and self.epochs and isinstance(answer := leader.fetch(self.end, self.epochs[-1][0]), EpochEnd):
             assert answer.epoch is not None and answer.end_offset is not None, "no leader has an older epoch than its followers"
             own = self.end_of(answer.epoch)
             self.truncate(answer.end_offset if own is None else own[1] if own[0] != answer.epoch else min(own[1], answer.end_offset))

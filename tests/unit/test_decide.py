@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pickle
 import pkgutil
@@ -24,6 +25,7 @@ from situations import COMING_BACK, FENCED, Log, Situation, healthy, history, ra
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX, Pair
 
 BY_TOPIC = {case.topic: case for case in CASES}
 POLICIES = [Policy(strategy, ranking) for strategy, ranking in product(Strategy, Ranking)]
@@ -121,6 +123,19 @@ def test_a_partition_under_reassignment_offers_no_choice() -> None:
 def test_kip1275_ranks_by_length(topic: str, word: str, leader: int) -> None:
     decision = decided(topic, Policy(Strategy.AGGRESSIVE, Ranking.KIP1275))
     assert (decision.word, decision.choices) == (word, (leader,))
+
+
+@pytest.mark.parametrize("longer", [2, 3])
+@pytest.mark.parametrize("order", [(2, 3, 4), (4, 3, 2)])
+def test_a_fork_that_compaction_has_left_no_trace_of_in_one_log_is_found_in_another(order: tuple[int, ...], longer: int) -> None:
+    """Broker 4 copied a log of which offset 0 was cleaned, and does not know in which epoch it was written. Broker 3 has the record."""
+    logs = {2: Log.of((1, 0)), 3: Log.of((2, 1)), 4: Log.of((longer, 1))}
+    known = evidence(Situation("orders", {1: FENCED, **{broker: logs[broker] for broker in order}}))
+    known = dataclasses.replace(known, pairs={**known.pairs, (2, 4): Pair(2, 4, PREFIX, 2, 1, None)})
+    decision = decide(known, BALANCED)
+    assert (decision.word, decision.reason, decision.choices) == ("forked", "forked", ())
+    tails = {(row.other.broker_id, row.common_offset) for row in decision.tails}
+    assert tails == ({(2, 0)} if longer == 2 else set())
 
 
 def test_the_tail_of_a_fork_is_what_the_winner_lacks() -> None:

@@ -66,6 +66,7 @@ class Comparison:
         self.survivors = tuple(sorted(alive, key=lambda log: state.replicas.index(log.broker_id)))
         beside = [] if evidence.defects else [log for log in evidence.logs if log.broker_state != UNFENCED and log.answered]
         self.fenced = tuple(sorted(beside, key=lambda log: state.replicas.index(log.broker_id)))
+        self.forks = tuple(pair for pair in evidence.pairs.values() if pair.relation == FORKED)
         self.points = tuple(self._points()) if self.survivors else ()
         self.isr_proof: IsrProof = isr_proof(state, evidence.history, [log.broker_id for log in self.survivors])
 
@@ -78,9 +79,33 @@ class Comparison:
             if proof.held and any(log.broker_id == proof.broker_id for log in self.survivors):
                 yield Point(proof.broker_id, proof.offset, proof.source, proof.name or "")
 
+    def _pair(self, one: int, other: int) -> Pair | None:
+        """How the logs of two brokers relate. A fork between logs identical to them counts: where one was compacted, no trace of it may be left."""
+        pair = self.evidence.pair(one, other)
+        if not self.forks or pair is None or pair.relation not in (SAME, PREFIX):
+            return pair
+        alike, others = self._identical(one), self._identical(other)
+        return next(
+            (
+                fork
+                for fork in self.forks
+                if (fork.broker_a in alike and fork.broker_b in others) or (fork.broker_a in others and fork.broker_b in alike)
+            ),
+            pair,
+        )
+
+    def _identical(self, broker: int) -> set[int]:
+        same = (pair for pair in self.evidence.pairs.values() if pair.relation == SAME and broker in (pair.broker_a, pair.broker_b))
+        return {broker, *(one for pair in same for one in (pair.broker_a, pair.broker_b))}
+
+    def survivors_fork(self) -> bool:
+        """Whether any two survivors fork: then not both are prefixes of one log, whatever their comparisons with that one say."""
+        brokers = {log.broker_id for log in self.survivors}
+        return any({fork.broker_a, fork.broker_b} <= brokers for fork in self.forks)
+
     def relation(self, one: Log, other: Log) -> Relation:
         """How the log of `other` relates to that of `one`."""
-        pair = self.evidence.pair(one.broker_id, other.broker_id)
+        pair = self._pair(one.broker_id, other.broker_id)
         if pair is None:
             return Relation(other, UNKNOWN, None, None, NO_COMPARISON)
         return Relation(other, pair.relation, pair.shorter, pair.common_offset, pair.reason)
@@ -89,7 +114,7 @@ class Comparison:
         """How much of the records that `point` proves committed this log holds. What could not be compared counts as nothing held."""
         if point.holder == log.broker_id:
             return point.offset
-        pair = self.evidence.pair(log.broker_id, point.holder)
+        pair = self._pair(log.broker_id, point.holder)
         return min(point.offset, (pair.common_offset or 0) if pair else 0)
 
     def proven(self, log: Log) -> int:
@@ -105,7 +130,7 @@ class Comparison:
         return any(holder == log.broker_id or self._continues(log, holder) for holder in self.isr_proof.holders)
 
     def _continues(self, log: Log, holder: int) -> bool:
-        pair = self.evidence.pair(log.broker_id, holder)
+        pair = self._pair(log.broker_id, holder)
         return pair is not None and (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == holder))
 
     def ranked(self, ranking: Ranking) -> tuple[Log, ...]:

@@ -229,7 +229,7 @@ def _word(
         return Word.WEAK
     if any(_may_hold_more(log) for log in evidence.logs) or any(row.relation == UNKNOWN for row in relations):
         return Word.INCOMPLETE
-    if all(map(follows, relations)):
+    if all(map(follows, relations)) and not compared.survivors_fork():
         return Word.PREFIX
     contradicted, resolved, singled_out = proofs
     if contradicted:

@@ -16,10 +16,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
     FENCED,
-    PREFIX,
     UNFENCED,
     Cluster,
     Log,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.fork_text import (
+    hidden_forks_text,
+    identical_text,
+    prefixes_text,
+    tails_text,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
@@ -66,9 +71,10 @@ def explanation(decision: Decision, loss: Loss, cluster: Cluster, leader: int | 
     parts = (
         _defects(decision),
         _best(decision, leader),
-        _identical(decision),
-        _prefixes(decision),
-        " and ".join(_tails(decision)),
+        identical_text(decision),
+        prefixes_text(decision),
+        " and ".join(hidden_forks_text(decision)),
+        " and ".join(tails_text(decision)),
         _history(decision),
         _proof(decision),
         " and ".join(_beyond(decision)),
@@ -115,30 +121,6 @@ def _last_written(log: Log) -> str:
     if log.last_written_epoch is None:
         return ", in a leader epoch that could not be read"
     return f", last written in leader epoch {log.last_written_epoch}" if log.last_written_epoch >= 0 else " and is empty"
-
-
-def _identical(decision: Decision) -> str | None:
-    brokers = decision.identical
-    if len(brokers) <= 1:
-        return None
-    return f"the logs of brokers {comma_list(brokers)} are identical, leadership is shared out among them"
-
-
-def _prefixes(decision: Decision) -> str | None:
-    shorter = [row for row in decision.relations if row.relation == PREFIX and follows(row)]
-    if not shorter:
-        return None
-    logs = " and ".join(f"broker {row.other.broker_id}'s log (to offset {row.common_offset})" for row in shorter)
-    return logs + plural(len(shorter), " is a prefix of it", " are prefixes of it")
-
-
-def _tails(decision: Decision) -> Iterator[str]:
-    for row in decision.tails:
-        other, offset = row.other.broker_id, row.common_offset
-        yield (
-            f"broker {other}'s log parts from it at offset {offset}, "
-            f"so electing it truncates broker {other}'s offsets {offset} to {row.other.end - 1}"
-        )
 
 
 def _history(decision: Decision) -> str | None:

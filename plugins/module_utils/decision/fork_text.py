@@ -1,0 +1,48 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the survivors' logs relate to the winner's, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FORKED, PREFIX
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import comma_list, plural
+
+
+def identical_text(decision: Decision) -> str | None:
+    """Return which logs are identical to the winner's."""
+    brokers = decision.identical
+    if len(brokers) <= 1:
+        return None
+    return f"the logs of brokers {comma_list(brokers)} are identical, leadership is shared out among them"
+
+
+def prefixes_text(decision: Decision) -> str | None:
+    """Return which logs are prefixes of the winner's."""
+    shorter = [row for row in decision.relations if row.relation == PREFIX and follows(row)]
+    if not shorter:
+        return None
+    logs = " and ".join(f"broker {row.other.broker_id}'s log (to offset {row.common_offset})" for row in shorter)
+    return logs + plural(len(shorter), " is a prefix of it", " are prefixes of it")
+
+
+def tails_text(decision: Decision) -> Iterator[str]:
+    """Yield where logs part from the winner's."""
+    for row in decision.tails:
+        other, offset = row.other.broker_id, row.common_offset
+        yield (
+            f"broker {other}'s log parts from it at offset {offset}, "
+            f"so electing it truncates broker {other}'s offsets {offset} to {row.other.end - 1}"
+        )
+
+
+def hidden_forks_text(decision: Decision) -> Iterator[str]:
+    """Yield forks between two logs which the comparisons with the winner's both call prefixes of it, so that one of them is not."""
+    brokers = {row.other.broker_id for row in decision.relations if follows(row)}
+    for pair in decision.evidence.pairs.values():
+        if pair.relation == FORKED and {pair.broker_a, pair.broker_b} <= brokers:
+            yield f"but these of brokers {pair.broker_a} and {pair.broker_b} fork at offset {pair.common_offset}, so one of them is not"
