@@ -19,7 +19,7 @@ from model.search import Findings, search
 @pytest.fixture(scope="session")
 def found() -> dict[int, Findings]:
     """min ISR → everything that a partition of 3 replicas can reach with 3 records and 4 leader epochs."""
-    return dict(zip((1, 2), side_by_side([Bounds(min_isr=1), Bounds(min_isr=2)]), strict=True))
+    return dict(zip((1, 2), side_by_side(search, [Bounds(min_isr=1), Bounds(min_isr=2)]), strict=True))
 
 
 @pytest.fixture(scope="session")

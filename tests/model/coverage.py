@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import decide
@@ -13,6 +14,7 @@ from model.answers import BALANCED, answer_all
 from model.compaction import loses_a_key, removes
 from model.comparison import batch_by_batch
 from model.evidence import evidence
+from model.figures import row, share
 from model.partition import Bounds
 from model.search import Findings, search
 
@@ -51,6 +53,14 @@ COMPACTED_AFTER_LOSS = {
     "2 records of one key, unclean elections": Bounds(2, keys=("aa",), unclean_elections=True, **SMALL),
     "keys that differ by epoch, min ISR 1, unclean elections": Bounds(1, keys=("ba", "aa"), unclean_elections=True, **SMALL),
 }
+# Every search after which `decide` is called.
+PLAIN = {
+    "3 records, 4 epochs, min ISR 1": Bounds(1),
+    "3 records, 4 epochs": Bounds(2),
+    "4 replicas": Bounds(2, replicas=4, **SMALL),
+    **VARIANTS,
+}
+ALL_COMPACTED = {**COMPACTED, **COMPACTED_LARGER, **COMPACTED_AFTER_LOSS}
 
 
 def measured(bounds: Bounds) -> Counter[str]:
@@ -81,3 +91,45 @@ def compacted(findings: Findings, bounds: Bounds) -> Counter[str]:
         counted["removed"] += any(removes(lost, winner, bounds.keys) for winner in by_epochs.choices)
         counted[f"held: {by_epochs.reason}"] += by_epochs.reason is not None
     return counted
+
+
+def coverage_table(found: Mapping[str, Counter[str]]) -> str:
+    """What was looked at, and what `balanced` elects and destroys there."""
+    head = ["", "states with a leader", "steps", "states without", "elected by logs", "elected with ISR history", "destroys"]
+    return _table(
+        head,
+        found,
+        lambda counted: [share(counted["elected by logs"], counted["offline"]), share(counted["elected by history"], counted["offline"])],
+    )
+
+
+def compacted_table(found: Mapping[str, Counter[str]]) -> str:
+    """The same for compacted topics, with what was elected while batches alone were compared."""
+    head = ["", "states with a leader", "steps", "states without", "cleaned differently"]
+    head += ["elected before", "elected", "held before, elected now", "destroys"]
+    return _table(
+        head,
+        found,
+        lambda counted: [
+            f"{counted['cleaned differently']:,}",
+            share(counted["elected by batches"], counted["offline"]),
+            share(counted["elected by logs"], counted["offline"]),
+            f"{counted['held by batches, elected']:,}",
+        ],
+    )
+
+
+def waiting_table(*found: tuple[Counter[str], Sequence[object]]) -> str:
+    """How many registrations of a partition, with states of its brokers, were looked at, and how many of those that wait do so in vain."""
+    rows = [row("", "cases", "wait", "in vain"), "|---|---|---|---|"]
+    for title, (counted, in_vain) in zip(("", "with disks that fail"), found, strict=True):
+        rows.append(row(title, f"{counted.total():,}", f"{counted['wait_for_clean_leader']:,}", f"{len(in_vain):,}"))
+    return "\n".join(rows)
+
+
+def _table(head: Sequence[str], found: Mapping[str, Counter[str]], cells: Callable[[Counter[str]], list[str]]) -> str:
+    rows = [row(*head), "|---" * len(head) + "|"]
+    for title, counted in found.items():
+        seen = [f"{counted[name]:,}" for name in ("states", "steps", "offline")]
+        rows.append(row(title, *seen, *cells(counted), f"{max(counted['lost by logs'], counted['lost by history']):,}"))
+    return "\n".join(rows)

@@ -32,23 +32,23 @@ def main_table(*found: Findings) -> str:
     rows = [
         "| min ISR | 1 | | | 2 | | |",
         "|---|---|---|---|---|---|---|",
-        _row("states with a leader", *(value for findings in found for value in (f"{findings.states:,}", "", ""))),
-        _row("states without, two survivors", *(value for states in offline for value in (f"{len(states):,}", "", ""))),
-        _row("**rule**", *["elects", "destroys", "on average"] * len(found)),
+        row("states with a leader", *(value for findings in found for value in (f"{findings.states:,}", "", ""))),
+        row("states without, two survivors", *(value for states in offline for value in (f"{len(states):,}", "", ""))),
+        row("**rule**", *["elects", "destroys", "on average"] * len(found)),
     ]
     for name, rule in {**RULES, **LOOSER_RULES}.items():
         cells = []
         for states in offline:
             counted = score(states, rule)
-            cells += [_share(counted.elected, len(states)), f"{counted.losing:,}", f"{counted.losing_on_average:,.0f}"]
-        rows.append(_row(name, *cells))
+            cells += [share(counted.elected, len(states)), f"{counted.losing:,}", f"{counted.losing_on_average:,.0f}"]
+        rows.append(row(name, *cells))
     return "\n".join(rows)
 
 
 def variants_table(found: Mapping[str, Findings]) -> str:
     """What the conditions of `ISR history` are worth."""
     rows = [
-        _row(
+        row(
             "",
             "states",
             "offline",
@@ -65,15 +65,15 @@ def variants_table(found: Mapping[str, Findings]) -> str:
         cells = [f"{findings.states:,}", f"{len(states):,}"]
         for rule in (ours, isr_history):
             counted = score(states, rule)
-            cells += [_share(counted.elected, len(states)), f"{counted.losing:,}"]
+            cells += [share(counted.elected, len(states)), f"{counted.losing:,}"]
         cells += [f"{counted.losing:,}" for counted in scores(states, LOOSER_RULES).values()]
-        rows.append(_row(title, *cells))
+        rows.append(row(title, *cells))
     return "\n".join(rows)
 
 
-def _row(*cells: str) -> str:
+def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _share(part: int, whole: int) -> str:
+def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %"

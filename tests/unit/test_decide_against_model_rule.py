@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -22,7 +22,10 @@ from model.partition import NOTHING, UNCLEAN_ELECTION, WITHOUT_LEADER, Replica
 from model.rules import isr_history, ours, waited_for
 from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, random_situations
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import document, waiting
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Strategy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, Pair, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import SOUND_METADATA_VERSION
@@ -166,17 +169,11 @@ def expected(one: Case) -> tuple[set[int] | None, list[str]]:
             return None, ["the history contradicts a high watermark"]
     if not elected:
         return set(), ["held"]
-    unknown = [pair for pair in one.situation.unknown | one.situation.corrupt if {*pair} & elected]
-    if any({*pair} <= {*survivors} for pair in one.situation.unknown):
-        # A comparison that is missing is the winner's or not: which logs are the same cannot be seen then.
+    if any({*pair} <= {*logs} for pair in one.situation.unknown | one.situation.corrupt):
+        # It depends on which of identical logs is compared with the others.
         return None, ["uncompared"]
-    for broker, log in logs.items():
-        if log.fenced and any(
-            UNREADABLE in log.epochs
-            or common(survivors[winner].log, log.epochs) < log.end
-            or any({*pair} == {winner, broker} for pair in unknown)
-            for winner in elected
-        ):
+    for log in logs.values():
+        if log.fenced and any(UNREADABLE in log.epochs or common(survivors[winner].log, log.epochs) < log.end for winner in elected):
             return set(), ["waits for a fenced broker"]
     return elected, reasons
 
@@ -231,3 +228,35 @@ def test_it_agrees_with_the_rules_of_the_model_on_many_partitions(seed: int) -> 
 def test_the_random_partitions_are_of_every_kind() -> None:
     counted = Counter(name for seed in range(1000) for name in {*check(seed)})
     assert {name: counted[name] for name in REACHED if counted[name] < 10} == {}
+
+
+def disagree(seeds: range) -> bool:
+    """Whether the two disagree on any of these partitions."""
+    try:
+        return not all([*check(seed)] for seed in seeds)
+    except AssertionError:
+        return True
+
+
+def waits_for_every_member(partition: Registration, present: Collection[int], _elr: bool | None) -> set[int]:
+    return {*partition.isr, *partition.elr, *partition.last_known_elr} & {*present}
+
+
+def needs_the_batch(_side: object, batch: LastBatch | None, offset: int) -> LastBatch:
+    if batch is None or not batch.holds(offset):
+        raise forks._UndecidedError(f"no batch at offset {offset}")
+    return batch
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mistake"),
+    [
+        (waiting, "waited_for", waits_for_every_member),
+        (document.Log, "gone", property(lambda log: log.broker_state == FENCED)),
+        (forks._Side, "check_batch", needs_the_batch),
+    ],
+    ids=["last known leader behind a lost member of the ELR", "failed disk on its way back", "compacted logs not compared"],
+)
+def test_the_comparison_finds_mistakes_that_were_made(owner: object, name: str, mistake: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner, name, mistake)
+    assert disagree(range(1000)), "without the mistake they agree: test_the_random_partitions_are_of_every_kind"

@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Strategy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX, Cluster, Pair, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import REASONS, explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import instant
@@ -407,3 +407,11 @@ def test_entries_have_the_fields_of_a_plan_and_the_order_of_documents_does_not_m
             rng.shuffle(shuffled[name])
         assert entry_of(decide(read(shuffled), Policy(strategy, ranking))) == found
     assert sections == ({entry.HELD, entry.ONLINE} if strategy == Strategy.NONE else {entry.PARTITIONS, entry.HELD, entry.ONLINE})
+
+
+def test_a_fork_between_two_logs_that_seem_to_be_prefixes_is_stated() -> None:
+    case = Situation("orders", {1: FENCED, 2: Log.of((1, 0)), 3: Log.of((2, 1)), 4: Log.of((3, 1))})
+    known = evidence(case)
+    known = replace(known, pairs={**known.pairs, (2, 4): Pair(2, 4, PREFIX, 2, 1, None)})
+    found = explanation(decide(known, Policy(Strategy.BALANCED)), bounds(decide(known, Policy(Strategy.BALANCED)), EAST), EAST, 4)
+    assert "but these of brokers 2 and 3 fork at offset 0, so one of them is not" in found
