@@ -44,6 +44,7 @@ COMPACTED = {
 # The same, for the long tests.
 COMPACTED_LARGER = {
     "2 records of one key, min ISR 1": Bounds(1, keys=("aa",), records=2, epochs=3),
+    "3 records, the middle one of another key, min ISR 1": Bounds(1, keys=("aba",), records=3, epochs=2),
     "3 records of one key": Bounds(2, keys=("aaa",), records=3, epochs=2),
     "4 replicas, 2 records of one key": Bounds(2, keys=("aa",), replicas=4, **SMALL),
 }
@@ -122,7 +123,7 @@ def compacted_table(found: Mapping[str, Counter[str]]) -> str:
 def waiting_table(*found: tuple[Counter[str], Sequence[object]]) -> str:
     """How many registrations of a partition, with states of its brokers, were looked at, and how many of those that wait do so in vain."""
     rows = [row("", "cases", "wait", "in vain"), "|---|---|---|---|"]
-    for title, (counted, in_vain) in zip(("", "with disks that fail"), found, strict=True):
+    for title, (counted, in_vain) in zip(("disks that work", "disks that may fail"), found, strict=True):
         rows.append(row(title, f"{counted.total():,}", f"{counted['wait_for_clean_leader']:,}", f"{len(in_vain):,}"))
     return "\n".join(rows)
 

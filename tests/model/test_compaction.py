@@ -43,6 +43,8 @@ def test_what_it_elects_loses_no_committed_record_but_by_its_cleaning(variant: s
     assert counted["cleaned differently"] > 100
     assert counted["held by batches, elected"] > 20, "comparing batches alone held these"
     assert counted["elected by batches, held"] == 0
+    # An older record of a key, left over where the newest one is lost with the leader.
+    assert counted["without a key"] == 0 or variant == "3 records, the middle one of another key, min ISR 1"
 
 
 @pytest.mark.parametrize("variant", COMPACTED_AFTER_LOSS)
