@@ -16,12 +16,13 @@ from documents import document
 from hostile import damage, encoded, mutate, places
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from situations import FENCED, Log, Situation, broker_rows, healthy, history
+from situations import COMING_BACK, FENCED, Log, Situation, broker_rows, healthy, history
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, forks, isr_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read, read_brokers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import IMPOSSIBLE_ANSWER, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
 
@@ -133,6 +134,53 @@ def test_a_field_that_the_schema_does_not_know_is_a_defect(path: str, name: str)
     assert "does not know" in defect and ascii(name)[:20] in defect
     assert defect.isprintable() and len(defect) < 200
     assert not found.logs
+
+
+# --- what a fenced broker answers ------------------------------------------------------------------------------------
+
+# Logs: 0 is broker 1 (fenced, and answers), 1 is broker 2, 2 is broker 3.
+BESIDE: Document = document(Situation("orders", {1: Log.of((150, 0), fenced=True), 2: SHORT, 3: LONG}).rows())
+IMPOSSIBLE: dict[str, dict[str, int]] = {
+    "negative-end": {"log_end_offset": -5}, "end-beyond-int64": {"log_end_offset": 2**63}, "negative-start": {"log_start_offset": -1},
+    "negative-watermark": {"high_watermark": -2}, "written-epoch": {"last_written_epoch": -7}, "leader-epoch": {"partition_leader_epoch": 2**31},
+    "broker-epoch": {"broker_epoch": -1}, "start-beyond-its-end": {"log_start_offset": 151}, "watermark-beyond-its-end": {"high_watermark": 151},
+    "shorter-than-compared": {"log_end_offset": 10},
+}  # fmt: skip
+
+
+def answering(place: int, **numbers: int | str) -> Document:
+    changed = copy.deepcopy(BESIDE)
+    changed["logs"][place] |= numbers
+    return changed
+
+
+@pytest.mark.parametrize("state", [FENCED, COMING_BACK])
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_an_impossible_answer_of_a_fenced_broker_discards_its_log_alone(case: str, state: str) -> None:
+    assert len(read(BESIDE).pairs) == 3
+    found = read(answering(0, broker_state=state, **IMPOSSIBLE[case]))
+    assert found.defects == ()
+    assert [(log.broker_id, log.error, log.log_end_offset) for log in found.logs] == [
+        (1, IMPOSSIBLE_ANSWER, None), (2, None, 100), (3, None, 120),
+    ]  # fmt: skip
+    assert [*found.pairs] == [(2, 3)]
+    decision = decide(found, Policy())
+    assert (decision.reason, decision.choices) == ((None, (3,)) if state == FENCED else ("incomplete", ()))
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_an_impossible_answer_of_a_broker_that_may_be_elected_holds_the_partition(case: str) -> None:
+    found = read(answering(2, **IMPOSSIBLE[case]))
+    assert found.defects and not (found.logs and found.pairs)
+    assert decide(found, Policy(Strategy.AGGRESSIVE)).reason == "incomplete"
+
+
+@pytest.mark.parametrize(
+    "damaged", [{"log_end_offset": "7"}, {"error": 7}, {"fenced": True}, {"broker_id": -1}, {"log_end_offset": True}], ids=str
+)
+def test_what_no_broker_answers_is_a_defect_in_the_row_of_a_fenced_broker_too(damaged: Any) -> None:
+    assert read(answering(0, **damaged)).defects
+    assert read(answering(0, **{"log_start_offset": -5, **damaged})).defects
 
 
 # --- what contradicts itself -------------------------------------------------------------------------------------------

@@ -250,6 +250,24 @@ def test_the_log_of_a_fenced_broker_that_answers_is_in_the_document_and_compared
     assert sorted((pair["broker_a"], pair["broker_b"], pair["shorter"]) for pair in found["pairs"]) == [(1, 2, 2), (1, 3, 3), (2, 3, 3)]
 
 
+@pytest.mark.parametrize(
+    "answer", [FetchedBatch(None, -5, 0, LastBatch(149, 149, 0, 7, 0)), FetchedBatch(None, 0, 151, LastBatch(149, 149, -3, 7, 0))]
+)
+def test_an_impossible_answer_of_a_fenced_broker_does_not_spoil_the_evidence(answer: FetchedBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut_off = CutOff()
+    sound = cut_off.batches
+
+    def batches(
+        work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
+        return {broker: dict.fromkeys(found, answer) if broker == 1 else found for broker, found in sound(work, retry_empty).items()}
+
+    monkeypatch.setattr(cut_off, "batches", batches)
+    found = decode(json.dumps(cut_off.gathered()))
+    assert [(log.broker_id, log.error) for log in found.logs] == [(1, "IMPOSSIBLE_ANSWER"), (2, None), (3, None)]
+    assert [*found.pairs] == [(2, 3)]
+
+
 @pytest.mark.usefixtures("quick")
 def test_a_fenced_broker_is_asked_once_and_what_it_does_not_say_is_lost_with_it() -> None:
     cut_off = CutOff("UNKNOWN_TOPIC_OR_PARTITION")

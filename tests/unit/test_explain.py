@@ -69,6 +69,12 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         "broker 1 is fenced but answers, and its log (to offset 50) holds nothing more",
         [],
     ),
+    "fenced-impossible": (
+        Situation("fenced-impossible", {1: Log((0,) * 10, (0,) * 10, high_watermark=11, fenced=True), 3: LONG}),
+        "broker 3 is the only survivor: it ends at offset 120, last written in leader epoch 0; "
+        "broker 1 is fenced, and its answer cannot be true, so it counts as none",
+        [],
+    ),
     "disk-failed": (
         Situation("disk-failed", {1: FENCED, 2: "DISK_FAILED", 3: LONG}),
         "broker 3 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s, "

@@ -36,8 +36,7 @@ def contradictions(found: PartitionEvidence, state: State, pairs: int) -> Iterat
     if state.leader < 0 and not logs.keys() >= {*state.replicas}:
         yield "nothing about the log of one of its replicas"
     for log in found.logs:
-        end = log.log_end_offset
-        if end is not None and max(log.log_start_offset or 0, log.high_watermark or 0) > end:
+        if exceeds_its_end(log):
             yield f"the log of broker {log.broker_id} starts, or has its high watermark, beyond its end"
     yield from _between(found, logs, pairs)
     if found.history and not _in_order([change.offset for change in found.history.changes]):
@@ -46,11 +45,17 @@ def contradictions(found: PartitionEvidence, state: State, pairs: int) -> Iterat
         yield "a healthy snapshot whose high watermark is beyond the log end"
 
 
+def exceeds_its_end(log: Log) -> bool:
+    """Whether the start or the high watermark of a log lies beyond its end."""
+    end = log.log_end_offset
+    return end is not None and max(log.log_start_offset or 0, log.high_watermark or 0) > end
+
+
 def _between(found: PartitionEvidence, logs: Mapping[int, Log], pairs: int) -> Iterator[str]:
     if pairs > len(found.pairs):
         yield "two comparisons of one pair"
     for pair in found.pairs.values():
-        if not _sound_pair(pair, logs):
+        if not fits(pair, logs):
             yield f"the comparison of brokers {pair.broker_a} and {pair.broker_b} does not fit their logs"
     for proof in found.proofs:
         holder = logs.get(proof.broker_id)
@@ -66,7 +71,8 @@ def _same_epoch(one: Log, other: Log) -> bool:
     return None in (one.last_written_epoch, other.last_written_epoch) or one.last_written_epoch == other.last_written_epoch
 
 
-def _sound_pair(pair: Pair, logs: Mapping[int, Log]) -> bool:
+def fits(pair: Pair, logs: Mapping[int, Log]) -> bool:
+    """Whether a comparison can be true of these logs."""
     one, other = logs.get(pair.broker_a), logs.get(pair.broker_b)
     if one is None or other is None or pair.broker_a >= pair.broker_b or not (one.answered and other.answered):
         return False

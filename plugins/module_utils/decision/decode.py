@@ -1,7 +1,8 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads evidence documents: the one place where they are decoded and checked. `schema.py` has their fields, `contradictions.py` what cannot be true.
+"""Reads evidence documents: the one place where they are decoded and checked. `schema.py` has their fields, `contradictions.py` what cannot be true,
+and `discarded.py` which logs do not spoil the rest.
 
 Pure, and nothing but Python's standard library: this travels to the workers of Spark by value.
 """
@@ -14,6 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import contradictions
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.discarded import discard, read_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Broker, History, PartitionEvidence, State
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import (
     BROKER,
@@ -21,7 +23,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     HEALTHY,
     HISTORY,
     INT32,
-    LOG,
     MOST_CHANGES,
     MOST_PROOFS,
     MOST_REPLICAS,
@@ -92,12 +93,12 @@ def read(document: Any) -> PartitionEvidence:
     try:
         state = build(STATE, document, "")
         healthy = document.get("healthy")
-        pairs = build_each(PAIR, document, "pairs", MOST_REPLICAS * MOST_REPLICAS)
+        logs, pairs = discard(read_logs(document), build_each(PAIR, document, "pairs", MOST_REPLICAS * MOST_REPLICAS))
         found = PartitionEvidence(
             topic,
             partition,
             state,
-            tuple(sorted(build_each(LOG, document, "logs", MOST_REPLICAS), key=_FIRST)),
+            tuple(sorted(logs, key=_FIRST)),
             {(pair.broker_a, pair.broker_b): pair for pair in pairs},
             tuple(sorted(build_each(PROOF, document, "proofs", MOST_PROOFS), key=repr)),
             _history(document.get("history")),

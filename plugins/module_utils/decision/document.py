@@ -16,6 +16,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 
 # The error of a replica whose broker lives without its log directory (KIP-858), and that the cluster calls offline for it.
 DISK_FAILED = "DISK_FAILED"
+# The error of a replica whose fenced broker answered something that cannot be true: its answer counts as none.
+IMPOSSIBLE_ANSWER = "IMPOSSIBLE_ANSWER"
 UNFENCED, FENCED, COMING_BACK = "unfenced", "fenced", "coming_back"
 BROKER_STATES = (UNFENCED, FENCED, COMING_BACK)
 # Corrupt: the logs have one offset from one leader epoch, and different bytes there.
@@ -24,7 +26,8 @@ RELATIONS = (SAME, PREFIX, FORKED, UNKNOWN, CORRUPT)
 
 
 class Log(NamedTuple):
-    """What a replica's broker answered about its log. `error`: Kafka's error name, DISK_FAILED, NO_ANSWER or STALE_METADATA; None if it answered.
+    """What a replica's broker answered about its log. `error`: Kafka's error name, DISK_FAILED, NO_ANSWER, STALE_METADATA or
+    IMPOSSIBLE_ANSWER; None if it answered.
 
     `last_written_epoch`: the leader epoch of its last batch, -1 for an empty log, None where it could not be read.
     """

@@ -16,6 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
     FENCED,
+    IMPOSSIBLE_ANSWER,
     UNFENCED,
     Cluster,
     Log,
@@ -218,13 +219,15 @@ def _end(decision: Decision) -> Iterator[str]:
 
 
 def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
-    """Yield why lost replicas were not read: a failed disk, a broker on its way back, or silent for how many whole seconds."""
+    """Yield why lost replicas were not read: a failed disk, a broker that is coming back, an impossible answer, or for how many seconds it is silent."""
     for log in decision.unread:
         broker = cluster.brokers.get(log.broker_id)
         if log.disk_failed:
             yield f"its disk on broker {log.broker_id} has failed"
         elif log.broker_state == COMING_BACK:
             yield f"broker {log.broker_id} is coming back"
+        elif log.error == IMPOSSIBLE_ANSWER:
+            yield f"broker {log.broker_id} is fenced, and its answer cannot be true, so it counts as none"
         elif broker is None or broker.silent_seconds is None:
             yield f"broker {log.broker_id} is fenced, since when is not known"
         else:
