@@ -8,7 +8,6 @@ Gathering decides nothing: the pairs hold for any winner. Choice is the decision
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EVIDENCE_ROWS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import MOST_PROOFS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.committed_proofs import bounded_proofs, proof_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
     PartitionState,
@@ -28,9 +27,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import (
     Asked,
-    Committed,
     ReplicaLog,
     Replicas,
+    fenced_by_epoch,
+    is_ahead,
     log_fields,
     read_logs,
 )
@@ -40,9 +40,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_con
 LEAST_PROOF_SECONDS = 10.0
 # For comparisons of logs, also if `duration` is shorter.
 LEAST_SETTLE_SECONDS = 30.0
-# Of a partition, beside those of healthy snapshots.
-KEPT_PROOFS = MOST_PROOFS - 64
-LONGEST_NAME = 255
 
 
 @dataclass
@@ -105,30 +102,6 @@ class Evidence:
             }
 
 
-def bounded_proofs(proofs: Iterable[dict[str, Any]], missed: list[str]) -> list[dict[str, Any]]:
-    """As many proofs of each partition as fit into its document, with names that fit.
-
-    Clients may commit any offset under any name, so the ones that decide stay first: of each survivor the greatest that it holds (it has all that a
-    smaller one proves of it), then the greatest that nobody need hold. `missed` says of which partitions groups were left out.
-    """
-    rows: dict[TopicPartition, list[dict[str, Any]]] = {}
-    for proof in proofs:
-        rows.setdefault((proof["topic"], proof["partition"]), []).append({**proof, "name": _shortened(proof["name"])})
-    for key, found in rows.items():
-        if len(found) > KEPT_PROOFS:
-            greatest = sorted(found, key=lambda proof: -proof["offset"])
-            held = {proof["broker_id"]: proof for proof in reversed(greatest) if proof["held"]}
-            rows[key] = [*held.values(), *(proof for proof in greatest if proof is not held.get(proof["broker_id"]))][:KEPT_PROOFS]
-            missed.append(f"{key[0]}-{key[1]} has {len(found)} committed offsets, of which {KEPT_PROOFS} were kept")
-    return [proof for found in rows.values() for proof in found]
-
-
-def _shortened(name: str) -> str:
-    if len(name) <= LONGEST_NAME:
-        return name
-    return f"{name[: LONGEST_NAME - 20]}… ({hashlib.sha256(name.encode(errors='replace')).hexdigest()[:16]})"
-
-
 def _by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, list[dict[str, Any]]]:
     """Rows by the partition that they name, without its name."""
     found: dict[TopicPartition, list[dict[str, Any]]] = {}
@@ -144,37 +117,41 @@ def gather(
     """Read the logs of all survivors of `states` (partitions without a live leader; others pass through unread).
 
     Brokers that do not answer, and replicas that are not ready, are asked again until `duration` seconds have passed or the
-    broker is fenced. What never answered keeps the error NO_ANSWER. Committed offsets are read, and then looked for in forked logs, for as long
-    each, at least LEAST_PROOF_SECONDS; `missed` says what was left. Fenced brokers that answer are asked once, for their logs alone. `silent`: replicas
-    that are asked once, too.
+    broker is fenced. What never answered keeps the error NO_ANSWER. If a log is ahead of the controller, the states of these partitions are read once
+    more. Committed offsets are read, and then looked for in forked logs, for as long each, at least LEAST_PROOF_SECONDS; `missed` says what was left.
+    Fenced brokers that answer are asked once, for their logs alone. `silent`: replicas that are asked once, too.
     """
     check_size(states)
-    mentioned = {broker for state in states for broker in state.replicas}
-    brokers = cluster.broker_states(mentioned)
-    unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
-    states = [state if has_live_leader(state, unfenced) else replace(state, leader=-1) for state in _seen_again(cluster, states, unfenced)]
-    if not {broker for state in states for broker in state.replicas} <= mentioned:
-        # A reassignment has ended meanwhile.
-        mentioned |= {broker for state in states for broker in state.replicas}
-        brokers = cluster.broker_states(mentioned)
-        unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
+    brokers = _Brokers(cluster, states)
+    states = [_as_it_is_now(state, brokers.unfenced) for state in _seen_again(cluster, states, brokers.unfenced)]
+    # A reassignment may have ended meanwhile.
+    brokers.mention(states)
     offline = [state for state in states if state.leader < 0]
-    alive = [(state.key, broker) for state in offline for broker in state.replicas if broker in unfenced]
+    alive = [(state.key, broker) for state in offline for broker in state.replicas if broker in brokers.unfenced]
     wanted = [replica for replica in alive if replica not in silent]
     cut_off = dict.fromkeys((state.key, broker) for state in offline for broker in state.replicas if broker in cluster.cut_off)
     logs = read_logs(cluster, wanted, duration, {state.key: state.leader_epoch for state in offline}, [*cut_off, *({*alive} & {*silent})])
-    if cut_off or any(log.error or log.probe_error for log in logs.values()):
+    ahead = {
+        state.key for state in offline if any(is_ahead(logs.get((state.key, broker)), state.leader_epoch) for broker in state.replicas)
+    }
+    now = cluster.partitions(ahead) if ahead else {}
+    if cut_off or ahead or any(log.error or log.probe_error for log in logs.values()):
         # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
-        brokers = cluster.broker_states(mentioned)
-        unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
-    replicas = {(key, broker): log for (key, broker), log in logs.items() if broker in unfenced and (key, broker) not in cut_off}
+        brokers.read()
+    if ahead:
+        # The controller may have elected a leader since the states were read, or have given the partition up again: then it knows these epochs.
+        states = [_as_it_is_now(now[state.key], brokers.unfenced) if state.key in ahead & now.keys() else state for state in states]
+        brokers.mention(states)
+        offline = [state for state in states if state.leader < 0]
+        logs = dict(_known_to(offline, logs, cut_off))
+    replicas = {(key, broker): log for (key, broker), log in logs.items() if broker in brokers.unfenced and (key, broker) not in cut_off}
     # One that was fenced since its log was read, and answers still, keeps what it said.
     fenced = {
         (key, broker): log
         for (key, broker), log in logs.items()
-        if broker not in unfenced and ((key, broker) in cut_off or broker in cluster.cut_off) and log.error is None
+        if broker not in brokers.unfenced and ((key, broker) in cut_off or broker in cluster.cut_off) and log.error is None
     }
-    evidence = Evidence(states, brokers, replicas, fenced=fenced)
+    evidence = Evidence(states, brokers.rows, replicas, fenced=fenced)
     prober = forks.Prober(cluster.batches)
     for state in offline:
         answered = sorted(
@@ -186,8 +163,47 @@ def gather(
         evidence.fenced_pairs += [forks.pair_row(state.key, *pair) for pair in pairs if {*pair} & {*beside}]
     with deadline.until(time.monotonic() + max(duration, LEAST_SETTLE_SECONDS)):
         forks.settle([*evidence.pairs, *evidence.fenced_pairs], {**replicas, **fenced}, prober, cluster.epoch_ends)
-    evidence.proofs = bounded_proofs(_proofs(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)), evidence.missed)
+    evidence.proofs = bounded_proofs(proof_rows(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)), evidence.missed)
     return evidence
+
+
+class _Brokers:
+    """The brokers of the cluster as they were read last, with those that partitions mention. `unfenced`: by id."""
+
+    def __init__(self, cluster: Asked, states: Sequence[PartitionState]) -> None:
+        self._cluster = cluster
+        self._mentioned: set[int] = set()
+        self.rows: list[dict[str, Any]] = []
+        self.unfenced: set[int] = set()
+        self._mentioned = {broker for state in states for broker in state.replicas}
+        self.read()
+
+    def read(self) -> None:
+        """Read their states again."""
+        self.rows = self._cluster.broker_states(self._mentioned)
+        self.unfenced = {row["broker_id"] for row in self.rows if row["broker_state"] == UNFENCED}
+
+    def mention(self, states: Sequence[PartitionState]) -> None:
+        """Read their states again if these partitions have replicas on others."""
+        mentioned = {broker for state in states for broker in state.replicas}
+        if not mentioned <= self._mentioned:
+            self._mentioned |= mentioned
+            self.read()
+
+
+def _as_it_is_now(state: PartitionState, unfenced: Collection[int]) -> PartitionState:
+    """Return the state without a leader that is not alive."""
+    return state if has_live_leader(state, unfenced) else replace(state, leader=-1)
+
+
+def _known_to(
+    offline: Sequence[PartitionState], logs: Replicas, once: Collection[tuple[TopicPartition, int]]
+) -> Iterator[tuple[tuple[TopicPartition, int], ReplicaLog]]:
+    """Yield the logs of these partitions. One that was read in an older leader epoch than the partition has now may have changed since."""
+    epochs = {state.key: state.leader_epoch for state in offline}
+    for replica, log in logs.items():
+        if replica[0] in epochs:
+            yield replica, log if replica in once else fenced_by_epoch(log, epochs[replica[0]])
 
 
 def _seen_again(cluster: Asked, states: Sequence[PartitionState], unfenced: Collection[int]) -> Iterator[PartitionState]:
@@ -205,70 +221,3 @@ def check_size(states: Sequence[PartitionState]) -> None:
             f"the evidence of {len(states)} partitions would be {count} rows (partitions, replicas, pairs of replicas), at most {EVIDENCE_ROWS} are "
             "gathered at once; name some of them with partitions_file (kafka_recovery_partitions_file), and the others in further runs"
         )
-
-
-def _proofs(cluster: Asked, evidence: Evidence, prober: forks.Prober, seconds: float) -> Iterator[dict[str, Any]]:
-    """What committed offsets of consumer groups prove of the survivors of offline partitions.
-
-    Where logs fork: whether each survivor holds the last record that each group read, as of that record's epoch. Survivors are probed for it.
-    Elsewhere only survivors whose log ends before that record. No batch confirms such an offset, so it is shown and counts for nothing, and no probe is
-    needed. Of all groups the one that committed the greatest offset is named.
-    """
-    answered: dict[TopicPartition, list[int]] = {}
-    for (key, broker), log in evidence.replicas.items():
-        if log.log_end_offset is not None:
-            answered.setdefault(key, []).append(broker)
-    forked = {(pair["topic"], pair["partition"]) for pair in evidence.pairs if pair["relation"] == forks.FORKED}
-    committed = [row for row in cluster.committed_offsets(answered.keys(), seconds, evidence.missed) if row[2] > 0] if answered else []
-    furthest = {key: (group, key, offset, epoch) for group, key, offset, epoch in sorted(committed, key=lambda row: row[2])}
-    survivors = {key: sorted(answered[key]) for key in forked}
-    yield from _held(evidence, prober, survivors, [row for row in committed if row[1] in forked], seconds)
-    for key in sorted(furthest.keys() - forked):
-        for broker in sorted(answered[key]):
-            if (evidence.replicas[key, broker].log_end_offset or 0) < furthest[key][2]:
-                yield _proof(furthest[key], broker, False)
-
-
-def _held(
-    evidence: Evidence,
-    prober: forks.Prober,
-    survivors: Mapping[TopicPartition, Sequence[int]],
-    committed: Sequence[Committed],
-    seconds: float,
-) -> Iterator[dict[str, Any]]:
-    long_enough = {
-        (broker, key, offset - 1)
-        for _group, key, offset, _epoch in committed
-        for broker in survivors[key]
-        if (evidence.replicas[key, broker].log_end_offset or 0) >= offset
-    }
-    prober.fetch(long_enough, time.monotonic() + seconds)
-    unprobed = {(key, offset) for _broker, key, offset in long_enough - prober.found.keys()}
-    if unprobed:
-        evidence.missed.append(
-            f"{len(unprobed)} committed offsets were not looked for in forked logs within {seconds:g} s (duration), first in {min(unprobed)[0][0]}"
-        )
-    for row in committed:
-        _group, key, offset, epoch = row
-        if (key, offset - 1) in unprobed:
-            continue
-        for broker in survivors[key]:
-            held: bool | None = False
-            if (broker, key, offset - 1) in prober.found:
-                batch = prober.found[broker, key, offset - 1]
-                held = batch.epoch == epoch if batch is not None and batch.holds(offset - 1) and epoch >= 0 else None
-            yield _proof(row, broker, held)
-
-
-def _proof(committed: Committed, broker: int, held: bool | None) -> dict[str, Any]:
-    group, key, offset, epoch = committed
-    return {
-        "topic": key[0],
-        "partition": key[1],
-        "source": "consumer_group",
-        "name": group,
-        "offset": offset,
-        "leader_epoch": epoch,
-        "broker_id": broker,
-        "held": held,
-    }

@@ -135,7 +135,7 @@ def read_logs(
             fenced |= {replica: answers.pop(replica) for replica in beside}
             # A broker that was cut off by the end of the time does not take back what it has answered before.
             logs |= {
-                replica: _fenced_by_epoch(log, (epochs or {}).get(replica[0]))
+                replica: fenced_by_epoch(log, (epochs or {}).get(replica[0]))
                 for replica, log in answers.items()
                 if log.error != NO_ANSWER or replica not in logs
             }
@@ -160,12 +160,17 @@ def _may_pass(error: str | None) -> bool:
     return error is not None and (error in PASSING or protocol.is_retriable(error))
 
 
-def _fenced_by_epoch(log: ReplicaLog, epoch: int | None) -> ReplicaLog:
+def fenced_by_epoch(log: ReplicaLog, epoch: int | None) -> ReplicaLog:
     """The log, or what stands for it if its broker knows only an older leader epoch than `epoch`."""
     known = log.partition_leader_epoch
     if log.error is not None or epoch is None or known is None or not 0 <= known < epoch:
         return log
     return ReplicaLog(error=STALE_METADATA)
+
+
+def is_ahead(log: ReplicaLog | None, epoch: int) -> bool:
+    """Whether a log has a leader epoch that is greater than `epoch`, the controller's."""
+    return log is not None and max(log.last_written_epoch or 0, log.partition_leader_epoch or 0) > epoch
 
 
 def _without_disk(cluster: Asked, logs: Replicas) -> set[tuple[TopicPartition, int]]:

@@ -20,6 +20,7 @@ from situations import COMING_BACK, FENCED, Log, Situation, broker_rows, healthy
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, forks, isr_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.committed_proofs import proof_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read, read_brokers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import IMPOSSIBLE_ANSWER, PartitionEvidence
@@ -289,7 +290,7 @@ def test_every_field_that_gathering_writes_is_known() -> None:
         [{**_told(row), "broker_state": FENCED if row["broker_id"] == 1 else "unfenced"} for row in broker_rows(3)],
         {(key, broker): ReplicaLog(None, 0, 5, 5, 7, batch, 9, None) for broker in (2, 3)},
         [pair],
-        [evidence._proof(("readers", key, 5, 7), 2, True)],
+        [proof_row(("readers", key, 5, 7), 2, True)],
         [isr_history.untold(key, "not read")],
         [{"topic": "orders", "partition": 0, "run_id": "run-1", "topic_id": "id", **healthy(60, 5, 5, None)}],
     )

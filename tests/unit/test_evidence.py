@@ -14,14 +14,13 @@ from typing import Any
 import pytest
 from controller import ALIVE, Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, replica_logs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import committed_proofs, evidence, replica_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.committed_proofs import bounded_proofs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import decode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import (
-    bounded_proofs,
-    gather,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import gather
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Committed, read_logs, replica_row
@@ -298,6 +297,58 @@ def test_a_partition_that_has_just_lost_its_leader_has_the_epoch_that_it_has_now
     assert (found.leader, found.leader_epoch) == (-1, 2)
 
 
+class Electing(Controller):
+    """Both survivors know epoch 3 of the partition, which had epoch 1 when its state was read. `now`: how it is when it is read again."""
+
+    def __init__(self, **now: Any) -> None:
+        super().__init__()
+        self.read_again = 0
+        self.seen = self.states[KEY]
+        self.states[KEY] = replace(self.seen, **now)
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        assert keys == {KEY}, "only what is concerned"
+        self.read_again += 1
+        return super().partitions(keys)
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+        return {broker: {key: LogEnd(None, ALIVE[broker], 3 if key == KEY else 1) for key in keys} for broker, keys in work.items()}
+
+    def decided(self) -> tuple[Outcome, str | None]:
+        found = gather(self, [self.seen, self.states["t", 1]], duration=0.0)
+        document, other = (decode(json.dumps(document)) for document in found.documents((), ()))
+        assert document.defects == other.defects == () and decide(other, Policy()).outcome == Outcome.ELECT
+        decision = decide(document, Policy(Strategy.BALANCED))
+        return decision.outcome, decision.reason
+
+
+def test_an_election_while_logs_were_read_is_not_taken_for_lost_epochs() -> None:
+    elected = Electing(leader=2, isr=(2,), eligible_leader_replicas=(), leader_epoch=3)
+    assert elected.decided() == (Outcome.ONLINE, None)
+    assert elected.read_again == 1
+
+
+def test_a_leader_that_came_and_went_while_logs_were_read_leaves_what_was_read_of_its_epoch() -> None:
+    assert Electing(leader_epoch=3).decided() == (Outcome.ELECT, None)
+    assert Electing(leader=1, leader_epoch=3).decided() == (Outcome.ELECT, None), "a leader that is not alive"
+    assert Electing(leader_epoch=4).decided() == (Outcome.HELD, "no_survivor"), "the logs may have grown in epoch 4"
+
+
+def test_a_log_that_stays_ahead_of_the_controller_holds_the_partition() -> None:
+    ahead = Electing()
+    assert ahead.decided() == (Outcome.HELD, "ahead_of_controller")
+    assert ahead.read_again == 1
+
+
+def test_a_reassignment_that_ended_with_the_election_brings_its_brokers_along() -> None:
+    class Moved(Electing):
+        def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+            more = {"broker_id": 9, "broker_state": "unfenced", "silent_seconds": None, "rack": None}
+            return [*super().broker_states(mentioned), *([more] if 9 in mentioned else [])]
+
+    assert Moved(replicas=(9, 2, 3), leader_epoch=3).decided() == (Outcome.HELD, "incomplete")
+
+
 def _committed(offset: int, broker: int, held: bool, name: str = "readers") -> dict[str, Any]:
     return {
         "topic": "t",
@@ -312,7 +363,7 @@ def _committed(offset: int, broker: int, held: bool, name: str = "readers") -> d
 
 
 def test_no_number_of_committed_offsets_pushes_out_the_ones_that_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "KEPT_PROOFS", 10)
+    monkeypatch.setattr(committed_proofs, "KEPT_PROOFS", 10)
     invented = [_committed(2**62 + place, broker, False, f"g{place}") for place in range(50) for broker in (2, 3)]
     missed: list[str] = []
     kept = bounded_proofs([*invented, _committed(90, 3, True), _committed(80, 3, True), _committed(70, 2, True)], missed)

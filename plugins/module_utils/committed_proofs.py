@@ -1,0 +1,115 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the committed offsets of consumer groups prove of survivors: proof rows of evidence documents."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import MOST_PROOFS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Asked, Committed
+
+if TYPE_CHECKING:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence
+
+# Of a partition, beside those of healthy snapshots.
+KEPT_PROOFS = MOST_PROOFS - 64
+LONGEST_NAME = 255
+
+
+def proof_rows(cluster: Asked, evidence: Evidence, prober: forks.Prober, seconds: float) -> Iterator[dict[str, Any]]:
+    """Yield what committed offsets of consumer groups prove of the survivors of offline partitions.
+
+    Where logs fork: whether each survivor holds the last record that each group read, as of that record's epoch. Survivors are probed for it.
+    Elsewhere only survivors whose log ends before that record. No batch confirms such an offset, so it is shown and counts for nothing, and no probe is
+    needed. Of all groups the one that committed the greatest offset is named.
+    """
+    answered: dict[TopicPartition, list[int]] = {}
+    for (key, broker), log in evidence.replicas.items():
+        if log.log_end_offset is not None:
+            answered.setdefault(key, []).append(broker)
+    forked = {(pair["topic"], pair["partition"]) for pair in evidence.pairs if pair["relation"] == forks.FORKED}
+    committed = [row for row in cluster.committed_offsets(answered.keys(), seconds, evidence.missed) if row[2] > 0] if answered else []
+    furthest = {key: (group, key, offset, epoch) for group, key, offset, epoch in sorted(committed, key=lambda row: row[2])}
+    survivors = {key: sorted(answered[key]) for key in forked}
+    yield from _held(evidence, prober, survivors, [row for row in committed if row[1] in forked], seconds)
+    for key in sorted(furthest.keys() - forked):
+        for broker in sorted(answered[key]):
+            if (evidence.replicas[key, broker].log_end_offset or 0) < furthest[key][2]:
+                yield proof_row(furthest[key], broker, False)
+
+
+def bounded_proofs(proofs: Iterable[dict[str, Any]], missed: list[str]) -> list[dict[str, Any]]:
+    """Return as many proofs of each partition as fit into its document, with names that fit.
+
+    Clients may commit any offset under any name, so the ones that decide stay first: of each survivor the greatest that it holds (it has all that a
+    smaller one proves of it), then the greatest of the others. `missed` says of which partitions groups were left out.
+    """
+    rows: dict[TopicPartition, list[dict[str, Any]]] = {}
+    for proof in proofs:
+        rows.setdefault((proof["topic"], proof["partition"]), []).append({**proof, "name": _shortened(proof["name"])})
+    for key, found in rows.items():
+        if len(found) > KEPT_PROOFS:
+            greatest = sorted(found, key=lambda proof: -proof["offset"])
+            held = {proof["broker_id"]: proof for proof in reversed(greatest) if proof["held"]}
+            rows[key] = [*held.values(), *(proof for proof in greatest if proof is not held.get(proof["broker_id"]))][:KEPT_PROOFS]
+            missed.append(f"{key[0]}-{key[1]} has {len(found)} committed offsets, of which {KEPT_PROOFS} were kept")
+    return [proof for found in rows.values() for proof in found]
+
+
+def _shortened(name: str) -> str:
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 20]}… ({hashlib.sha256(name.encode(errors='replace')).hexdigest()[:16]})"
+
+
+def _held(
+    evidence: Evidence,
+    prober: forks.Prober,
+    survivors: Mapping[TopicPartition, Sequence[int]],
+    committed: Sequence[Committed],
+    seconds: float,
+) -> Iterator[dict[str, Any]]:
+    long_enough = {
+        (broker, key, offset - 1)
+        for _group, key, offset, _epoch in committed
+        for broker in survivors[key]
+        if (evidence.replicas[key, broker].log_end_offset or 0) >= offset
+    }
+    prober.fetch(long_enough, time.monotonic() + seconds)
+    unprobed = {(key, offset) for _broker, key, offset in long_enough - prober.found.keys()}
+    if unprobed:
+        evidence.missed.append(
+            f"{len(unprobed)} committed offsets were not looked for in forked logs within {seconds:g} s (duration), first in {min(unprobed)[0][0]}"
+        )
+    for row in committed:
+        _group, key, offset, epoch = row
+        if (key, offset - 1) in unprobed:
+            continue
+        for broker in survivors[key]:
+            held: bool | None = False
+            if (broker, key, offset - 1) in prober.found:
+                batch = prober.found[broker, key, offset - 1]
+                held = batch.epoch == epoch if batch is not None and batch.holds(offset - 1) and epoch >= 0 else None
+            yield proof_row(row, broker, held)
+
+
+def proof_row(committed: Committed, broker: int, held: bool | None) -> dict[str, Any]:
+    """Return the row of one committed offset and one survivor. `held`: as in evidence documents."""
+    group, key, offset, epoch = committed
+    return {
+        "topic": key[0],
+        "partition": key[1],
+        "source": "consumer_group",
+        "name": group,
+        "offset": offset,
+        "leader_epoch": epoch,
+        "broker_id": broker,
+        "held": held,
+    }
