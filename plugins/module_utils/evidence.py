@@ -151,7 +151,8 @@ def gather(
         for (key, broker), log in logs.items()
         if broker not in brokers.unfenced and ((key, broker) in cut_off or broker in cluster.cut_off) and log.error is None
     }
-    evidence = Evidence(states, brokers.rows, replicas, fenced=fenced)
+    configs = cluster.topic_configs({state.topic for state in offline})
+    evidence = Evidence(states, brokers.rows, replicas, configs=configs, fenced=fenced)
     prober = forks.Prober(cluster.batches)
     for state in offline:
         answered = sorted(
@@ -162,7 +163,7 @@ def gather(
         pairs = combinations(sorted([*answered, *beside]), 2)
         evidence.fenced_pairs += [forks.pair_row(state.key, *pair) for pair in pairs if {*pair} & {*beside}]
     with deadline.until(time.monotonic() + max(duration, LEAST_SETTLE_SECONDS)):
-        forks.settle([*evidence.pairs, *evidence.fenced_pairs], {**replicas, **fenced}, prober, cluster.epoch_ends)
+        forks.settle([*evidence.pairs, *evidence.fenced_pairs], {**replicas, **fenced}, prober, cluster.epoch_ends, configs.compacted)
     evidence.proofs = bounded_proofs(proof_rows(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)), evidence.missed)
     return evidence
 

@@ -52,7 +52,6 @@ class Sources:
         found.healthy, doubts = last_healthy.last(self.workdir, self.name, self.cluster.cluster_id, found.offline)
         warnings += doubts
         found.proofs += snapshot_proofs.proofs(found, forks.Prober(self.cluster.batches))
-        found.configs = self.cluster.topic_configs({state.topic for state in found.offline})
         if problem := found.configs.problem():
             warnings.append(problem)
         return found

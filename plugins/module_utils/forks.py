@@ -4,7 +4,8 @@
 """Pairs of logs: is one a prefix of the other, or at which offset do they fork? Decided by Kafka's own log matching (KIP-101, KIP-279, KIP-320).
 
 An epoch has one leader, and followers copy its log. So two logs that have one offset from one epoch are equal below it, whatever compaction has
-removed since. Where the batches are still there, they show the epoch. Elsewhere brokers know where each epoch ends in their logs: that is what a
+removed since. Only the cleaner of a compacted topic removes records between others: a gap in the log of another topic makes the relation unknown.
+Where the batches are still there, they show the epoch. Elsewhere brokers know where each epoch ends in their logs: that is what a
 follower asks its leader for before it truncates its log. All pairs are asked for side by side, so the number of rounds does not grow with them.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, may_be_equal
@@ -26,6 +27,7 @@ Probe = tuple[int, TopicPartition, int]
 Ask = Callable[..., Mapping[int, Mapping[TopicPartition, Any]]]
 # The most epoch ends that one pair may need. Each step is an epoch that one log has and the other lacks.
 MOST_STEPS = 64
+_UNCOMPACTED = "and cleanup.policy of the topic is not known to include compact"
 
 
 class Prober:
@@ -159,8 +161,12 @@ def pair_row(key: TopicPartition, broker_a: int, broker_b: int) -> dict[str, Any
 _Comparison = Generator[_BatchAt | _EndOf, Any, _Verdict]
 
 
-def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, epoch_ends: Ask) -> None:
-    """Fill in `relation`, `shorter`, `common_offset` and `reason` of every pair, in place. `epoch_ends`: as Cluster has it."""
+def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, epoch_ends: Ask, compacted: Collection[str]) -> None:
+    """Fill in `relation`, `shorter`, `common_offset` and `reason` of every pair, in place.
+
+    epoch_ends  as Cluster has it
+    compacted   the topics whose cleanup.policy is known to include compact
+    """
     ends: dict[Probe, Any] = {}
     waiting: list[tuple[dict[str, Any], _Comparison, _BatchAt | _EndOf]] = []
 
@@ -173,7 +179,7 @@ def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, 
             pair.update(_Verdict(UNKNOWN, reason=str(error))._asdict())
 
     for pair in pairs:
-        go_on(pair, _compared(pair, replicas), None)
+        go_on(pair, _compared(pair, replicas, pair["topic"] in compacted), None)
     while waiting:
         # Batches first: what they leave open is then asked for together with the rest.
         kind = _BatchAt if any(isinstance(question, _BatchAt) for _, _, question in waiting) else _EndOf
@@ -192,7 +198,7 @@ def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, 
                 waiting.append((pair, comparison, question))
 
 
-def _compared(pair: Mapping[str, Any], replicas: Replicas) -> _Comparison:
+def _compared(pair: Mapping[str, Any], replicas: Replicas, compacted: bool) -> _Comparison:
     """Compare the logs of one pair: yield questions for the brokers, return the verdict."""
     key = pair["topic"], pair["partition"]
     logs = {broker: replicas[key, broker] for broker in (pair["broker_a"], pair["broker_b"])}
@@ -212,6 +218,8 @@ def _compared(pair: Mapping[str, Any], replicas: Replicas) -> _Comparison:
         return _forked(longer, shorter, common)
     at = end - 1
     batch = longer.last if longer.end == end else longer.check_batch((yield _BatchAt(first, key, at)), at)
+    if not compacted:
+        _check_uncleaned(longer, shorter, batch, at)
     if batch.epoch == epoch:
         if batch.holds(at) and not may_be_equal(batch, shorter.last):
             reason = f"brokers {first} and {second} have different bytes at offset {at} from one leader epoch, {epoch}"
@@ -227,6 +235,17 @@ def _compared(pair: Mapping[str, Any], replicas: Replicas) -> _Comparison:
     if epoch > 0 and longer.check_end((yield _EndOf(first, key, epoch - 1)), epoch - 1)[1] >= end:
         raise _UndecidedError(f"broker {first} does not know leader epoch {epoch}, and what it had at offset {at} was compacted")
     return _prefix(second, end)
+
+
+def _check_uncleaned(longer: _Side, shorter: _Side, batch: LastBatch, at: int) -> None:
+    """Refuse to explain by compaction what stands in the log of a topic that is not compacted."""
+    if not batch.holds(at):
+        raise _UndecidedError(f"broker {longer.broker} has no record at offset {at}, {_UNCOMPACTED}")
+    last = shorter.last
+    if batch[:3] == last[:3] and batch.crc != last.crc and may_be_equal(batch, last):
+        raise _UndecidedError(
+            f"brokers {longer.broker} and {shorter.broker} have different bytes at offset {at}, as the cleaner leaves them, {_UNCOMPACTED}"
+        )
 
 
 def _length(log: ReplicaLog) -> tuple[int, bool]:

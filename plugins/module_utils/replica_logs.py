@@ -16,6 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 POLL_SECONDS = 0.5
 LEAST_ROUND_SECONDS = 0.1  # nothing is asked in less time
@@ -79,6 +80,7 @@ class Asked(Protocol):
     def unfenced(self) -> set[int]: ...
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]: ...
+    def topic_configs(self, topics: Collection[str]) -> TopicConfigs: ...
 
 
 def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[str, Any]:

@@ -40,6 +40,11 @@ class TopicConfig(NamedTuple):
         """min.insync.replicas as it counts for a partition with so many replicas (KIP-966: never more than these)."""
         return None if self.min_insync_replicas is None else min(self.min_insync_replicas, replicas)
 
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the cleaner may have removed records between others. False if the policy is not known."""
+        return self.cleanup_policy is not None and "compact" in self.cleanup_policy
+
 
 @dataclass(frozen=True)
 class TopicConfigs:
@@ -51,6 +56,11 @@ class TopicConfigs:
     def of(self, topic: str) -> TopicConfig:
         """The configs of a topic, unknown ones too."""
         return self.found.get(topic, TopicConfig())
+
+    @property
+    def compacted(self) -> set[str]:
+        """The topics that are known to be compacted."""
+        return {topic for topic, config in self.found.items() if config.is_compacted}
 
     def problem(self) -> str | None:
         """What could not be read and how to mend it, None where nothing is missing."""

@@ -17,13 +17,14 @@ description:
   - Asks fenced brokers that answer, too, once. They cannot be elected, but what they hold counts in the bounds of the loss, and the strategy C(balanced) holds
     a partition if one of them holds more than the best survivor. Brokers before Kafka 4.0 do not tell the addresses of fenced brokers.
   - For each pair of survivors finds out whether one log is a prefix of the other, or at which offset they fork. So the evidence holds for any winner.
-    Logs are compared by leader epochs, also after compaction. A pair is V(corrupt) if the two logs have different bytes at one offset from one epoch.
+    Logs are compared by leader epochs, also after compaction, which explains a missing record only if C(cleanup.policy) includes C(compact). A pair is
+    V(corrupt) if the two logs have different bytes at one offset from one epoch.
   - Where O(controller_bootstrap_servers) is given and a partition is offline, reads the metadata log of the active controller too (its snapshot, where the
     log's beginning is gone) for who led, who was in the ISR, and what C(min.insync.replicas) was, change by change, back to the last moment at which
     all survivors were in the ISR. It stops after 256 MiB or O(duration) seconds, and then says that the history is not complete; nothing fails for that.
     It asks for CLUSTER_ACTION on the cluster where there is an authorizer.
-  - Reads C(min.insync.replicas) and C(unclean.leader.election.enable) of the topics where DESCRIBE_CONFIGS on them is granted (else a warning says so),
-    and the level of C(eligible.leader.replicas.version); the plan tells what they mean for its partitions.
+  - Reads C(min.insync.replicas), C(unclean.leader.election.enable) and C(cleanup.policy) of the topics if DESCRIBE_CONFIGS on them is granted (else a
+    warning says so), and the level of C(eligible.leader.replicas.version); the plan tells what they mean for its partitions.
   - Takes from the snapshots of M(streamops.kafka_recovery.kafka_watermark_info) in the same workdir how far each offline partition reached when it
     last had a leader. Where logs fork, the high watermark of that time may prove which branch was committed. Snapshots that cannot be used are left out,
     and a warning says why.

@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Committed, read_logs, replica_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
 
 KEY = ("t", 0)
 
@@ -382,6 +383,36 @@ def test_logs_without_last_batches_cannot_be_compared() -> None:
     controller = Mute(31, "TOPIC_AUTHORIZATION_FAILED")
     found = gather(controller, [controller.states[KEY]], duration=0.0)
     assert [(pair["relation"], pair["common_offset"]) for pair in found.pairs] == [("unknown", None)]
+
+
+class Skipping(Controller):
+    """Broker 2, asked for the batch at the other log's end, answers with a later one, as if compaction had removed it. `policy`: cleanup.policy."""
+
+    def __init__(self, policy: str | None) -> None:
+        super().__init__()
+        self.policy = policy
+
+    def topic_configs(self, topics: Collection[str]) -> TopicConfigs:
+        return TopicConfigs({topic: TopicConfig(1, False, self.policy) for topic in topics})
+
+    def batches(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
+        found = super().batches(work, retry_empty)
+        later = FetchedBatch(None, 0, 0, LastBatch(120, 120, 0, 7, 0))
+        return {broker: {key: later if broker == 2 else row for key, row in rows.items()} for broker, rows in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("policy", "relation"),
+    [("compact", "prefix"), ("compact,delete", "prefix"), ("delete", "unknown"), ("", "unknown"), (None, "unknown")],
+)
+def test_compaction_explains_a_missing_record_only_if_the_topic_is_compacted(policy: str | None, relation: str) -> None:
+    skipping = Skipping(policy)
+    (document,) = gather(skipping, [skipping.states[KEY]], duration=0.0).documents((), ())
+    assert [pair["relation"] for pair in document["pairs"]] == [relation]
+    assert document["cleanup_policy"] == policy
+    assert decide(decode(json.dumps(document)), Policy()).reason == (None if relation == "prefix" else "incomplete")
 
 
 class Read(Controller):

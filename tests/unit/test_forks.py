@@ -25,15 +25,15 @@ KEY = ("orders", 0)
 Row = tuple[str, int | None, int | None]  # relation, shorter, common offset
 
 
-def settled(brokers: Brokers) -> dict[tuple[int, int], dict[str, Any]]:
+def settled(brokers: Brokers, compacted: bool = True) -> dict[tuple[int, int], dict[str, Any]]:
     replicas = {(KEY, broker): log.measured for broker, log in brokers.logs.items()}
     pairs = [pair_row(KEY, one, other) for one, other in combinations(sorted(brokers.logs), 2)]
-    settle(pairs, replicas, Prober(brokers.batches), brokers.epoch_ends)
+    settle(pairs, replicas, Prober(brokers.batches), brokers.epoch_ends, {KEY[0]} if compacted else ())
     return {(pair["broker_a"], pair["broker_b"]): pair for pair in pairs}
 
 
-def compared(one: KafkaLog, other: KafkaLog) -> dict[str, Any]:
-    return settled(Brokers({1: one, 2: other}))[1, 2]
+def compared(one: KafkaLog, other: KafkaLog, compacted: bool = True) -> dict[str, Any]:
+    return settled(Brokers({1: one, 2: other}), compacted)[1, 2]
 
 
 def row(pair: Mapping[str, Any]) -> Row:
@@ -84,7 +84,7 @@ def test_every_pair_is_compared_as_by_one_that_sees_both_logs_whole(
     if compacted:
         for log in logs.values():
             log.compact(lambda _place: fates.draw(st.sampled_from(("keep", "remove", "rewrite"))))
-    for (one, other), pair in settled(Brokers(logs)).items():
+    for (one, other), pair in settled(Brokers(logs), compacted).items():
         event(pair["relation"])
         assert row(pair) == truth(logs, one, other), pair["reason"]
 
@@ -184,6 +184,35 @@ def test_a_batch_that_compaction_removed_from_the_longer_log_decides_nothing(lat
     assert row(compared(longer, shorter)) == ("prefix", 2, 30)
 
 
+@given(steps=st.lists(STEP, min_size=10, max_size=60), replicas=st.integers(2, 5), fates=st.data())
+def test_a_log_that_looks_cleaned_is_compared_as_it_is_or_not_at_all_if_the_topic_is_not_compacted(
+    steps: list[tuple[Any, ...]], replicas: int, fates: st.DataObject
+) -> None:
+    logs = lived(steps, replicas)
+    for log in logs.values():
+        log.compact(lambda _place: fates.draw(st.sampled_from(("keep", "remove", "rewrite"))))
+    for (one, other), pair in settled(Brokers(logs), compacted=False).items():
+        event(pair["relation"])
+        assert row(pair) in (truth(logs, one, other), ("unknown", None, None))
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_only_in_a_compacted_topic_may_a_record_be_missing(later: int) -> None:
+    longer, shorter = log_of(*[(10, 0)] * 3, *[(10, later)] * 4), log_of(*[(10, 0)] * 3)
+    longer.compact(lambda place: "remove" if place < 5 else "keep")
+    assert row(compared(longer, shorter, compacted=True)) == ("prefix", 2, 30)
+    pair = compared(longer, shorter, compacted=False)
+    assert row(pair) == ("unknown", None, None) and "broker 1 has no record at offset 29" in pair["reason"]
+
+
+@pytest.mark.parametrize("more", [[], [(5, 0)]], ids=["same", "prefix"])
+def test_only_in_a_compacted_topic_may_the_cleaner_have_changed_bytes(more: list[tuple[int, int]]) -> None:
+    rewritten = log_of((5, 0))
+    rewritten.batches[-1] = rewritten.batches[-1]._replace(crc=7, cleaned=True)
+    pair = compared(log_of((5, 0), *more), rewritten, compacted=False)
+    assert row(pair) == ("unknown", None, None) and "as the cleaner leaves them" in pair["reason"]
+
+
 def test_a_fork_below_a_batch_that_compaction_removed_is_found() -> None:
     longer, shorter = log_of((10, 0), (10, 0), (50, 3)), log_of((10, 0), (20, 1))
     longer.compact(lambda place: "remove")
@@ -258,7 +287,7 @@ def test_what_was_deleted_from_the_beginning_of_a_log_is_not_compared() -> None:
 def test_a_broker_that_stops_answering_makes_the_pair_unknown() -> None:
     replicas = {(KEY, 1): log_of((5, 0)).measured, (KEY, 2): log_of((5, 0), (5, 1)).measured, (KEY, 3): log_of((9, 0)).measured}
     pairs = [pair_row(KEY, 1, 2), pair_row(KEY, 2, 3)]
-    settle(pairs, replicas, Prober(lambda work: {}), lambda work: {})
+    settle(pairs, replicas, Prober(lambda work: {}), lambda work: {}, ())
     assert [row(pair) for pair in pairs] == [("unknown", None, None)] * 2
     assert all("broker 2" in pair["reason"] for pair in pairs)
 
@@ -273,7 +302,7 @@ def test_a_broker_that_stops_answering_makes_the_pair_unknown() -> None:
 )
 def test_a_last_batch_that_cannot_be_one_makes_the_pair_unknown(log: ReplicaLog, says: str) -> None:
     pair = pair_row(KEY, 1, 2)
-    settle([pair], {(KEY, 1): log, (KEY, 2): log_of((5, 0), (5, 1)).measured}, Prober(lambda work: {}), lambda work: {})
+    settle([pair], {(KEY, 1): log, (KEY, 2): log_of((5, 0), (5, 1)).measured}, Prober(lambda work: {}), lambda work: {}, ())
     assert row(pair) == ("unknown", None, None) and says in pair["reason"]
 
 
@@ -304,6 +333,6 @@ def test_brokers_get_one_request_per_round_however_many_partitions_there_are() -
 
         return asked
 
-    settle(pairs, replicas, Prober(counted(brokers.batches)), counted(brokers.epoch_ends))
+    settle(pairs, replicas, Prober(counted(brokers.batches)), counted(brokers.epoch_ends), ())
     assert {row(pair) for pair in pairs} == {("forked", None, 10), ("prefix", 3, 10)}
     assert rounds == [{1, 2}, {2}, {2}], "two offsets of broker 2, then the end of an epoch"
