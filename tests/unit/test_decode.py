@@ -22,7 +22,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import ev
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.committed_proofs import proof_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read, read_brokers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import (
+    DocumentError,
+    decode,
+    read,
+    read_absent,
+    read_brokers,
+    read_header,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import IMPOSSIBLE_ANSWER, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
@@ -301,16 +308,50 @@ def test_every_field_that_gathering_writes_is_known() -> None:
     assert [*read_brokers(gathered.brokers)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    "brokers",
-    [None, {}, [7], [{"broker_id": 1}], [{"broker_id": True, "broker_state": "fenced"}], [{"broker_id": 1, "broker_state": "tired"}],
-     [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": -3}], [{"broker_id": 1, "broker_state": "fenced", "rack": 1}],
-     [{"broker_id": 1, "broker_state": "fenced"}] * 2, [{"broker_id": 1, "broker_state": "fenced", "port": 9092}]],
-    ids=str,
-)  # fmt: skip
-def test_brokers_of_a_header_that_cannot_be_used_are_refused(brokers: Any) -> None:
-    with pytest.raises(DocumentError):
-        read_brokers(brokers)
+# --- headers -----------------------------------------------------------------------------------------------------------
+
+HEADER: Document = {
+    "kind": "header", "schema": 4, "cluster": "east", "cluster_id": "id-of-east", "run_id": "run-1", "collected_at": "2026-11-21T04:00:00Z",
+    "backend": "compat", "options": {"duration": 30.0, "named": False}, "eligible_leader_replicas_version": 1, "unreachable_brokers": [3],
+    "brokers": [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.5, "rack": None}], "absent": [{"topic": "gone", "partition": 0}],
+}  # fmt: skip
+WRONG_HEADERS: dict[str, tuple[Any, ...]] = {
+    "collected_at": (*TEXT, None, "", "yesterday", "2026-11-21", "2026-11-21T04:00:00", "2026-11-21 04:00:00Z", "2026-02-30T04:00:00Z", "2026-11-21T24:00:00Z",
+                     "2026-1-1T4:0:0Z", "1969-12-31T23:59:59Z", "1970-01-01T00:00:00Z", "\uff12026-11-21T04:00:00Z", "2026-11-21T04:00:00Z\n", 7),
+    "backend": (*TEXT, None, "", "carrier pigeon", []),
+    "options": (7, "duration", [], {"duration": -1}, {"duration": "30"}, {"named": 1}, {"duration": float("nan")}, {"strategy": "none"}),
+    "eligible_leader_replicas_version": (True, -1, 2**15, 1.0, "1", [1]),
+    "unreachable_brokers": (7, "3", {}, [None], [-1], [2**31], [3, 3], [True], [*range(10_001)]),
+    "brokers": (None, {}, [7], [{"broker_id": 1}], [{"broker_id": True, "broker_state": "fenced"}], [{"broker_id": 1, "broker_state": "tired"}],
+                [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": -3}], [{"broker_id": 1, "broker_state": "fenced", "rack": 1}],
+                [{"broker_id": 1, "broker_state": "fenced"}] * 2, [{"broker_id": 1, "broker_state": "fenced", "port": 9092}],
+                [{"broker_id": number, "broker_state": "fenced"} for number in range(10_001)]),
+    "absent": (None, {}, 7, ["gone"], [{"topic": "gone"}], [{"topic": "gone", "partition": -1}], [{"topic": "a/b", "partition": 0}],
+               [{"topic": "..", "partition": 0}], [{"topic": "gone", "partition": True}], [{"topic": "gone", "partition": 0}] * 2,
+               [{"topic": "gone", "partition": 0, "why": "deleted"}]),
+}  # fmt: skip
+
+
+def test_a_sound_header_says_when_the_evidence_was_collected_and_of_which_brokers() -> None:
+    found = read_header(HEADER)
+    assert (found.collected_at, found.eligible_leader_replicas_version, [*found.brokers]) == (1_795_233_600_000, 1, [1])
+    assert read_absent(HEADER) == (("gone", 0),)
+    optional = ("options", "eligible_leader_replicas_version", "unreachable_brokers", "absent")
+    assert read_header({name: value for name, value in HEADER.items() if name not in optional}).elr is None
+
+
+@pytest.mark.parametrize("field", WRONG_HEADERS)
+def test_a_header_with_an_impossible_value_is_refused_by_the_name_of_its_field(field: str) -> None:
+    for value in WRONG_HEADERS[field]:
+        with pytest.raises(DocumentError, match=field):
+            read_header({**HEADER, field: value})
+
+
+@pytest.mark.parametrize("name", ["collected_At", "strategy", "", "\x1b[31m"], ids=ascii)
+def test_a_header_with_a_field_that_the_schema_does_not_know_is_refused(name: str) -> None:
+    with pytest.raises(DocumentError, match="does not know") as refused:
+        read_header({**HEADER, name: 1})
+    assert str(refused.value).isprintable()
 
 
 # --- anything ----------------------------------------------------------------------------------------------------------

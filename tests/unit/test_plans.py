@@ -144,6 +144,23 @@ def test_absent_partitions_that_cannot_be_read_quarantine_the_file(tmp_path: Pat
     assert not found.files and "the header, absent" in found.quarantine[0]["reason"]
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("collected_at", "yesterday"),
+        ("collected_at", 7),
+        ("approved", True),
+        ("options", {"strategy": "none"}),
+        ("eligible_leader_replicas_version", "1"),
+    ],
+)
+def test_a_header_that_cannot_be_read_quarantines_the_file(tmp_path: Path, field: str, value: Any) -> None:
+    land(tmp_path, "east", ROWS, **{field: value})
+    found = plans.landing(tmp_path, RUN, None)
+    (refused,) = found.quarantine
+    assert not found.files and "the header, " in refused["reason"] and field in refused["reason"]
+
+
 @pytest.mark.slow
 def test_a_partition_that_is_absent_and_has_evidence_breaks_the_file(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, "east", ROWS, absent=[{"topic": "held", "partition": 0}])

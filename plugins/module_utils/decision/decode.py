@@ -1,28 +1,38 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads evidence documents: the one place where they are decoded and checked. `schema.py` has their fields, `contradictions.py` what cannot be true,
-and `discarded.py` which logs do not spoil the rest.
+"""Reads evidence documents and the header above them: the one place where they are decoded and checked.
 
+`schema.py` has their fields, `contradictions.py` what cannot be true, and `discarded.py` which logs do not spoil the rest.
 Pure, and nothing but Python's standard library: this travels to the workers of Spark by value.
 """
 
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import contradictions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.discarded import discard, read_logs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Broker, History, PartitionEvidence, State
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    Broker,
+    Cluster,
+    History,
+    PartitionEvidence,
+    State,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import milliseconds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import (
+    ABSENT,
     BROKER,
     CHANGE,
+    HEADER,
     HEALTHY,
     HISTORY,
-    INT32,
+    MOST_ABSENT,
+    MOST_BROKERS,
     MOST_CHANGES,
     MOST_PROOFS,
     MOST_REPLICAS,
@@ -32,10 +42,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     DamagedError,
     build,
     build_each,
+    is_id,
+    is_topic,
 )
-
-# As Kafka's Topic.validate: "." and ".." are not valid names.
-_TOPIC = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 
 
 class DocumentError(ValueError):
@@ -87,7 +96,7 @@ def read(document: Any) -> PartitionEvidence:
     if type(document) is not dict:
         raise DocumentError("a line that is no object")
     topic, partition = document.get("topic"), document.get("partition")
-    if type(topic) is not str or _TOPIC.fullmatch(topic) is None or type(partition) is not int or not 0 <= partition <= INT32:
+    if not (is_topic(topic) and is_id(partition)):
         raise DocumentError("a document without a valid topic and partition")
     state: State | None = None
     try:
@@ -112,12 +121,31 @@ def read(document: Any) -> PartitionEvidence:
     return PartitionEvidence(topic, partition, state, found.logs, healthy=found.healthy, defects=defects)
 
 
+def read_header(header: Mapping[str, Any]) -> Cluster:
+    """The header of a landing file, whose names `snapshot` has checked. DocumentError if it cannot be used."""
+    try:
+        found = build(HEADER, header, "")
+    except DamagedError as error:
+        raise DocumentError(str(error)) from None
+    read_absent(header)
+    return Cluster(read_brokers(header.get("brokers")), found.eligible_leader_replicas_version, milliseconds(found.collected_at))
+
+
+def read_absent(header: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """The requested partitions that the cluster did not have, by topic and partition. DocumentError if they cannot be used."""
+    try:
+        found = build_each(ABSENT, header, "absent", MOST_ABSENT)
+    except DamagedError as error:
+        raise DocumentError(str(error)) from None
+    if len({*found}) < len(found):
+        raise DocumentError("absent names a partition twice")
+    return found
+
+
 def read_brokers(rows: Any) -> dict[int, Broker]:
     """The brokers of a header, by id. DocumentError if they cannot be used."""
-    if type(rows) is not list:
-        raise DocumentError("brokers is no list")
     try:
-        found = [build(BROKER, row, f"brokers[{place}].") for place, row in enumerate(rows)]
+        found = build_each(BROKER, {"brokers": rows}, "brokers", MOST_BROKERS)
     except DamagedError as error:
         raise DocumentError(str(error)) from None
     if len({broker.broker_id for broker in found}) < len(found):

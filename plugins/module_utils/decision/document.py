@@ -152,6 +152,16 @@ class Broker(NamedTuple):
     rack: str | None
 
 
+class Header(NamedTuple):
+    """A landing file's header, without what its seal is read with (`snapshot`), its brokers and its absent partitions."""
+
+    collected_at: str
+    backend: str
+    eligible_leader_replicas_version: int | None
+    options: Mapping[str, object] | None
+    unreachable_brokers: tuple[int, ...] | None
+
+
 @dataclass(frozen=True)
 class Cluster:
     """The fields of a landing file's header that decisions and explanations use. `eligible_leader_replicas_version`: the level of that feature (KIP-966)."""

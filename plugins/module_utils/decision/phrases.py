@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 # The Gregorian calendar repeats itself after 400 years. A datetime ends with the year 9999, a timestamp of Kafka is any int64.
 _CYCLE_YEARS, _CYCLE_SECONDS = 400, 146_097 * 86_400
 _LAST_YEAR_OF_FOUR_DIGITS = 9999
+_TIME, _TIME_FORMAT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII), "%Y-%m-%dT%H:%M:%SZ"
 
 
 def plural(count: int, one: str, many: str) -> str:
@@ -35,3 +37,10 @@ def instant(milliseconds: int) -> str:
     year = time.year + cycles * _CYCLE_YEARS
     sign = "+" if year > _LAST_YEAR_OF_FOUR_DIGITS else ""
     return f"{sign}{year:04}{time:-%m-%dT%H:%M:%SZ}"
+
+
+def milliseconds(text: str) -> int:
+    """Return a time in UTC, in whole seconds, as milliseconds since 1970. ValueError for any other text."""
+    if _TIME.fullmatch(text) is None:
+        raise ValueError("not a time in UTC")
+    return int(datetime.strptime(text, _TIME_FORMAT).replace(tzinfo=UTC).timestamp()) * 1000

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The shapes of evidence documents: which fields there are, and which values they may have.
+"""The shapes of evidence documents and of the header above them: which fields there are, and which values they may have.
 
 Pure, and nothing but Python's standard library: this travels to the workers of Spark by value.
 """
@@ -12,13 +12,14 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     BROKER_STATES,
     RELATIONS,
     Broker,
     Change,
+    Header,
     Healthy,
     History,
     Log,
@@ -26,11 +27,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Proof,
     State,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import milliseconds
 
-INT32, INT64 = 2**31 - 1, 2**63 - 1
+INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 MOST_REPLICAS = 32
 MOST_CHANGES, MOST_PROOFS = 20_000, 5_000
 LONGEST_TEXT = 4096
+BACKENDS = ("compat", "native")
+MOST_BROKERS, MOST_ABSENT = 10_000, 500_000
+# As Kafka's Topic.validate: "." and ".." are not valid names.
+_TOPIC = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 _TOPIC_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 # JSON can write half a character, which no file or terminal takes.
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -57,6 +63,11 @@ def _of(kind: Callable[..., _Of], checks: Mapping[str, _Check], *unused: str) ->
 
 def _whole(low: int, high: int) -> _Check:
     return lambda value: type(value) is int and low <= value <= high
+
+
+def is_id(value: Any) -> TypeGuard[int]:
+    """Whether this can be the id of a broker, or the number of a partition."""
+    return type(value) is int and 0 <= value <= INT32
 
 
 # Most fields may be null. What `_maybe` says of them is written out: it saves a call for each of millions of values.
@@ -86,11 +97,15 @@ def _text_or_null(value: Any) -> bool:
     return value is None or _text(value)
 
 
-def _brokers(value: Any) -> bool:
-    """Whether these are broker ids, none of them twice."""
-    if type(value) is not list or len(value) > MOST_REPLICAS:
-        return False
-    return not value or (all(map(_id, value)) and len({*value}) == len(value))
+def _broker_list(most: int) -> _Check:
+    """Whether these are broker ids, at most so many, none of them twice."""
+
+    def check(value: Any) -> bool:
+        if type(value) is not list or len(value) > most:
+            return False
+        return not value or (all(map(is_id, value)) and len({*value}) == len(value))
+
+    return check
 
 
 def _number(value: Any) -> bool:
@@ -101,15 +116,35 @@ def _rate(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value <= INT64
 
 
+def is_topic(value: Any) -> TypeGuard[str]:
+    """Whether Kafka could have a topic of this name."""
+    return type(value) is str and _TOPIC.fullmatch(value) is not None
+
+
 def _topic_id(value: Any) -> bool:
     return type(value) is str and _TOPIC_ID.fullmatch(value) is not None
+
+
+def _time(value: Any) -> bool:
+    try:
+        return type(value) is str and milliseconds(value) > 0
+    except ValueError:
+        return False
+
+
+def _options(value: Any) -> bool:
+    """Whether these are options of the collection, as a header names them."""
+    if type(value) is not dict or not value.keys() <= {"duration", "named"}:
+        return False
+    return _number(value.get("duration", 0)) and _boolean(value.get("named", False))
 
 
 def _list(most: int) -> _Check:
     return lambda value: type(value) is list and len(value) <= most
 
 
-_id, _int32, _offset = _whole(0, INT32), _whole(-1, INT32), _whole(0, INT64)
+_int32, _offset = _whole(-1, INT32), _whole(0, INT64)
+_brokers = _broker_list(MOST_REPLICAS)
 _id_or_null, _epoch_or_null = _whole_or_null(0, INT32), _whole_or_null(-1, INT32)
 _offset_or_null, _moment_or_null = _whole_or_null(0, INT64), _whole_or_null(-INT64, INT64)
 
@@ -143,7 +178,7 @@ STATE = _of(
 LOG = _of(
     Log,
     {
-        "broker_id": _id,
+        "broker_id": is_id,
         "broker_state": BROKER_STATES.__contains__,
         "error": _text_or_null,
         "log_start_offset": _offset_or_null,
@@ -160,8 +195,8 @@ LOG = _of(
 PAIR = _of(
     Pair,
     {
-        "broker_a": _id,
-        "broker_b": _id,
+        "broker_a": is_id,
+        "broker_b": is_id,
         "relation": RELATIONS.__contains__,
         "shorter": _id_or_null,
         "common_offset": _offset_or_null,
@@ -174,7 +209,7 @@ PROOF = _of(
         "source": _text,
         "name": _text_or_null,
         "offset": _whole(1, INT64),
-        "broker_id": _id,
+        "broker_id": is_id,
         "held": _boolean_or_null,
     },
     "leader_epoch",
@@ -219,12 +254,25 @@ HEALTHY = _of(
 BROKER = _of(
     Broker,
     {
-        "broker_id": _id,
+        "broker_id": is_id,
         "broker_state": BROKER_STATES.__contains__,
         "silent_seconds": _maybe(_number),
         "rack": _text_or_null,
     },
 )
+
+HEADER = _of(
+    Header,
+    {
+        "collected_at": _time,
+        "backend": BACKENDS.__contains__,
+        "eligible_leader_replicas_version": _whole_or_null(0, INT16),
+        "options": _maybe(_options),
+        "unreachable_brokers": _maybe(_broker_list(MOST_BROKERS)),
+    },
+    *("kind", "schema", "cluster", "cluster_id", "run_id", "brokers", "absent"),
+)
+ABSENT = _of(lambda topic, partition: (topic, partition), {"topic": is_topic, "partition": is_id})
 
 
 class DamagedError(ValueError):

@@ -9,35 +9,29 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, strictjson
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Word
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, read_absent
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, loss_fields
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import NONE, UNKNOWN, Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     NOT_IN_CLUSTER,
     TopicPartition,
-    can_be_partition,
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import Row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.snapshot import SnapshotError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError
 
 NO_LOSS = Loss(None, NONE, (), None, NONE, None, UNKNOWN)
 
 
-def absent(header: Mapping[str, Any]) -> list[TopicPartition]:
+def absent(header: Mapping[str, Any]) -> tuple[TopicPartition, ...]:
     """Return the partitions that the header of a landing file names as absent. SnapshotError if it cannot be used."""
-    rows = header.get("absent", [])
     try:
-        strictjson.check({"absent": rows}, {"absent": [{"topic": str, "partition": int}]})
-    except ContentError as error:
+        return read_absent(header)
+    except DocumentError as error:
         raise SnapshotError(f"the header, {error}") from error
-    keys = [(row["topic"], row["partition"]) for row in rows]
-    if wrong := [key for key in keys if not can_be_partition(*key)]:
-        raise SnapshotError(f"the header, absent: {strictjson.shortened(wrong[0])} cannot be a partition of Kafka")
-    return keys
 
 
 def with_absent(rows: Iterable[Row], header: Mapping[str, Any], place: Callable[[Row], Any]) -> Iterator[Row]:

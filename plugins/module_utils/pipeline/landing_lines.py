@@ -14,8 +14,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants, strictjson
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, read_brokers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, read_header
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.lines import cluster_of_file, literal_path
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.snapshot import SnapshotError
@@ -38,17 +37,7 @@ def by_cluster(spark: SparkSession, files: Sequence[str], key: Column | None = N
 
 def cluster(header: Mapping[str, Any]) -> Cluster:
     """What the header of a landing file says of its cluster. SnapshotError if it cannot be used."""
-    version = header.get("eligible_leader_replicas_version")
-    if version is not None and not (strictjson.is_whole(version) and version >= 0):
-        raise SnapshotError("the header, eligible_leader_replicas_version: it is no level of a feature")
     try:
-        return Cluster(read_brokers(header.get("brokers")), version, _milliseconds(header["collected_at"]))
+        return read_header(header)
     except DocumentError as error:
         raise SnapshotError(f"the header, {error}") from error
-
-
-def _milliseconds(text: str) -> int | None:
-    try:
-        return int(instants.read(text).timestamp() * 1000)
-    except ValueError:
-        return None
