@@ -14,9 +14,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import because, elects, standing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
     Reason,
-    expected,
     is_own_choice,
     own_choice,
     somebody_elses,
@@ -203,7 +204,9 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
     if decision.reason == ReasonCode.WAIT_FOR_CLEAN_LEADER:
         clean, broker_state = decision.waiting_for[0]
         there = "is coming back" if broker_state == COMING_BACK else "is alive"
-        reason = f"broker {clean} {there} and the controller elects it by itself; it is {expected(clean, state)}"
+        unknown = doubt_about(clean, evidence, decision.state, live.elr)
+        worth = standing(clean, state.isr, state.eligible_leader_replicas, unknown)
+        reason = f"broker {clean} {there} and the controller {elects(unknown)} it by itself{because(unknown)}; it is {worth}"
         return Result.of(entry, HELD, ReasonCode.WAIT_FOR_CLEAN_LEADER, reason)
     unread = [log.broker_id for log in evidence.logs if log.broker_state == COMING_BACK]
     if decision.reason == ReasonCode.INCOMPLETE and unread:

@@ -8,15 +8,24 @@ Pure: no I/O, no Kafka client. The explanations of plans are in `decision/explai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elr_is_on, waited_for
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
+    Policy,
+    Registration,
+    Why,
+    elr_is_on,
+    possible,
+    waited_for,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt, doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
-    ELIGIBLE,
     LAST_IN_SYNC,
     LAST_KNOWN_LEADER,
     MAY_LACK,
+    because,
+    elects,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, has_live_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
@@ -47,9 +56,10 @@ class Featured(Protocol):
 def keeps_elr(cluster: Featured, states: Iterable[PartitionState]) -> bool | None:
     """Return whether the cluster keeps eligible leader replicas. None if that is not known, or makes no difference to these partitions.
 
-    It does to those with a last known leader, who stays on record after the feature was switched off and is not elected any more.
+    It does to those with a last known leader, who stays on record after the feature was switched off and is not elected any more, and to those that
+    are offline with a member in the ISR, which stays there after an unclean shutdown only without the feature.
     """
-    if not any(state.last_known_elr for state in states):
+    if not any(state.last_known_elr or (state.isr and state.leader < 0) for state in states):
         return None
     return elr_is_on(cluster.feature_level(ELR_FEATURE))
 
@@ -91,36 +101,53 @@ def _online(state: PartitionState, config: TopicConfig) -> str:
 
 
 def _offline(state: PartitionState, unfenced: Collection[int], config: TopicConfig, elr: bool | None) -> str:
-    candidates, name, promise = _candidates(state, elr)
-    failed = [broker for broker in candidates if broker in unfenced and broker in state.offline_replicas]
-    waiting = [broker for broker in candidates if broker not in failed]
-    parts = [f"the controller elects {_first(waiting)} unfenced{promise}"] if waiting else []
+    candidates = list(_candidates(state, config, elr))
+    kind = min((each.kind for each in candidates), key=_KINDS.index, default=Why.UNCLEAN)
+    failed = [each for each in candidates if each.broker in unfenced and each.broker in state.offline_replicas]
+    waiting = [each for each in candidates if each not in failed]
+    parts = [_election(waiting, kind)] if waiting else []
     parts += [
-        f"broker {broker} is alive, but its log directory of this partition is offline, so the controller does not elect it ({name})"
-        for broker in failed
+        f"broker {each.broker} is alive, but its log directory of this partition is offline, so the controller does not elect it ({_NAMES[kind]})"
+        for each in failed
     ]
-    waits = "; ".join(parts) or "there is nobody whom the controller would wait for"
+    waits = "; ".join(parts) or "there is no broker that the controller would wait for"
     if config.unclean_leader_election_enable:
         waits = f"{UNCLEAN} is true, so the controller elects any live replica by itself and does not look at logs; {waits}"
     return f"no live leader: {waits}"
 
 
-def _candidates(state: PartitionState, elr: bool | None) -> tuple[Sequence[int], str, str]:
-    """Whom the controller waits for, what they are, and what that promises. The lists count one after the other (`decision.controller`)."""
-    if state.isr:
-        return state.isr, "ISR", ", however it was shut down (ISR)"
-    if state.eligible_leader_replicas:
-        return state.eligible_leader_replicas, "ELR", " (ELR)"
-    if len(state.last_known_elr) == 1 and elr is not False:
-        return state.last_known_elr, "last known leader", f", {LAST_KNOWN_LEADER}"
-    return (), "", ""
+class _Candidate(NamedTuple):
+    """A broker that the controller may elect by itself when it is unfenced. `doubt`: why that is not certain, None if it is."""
+
+    broker: int
+    kind: Why
+    doubt: Doubt | None
 
 
-def expected(broker: int, standing: Standing) -> str:
-    """What a broker that is coming back would be as the controller's own choice: "an eligible leader replica (ELR), which …"."""
-    if broker in standing.eligible_leader_replicas:
-        return ELIGIBLE
-    return LAST_IN_SYNC if broker in standing.isr else LAST_KNOWN_LEADER
+# Best first: after an unclean shutdown an eligible leader replica may still be the last known leader.
+_KINDS = (Why.ISR, Why.ELR, Why.LAST_KNOWN_LEADER, Why.UNCLEAN)
+_NAMES = {Why.ISR: "ISR", Why.ELR: "ELR", Why.LAST_KNOWN_LEADER: "last known leader"}
+
+
+def _candidates(state: PartitionState, config: TopicConfig, elr: bool | None) -> Iterator[_Candidate]:
+    """Yield the brokers each of which the controller may elect by itself if it is the only one that comes back."""
+    registered = Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr)
+    policy = Policy(elr, False, config.effective_min_isr(len(state.replicas)))
+    for broker in state.replicas:
+        kinds = [each.why for each in possible(registered, (), policy, [(broker, None)]) if each is not None]
+        if kinds:
+            yield _Candidate(broker, min(kinds, key=_KINDS.index), doubt(registered, (), policy, broker))
+
+
+def _election(candidates: Sequence[_Candidate], kind: Why) -> str:
+    """Say that the controller elects the first of these brokers that is unfenced, or may elect it."""
+    unknown = next((each.doubt for each in candidates if each.doubt is not None), None)
+    chosen = f"the controller {elects(unknown)} {_first([each.broker for each in candidates])} unfenced"
+    if kind == Why.LAST_KNOWN_LEADER:
+        return f"{chosen}, {LAST_KNOWN_LEADER}{because(unknown)}"
+    if unknown is not None:
+        return f"{chosen} ({_NAMES[kind]}, {unknown})"
+    return f"{chosen}{', however it was shut down' if kind == Why.ISR else ''} ({_NAMES[kind]})"
 
 
 def is_own_choice(leader: int, before: Standing, now: PartitionState, elr: bool | None) -> bool:

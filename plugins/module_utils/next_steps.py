@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files imp
 WAIT = {
     "reassignment_in_progress": "let the reassignment end, or cancel it, then look again",
     "unknown_topic_or_partition": "leave the deleted topic out, correct its name, or grant DESCRIBE on it, then look again",
-    "wait_for_clean_leader": "wait for the broker that is coming back: the controller elects it by itself. Then look again",
+    "wait_for_clean_leader": "wait for the broker that is coming back: the controller may elect it by itself. Then look again",
 }
 DISK = {
     "incomplete": "start or mend the broker that did not answer, then look again",

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reason codes: why a partition has its outcome, for machines (docs/reason-codes.md). The sentence beside a code is for people, and is never parsed.
 
-The codes of held partitions that come from a decision are those of `decision.explain.REASONS`. Pure.
+The codes of held partitions that come from a decision are those of `decision.remedies.REASONS`. Pure.
 """
 
 from __future__ import annotations

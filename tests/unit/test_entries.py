@@ -168,7 +168,8 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
     "last-known": (
         Situation("last-known", {1: FENCED, 2: LONG}, state={"last_known_elr": [1], "min_insync_replicas": 2}),
         "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s; "
-        "should broker 1 come back before an election, the controller elects it by itself (last known leader, its shutdown was unclean); "
+        "should broker 1 come back before an election, the controller may elect it by itself (last known leader, its shutdown was unclean, "
+        "whether eligible leader replicas are on is not known); "
         "once elected it is online but not writable with acks=all: 1 live replica, min ISR 2, until 1 more is back",
         (0, "high_watermark"),
         [],
@@ -178,7 +179,8 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 9 is coming back; "
         "broker 9 is the last known leader, whose shutdown was unclean, so the end of its log may be missing; "
         "unclean.leader.election.enable is true: the controller elects any live replica by itself, without a look at its log, and may be faster; "
-        "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        "held: wait, the controller may then elect broker 9 by itself: whether eligible leader replicas are on is not known "
+        "(strategy aggressive would not wait)",
         (0, "high_watermark"),
         [],
     ),
@@ -186,7 +188,7 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         Situation("eligible-returns", {9: COMING_BACK, 8: FENCED, 7: FENCED}, state={"eligible_leader_replicas": [9], "min_insync_replicas": 3}),
         "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known, broker 9 is coming back; "
         "broker 9 is an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean; "
-        "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        "held: wait, the controller may then elect broker 9 by itself: whether it was shut down cleanly is not known (strategy aggressive would not wait)",
         (None, "none"),
         [],
     ),
@@ -196,7 +198,8 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; "
         "broker 3 is alive but did not answer for its replica (NO_ANSWER); broker 1 has been silent for 12 s, "
         "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known; "
-        "should broker 1 come back before an election, the controller elects it by itself (last in the ISR); "
+        "should broker 1 come back before an election, the controller may elect it by itself (last in the ISR, "
+        "whether it was shut down cleanly is not known); "
         "once elected it is online but not writable with acks=all: 2 live replicas, min ISR 4, until 2 more are back; "
         "held: gather the evidence again once everything answers",
         (0, "high_watermark"),
@@ -212,8 +215,8 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
     "nobody": (
         Situation("nobody", {1: FENCED, 9: COMING_BACK}, state={"isr": [9]}),
         "broker 1 has been silent for 12 s, broker 9 is coming back; "
-        "broker 9 is the last member of the ISR, which stays there however it was shut down: after an unclean shutdown the end of its log may be "
-        "missing; held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        "broker 9 is the last member of the ISR, which holds every committed record unless its shutdown was unclean; "
+        "held: wait, the controller may then elect broker 9 by itself: whether it was shut down cleanly is not known (strategy aggressive would not wait)",
         (None, "none"),
         [],
     ),
@@ -280,7 +283,7 @@ def test_where_eligible_leader_replicas_are_off_that_is_said_of_whom_the_isr_kee
     assert "elects it by itself (last in the ISR, eligible leader replicas are off)" in said["off"]["fenced"]["explanation"]
     assert "the end of its log may be missing, eligible leader replicas are off; held" in said["off"]["returning"]["explanation"]
     for cluster in ("on", "older"):
-        assert "elects it by itself (last in the ISR)" in said[cluster]["fenced"]["explanation"]
+        assert "may elect it by itself (last in the ISR, whether" in said[cluster]["fenced"]["explanation"]
         assert "eligible leader replicas are off" not in said[cluster]["returning"]["explanation"]
 
 

@@ -20,10 +20,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Strategy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
+<<<<<<< HEAD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX, Cluster, Pair, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import REASONS, explanation
+=======
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt
+>>>>>>> f7f5b14 (Say that the controller may elect a broker if its shutdown or the ELR feature is not known)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import instant
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
 
 ACKNOWLEDGED, OLD_TAIL = Log.of((100, 0), (21, 1), high_watermark=90), Log.of((180, 0), high_watermark=90)
 LONG = Log.of((120, 0), high_watermark=80)
@@ -185,7 +193,8 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
     "last-known": (
         Situation("last-known", {1: FENCED, 2: LONG}, state={"last_known_elr": [1], "min_insync_replicas": 2}),
         "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s; "
-        "should broker 1 come back before an election, the controller elects it by itself (last known leader, its shutdown was unclean); "
+        "should broker 1 come back before an election, the controller may elect it by itself (last known leader, its shutdown was unclean, "
+        "whether eligible leader replicas are on is not known); "
         "once elected it is online but not writable with acks=all: 1 live replica, min ISR 2, until 1 more is back",
         [],
     ),
@@ -194,14 +203,15 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 9 is coming back; "
         "broker 9 is the last known leader, whose shutdown was unclean, so the end of its log may be missing; "
         "unclean.leader.election.enable is true: the controller elects any live replica by itself, without a look at its log, and may be faster; "
-        "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        "held: wait, the controller may then elect broker 9 by itself: whether eligible leader replicas are on is not known "
+        "(strategy aggressive would not wait)",
         [],
     ),
     "eligible-returns": (
         Situation("eligible-returns", {9: COMING_BACK, 8: FENCED, 7: FENCED}, state={"eligible_leader_replicas": [9], "min_insync_replicas": 3}),
         "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known, broker 9 is coming back; "
         "broker 9 is an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean; "
-        "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        "held: wait, the controller may then elect broker 9 by itself: whether it was shut down cleanly is not known (strategy aggressive would not wait)",
         [],
     ),
     "three-of-three": (
@@ -210,7 +220,8 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; "
         "broker 3 is alive but did not answer for its replica (NO_ANSWER); broker 1 has been silent for 12 s, "
         "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known; "
-        "should broker 1 come back before an election, the controller elects it by itself (last in the ISR); "
+        "should broker 1 come back before an election, the controller may elect it by itself (last in the ISR, "
+        "whether it was shut down cleanly is not known); "
         "once elected it is online but not writable with acks=all: 2 live replicas, min ISR 4, until 2 more are back; "
         "held: gather the evidence again once everything answers",
         [],
@@ -224,8 +235,8 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
     "nobody": (
         Situation("nobody", {1: FENCED, 9: COMING_BACK}, state={"isr": [9]}),
         "broker 1 has been silent for 12 s, broker 9 is coming back; "
-        "broker 9 is the last member of the ISR, which stays there however it was shut down: after an unclean shutdown the end of its log may be "
-        "missing; held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        "broker 9 is the last member of the ISR, which holds every committed record unless its shutdown was unclean; "
+        "held: wait, the controller may then elect broker 9 by itself: whether it was shut down cleanly is not known (strategy aggressive would not wait)",
         [],
     ),
 }  # fmt: skip
@@ -250,7 +261,7 @@ def test_no_return_is_foretold_to_make_a_leader_that_the_controller_would_not_el
         parts = entry_of(decided(case), header)["explanation"].split("; ")
         return [part for part in parts if part.startswith("should broker")]
 
-    by_elr = "should broker 1 come back before an election, the controller elects it by itself (ELR)"
+    by_elr = f"should broker 1 come back before an election, the controller may elect it by itself (ELR, {SHUTDOWN})"
     assert foretold(eligible_leader_replicas=[1], last_known_elr=[2]) == [by_elr], "2 is elected by nobody while the ELR names 1"
     assert foretold(last_known_elr=[1, 2]) == [], "a list of several is not elected from"
     assert foretold(last_known_elr=[1])
@@ -326,13 +337,64 @@ def test_a_comparison_without_a_reason_is_stated_so() -> None:
     assert "fits it is not known (the snapshot has no comparison of them)" in entry_of(decide(read(rows), Policy()))["explanation"]
 
 
+# What the controller does when broker 1 comes back alone, by the level of the ELR feature, and what is not known if it only may.
+SHUTDOWN, ELR = "whether it was shut down cleanly is not known", "whether eligible leader replicas are on is not known"
+RETURNS: list[tuple[dict[str, list[int]], int | None, str | None]] = [
+    ({"isr": [1]}, 0, None),
+    ({"isr": [1]}, 1, SHUTDOWN),
+    ({"isr": [1]}, None, SHUTDOWN),
+    ({"eligible_leader_replicas": [1], "last_known_elr": [1]}, 1, None),
+    ({"eligible_leader_replicas": [1], "last_known_elr": [1]}, None, None),
+    ({"eligible_leader_replicas": [1]}, 1, SHUTDOWN),
+    ({"eligible_leader_replicas": [1]}, 0, None),
+    ({"eligible_leader_replicas": [1]}, None, SHUTDOWN),
+    ({"last_known_elr": [1]}, 1, None),
+    ({"last_known_elr": [1]}, None, ELR),
+]
+
+
+@pytest.mark.parametrize(("state", "version", "unknown"), RETURNS)
+def test_what_is_not_known_makes_the_controller_one_that_may_elect(
+    state: dict[str, list[int]], version: int | None, unknown: str | None
+) -> None:
+    header = cluster(broker_rows(2, {1: 12.9}), version)
+
+    def text(presence: str) -> str:
+        decision = decide(evidence(Situation("orders", {1: presence, 2: LONG}, state=state)), Policy(), header.elr)
+        return str(entry_of(decision, header)["explanation"])
+
+    fenced, returning = text(FENCED), text(COMING_BACK)
+    if unknown is None:
+        assert "come back before an election, the controller elects it by itself (" in fenced and "not known)" not in fenced
+        assert "held: wait, the controller then elects it by itself (" in returning
+    else:
+        assert "come back before an election, the controller may elect it by itself (" in fenced and f", {unknown})" in fenced
+        assert f"held: wait, the controller may then elect broker 1 by itself: {unknown} (" in returning
+
+
+def test_what_the_return_of_others_may_change_is_not_certain() -> None:
+    header = cluster(broker_rows(4), 1)
+    case = Situation("orders", {1: COMING_BACK, 3: COMING_BACK, 2: LONG}, state={"eligible_leader_replicas": [1], "last_known_elr": [3]})
+    decision = decide(evidence(case), Policy(), True)
+    assert decision.waiting_for == ((1, COMING_BACK), (3, COMING_BACK))
+    assert "the controller may then elect broker 1 by itself: whether it was shut" in entry_of(decision, header)["explanation"]
+    assert doubt_about(3, decision.evidence, decision.state, True) == Doubt.OTHERS
+
+
 @pytest.mark.parametrize(("version", "suffix"), [(0, ", eligible leader replicas are off"), (1, ""), (None, "")])
 def test_without_eligible_leader_replicas_the_isr_keeps_its_last_member(version: int | None, suffix: str) -> None:
     header = cluster(broker_rows(2, {1: 12.9}), version)
     fenced = entry_of(decided(Situation("fenced", {1: FENCED, 2: LONG}, state={"isr": [1]})), header)
-    assert f"elects it by itself (last in the ISR{suffix})" in fenced["explanation"]
+    assert f"elect{'s' if version == 0 else ''} it by itself (last in the ISR{suffix}" in fenced["explanation"]
     returning = entry_of(decided(Situation("returning", {9: COMING_BACK, 2: LONG}, state={"isr": [9]})), header)
-    assert f"the end of its log may be missing{suffix}; held" in returning["explanation"]
+    worth = (
+        "which stays there however it was shut down"
+        if version == 0
+        else "which holds every committed record unless its shutdown was unclean; held"
+    )
+    assert worth in returning["explanation"] and (f"the end of its log may be missing{suffix}; held" in returning["explanation"]) == (
+        version == 0
+    )
 
 
 def test_guards_hold_what_the_decision_stands_on() -> None:

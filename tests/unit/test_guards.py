@@ -161,12 +161,40 @@ RETURNING = {1: "coming_back", 2: "unfenced", 3: "unfenced"}
     [
         ({"eligible_leader_replicas": (1,), "last_known_elr": (1,)}, "it is an eligible leader replica (ELR), which holds every committed record unless"),
         ({"eligible_leader_replicas": (), "last_known_elr": (1,)}, "it is the last known leader, whose shutdown was unclean, so the end of its log may be"),
-        ({"eligible_leader_replicas": (), "isr": (1,)}, "it is the last member of the ISR, which stays there however it was shut down"),
+        ({"eligible_leader_replicas": (), "isr": (1,)}, "it is the last member of the ISR, which holds every committed record unless its shutdown was"),
     ],
 )  # fmt: skip
 def test_of_whom_the_controller_will_elect_by_itself_no_more_is_promised_than_it_holds(standing: dict[str, Any], words: str) -> None:
     result = refused(ENTRY, replace(with_state(**standing), broker_states=RETURNING))
     assert result is not None and result.outcome == "held"
+    assert words in (result.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("standing", "elr", "words"),
+    [
+        ({"isr": (1,)}, False, "the controller elects it by itself; it is the last member of the ISR, which stays there however"),
+        ({"isr": (1,)}, True, "the controller may elect it by itself (whether it was shut down cleanly is not known); it is"),
+        (
+            {"eligible_leader_replicas": (1,)},
+            True,
+            "the controller may elect it by itself (whether it was shut down cleanly is not known); it is",
+        ),
+        ({"eligible_leader_replicas": (1,), "last_known_elr": (1,)}, True, "the controller elects it by itself; it is"),
+        ({"last_known_elr": (1,)}, True, "the controller elects it by itself; it is the last known leader"),
+        (
+            {"last_known_elr": (1,)},
+            None,
+            "the controller may elect it by itself (whether eligible leader replicas are on is not known); it is",
+        ),
+    ],
+)
+def test_an_election_by_the_controller_that_is_not_certain_is_one_that_it_may_hold(
+    standing: dict[str, Any], elr: bool | None, words: str
+) -> None:
+    lists = {"isr": (), "eligible_leader_replicas": (), "last_known_elr": (), **standing}
+    result = refused(ENTRY, replace(with_state(**lists), broker_states=RETURNING, elr=elr))
+    assert result is not None and result.reason_code == "wait_for_clean_leader"
     assert words in (result.reason or "")
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import standing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
-    expected,
     is_own_choice,
     own_choice,
     partition_row,
@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
 
 ALIVE = {2, 3}
+SHUTDOWN, LEVEL = "whether it was shut down cleanly is not known", "whether eligible leader replicas are on is not known"
 MISSING = "the end of its log may be missing"
 NO_DISK = "broker 2 is alive, but its log directory of this partition is offline, so the controller does not elect it"
 
@@ -42,19 +43,19 @@ def state(leader: int = -1, isr: tuple[int, ...] = (), elr: tuple[int, ...] = ()
         (state(2, isr=(2, 3)), TopicConfig(7, False), "online but not writable with acks=all: 2 replicas in the ISR, min ISR 3; "),
         (state(2, isr=(1, 2, 3)), TopicConfig(7, False), "online and writable with acks=all"),
         (state(2, isr=(2,)), TopicConfig(), "online; whether it is writable with acks=all is not known"),
-        (state(1, isr=(1,)), TopicConfig(1, False), "no live leader: the controller elects broker 1 once it is unfenced, however it was shut down (ISR)"),
-        (state(elr=(1, 3), last=(1,)), TopicConfig(1, False), "no live leader: the controller elects the first of brokers 1, 3 that is unfenced (ELR)"),
+        (state(1, isr=(1,)), TopicConfig(1, False), "no live leader: the controller may elect broker 1 once it is unfenced (ISR, " + SHUTDOWN),
+        (state(elr=(1, 3), last=(1,)), TopicConfig(1, False), "no live leader: the controller may elect the first of brokers 1, 3 that is unfenced (ELR, "),
         (
             state(last=(1,)),
             TopicConfig(1, False),
-            f"no live leader: the controller elects broker 1 once it is unfenced, the last known leader, whose shutdown was unclean, so {MISSING}",
+            f"no live leader: the controller may elect broker 1 once it is unfenced, the last known leader, whose shutdown was unclean, so {MISSING} ({LEVEL})",
         ),
-        (state(last=(1, 2)), TopicConfig(1, False), "no live leader: there is nobody whom the controller would wait for"),
+        (state(last=(1, 2)), TopicConfig(1, False), "no live leader: there is no broker that the controller would wait for"),
         (
             state(elr=(1,)),
             TopicConfig(1, True),
             "no live leader: unclean.leader.election.enable is true, so the controller elects any live replica by itself and does not look at logs; "
-            "the controller elects broker 1 once it is unfenced (ELR)",
+            "the controller may elect broker 1 once it is unfenced (ELR, " + SHUTDOWN,
         ),
     ],
 )  # fmt: skip
@@ -67,10 +68,15 @@ def test_a_partition_is_told_in_words(found: PartitionState, config: TopicConfig
     [
         (state(isr=(2,)), False, f"no live leader: {NO_DISK} (ISR)"),
         (state(elr=(2,)), True, f"no live leader: {NO_DISK} (ELR)"),
-        (state(elr=(1, 2)), True, f"no live leader: the controller elects broker 1 once it is unfenced (ELR); {NO_DISK} (ELR)"),
+        (state(elr=(1, 2)), True, f"no live leader: the controller may elect broker 1 once it is unfenced (ELR, {SHUTDOWN}); {NO_DISK} (ELR)"),
         (state(last=(2,)), True, f"no live leader: {NO_DISK} (last known leader)"),
-        (state(last=(1,)), False, "no live leader: there is nobody whom the controller would wait for"),
-        (state(last=(1,)), None, "no live leader: the controller elects broker 1 once it is unfenced, the last known leader"),
+        (state(last=(1,)), False, "no live leader: there is no broker that the controller would wait for"),
+        (state(last=(1,)), None, "no live leader: the controller may elect broker 1 once it is unfenced, the last known leader"),
+        (state(last=(1,)), True, "no live leader: the controller elects broker 1 once it is unfenced, the last known leader"),
+        (state(isr=(1,)), False, "no live leader: the controller elects broker 1 once it is unfenced, however it was shut down (ISR)"),
+        (state(isr=(1,)), True, f"no live leader: the controller may elect broker 1 once it is unfenced (ISR, {SHUTDOWN})"),
+        (state(elr=(1,), last=(1,)), True, "no live leader: the controller elects broker 1 once it is unfenced (ELR)"),
+        (state(isr=(1,), elr=(2,), last=(3,)), True, f"no live leader: the controller may elect broker 1 once it is unfenced (ISR, {SHUTDOWN})"),
     ],
 )  # fmt: skip
 def test_a_live_broker_whose_disk_has_failed_is_not_waited_for(found: PartitionState, elr: bool | None, words: str) -> None:
@@ -108,7 +114,7 @@ def test_what_the_controllers_own_choice_is_worth(
         assert reason.sentence.startswith("broker 1 came back and the controller elected it by itself")
         assert worth in reason.sentence
         assert ("else as the last known leader" in reason.sentence) == ("else as the last known leader" in worth)
-        assert foretold in expected(1, before)
+        assert foretold in standing(1, before.isr, before.eligible_leader_replicas, None)
 
 
 @pytest.mark.parametrize(("unclean", "controller"), [(True, True), (False, False), (None, False)])

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.filter.step_lines import FilterModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED, Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import REASONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import (
     AGGRESSIVE,

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reason_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ACCEPTED, Strategy, Word
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import REASONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import DOUBTFUL, ReasonCode, of_kafka
 
 ROOT = Path(__file__).parents[2]

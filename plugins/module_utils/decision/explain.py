@@ -8,16 +8,13 @@ Lengths are offsets: a range of offsets holds at most that many records (compact
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import follows
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
-    FENCED,
     IMPOSSIBLE_ANSWER,
-    UNFENCED,
     Cluster,
     Log,
 )
@@ -30,38 +27,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, comma_list, instant, plural
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import ELIGIBLE, LAST_IN_SYNC, LAST_KNOWN_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.returns import elected_by_return, waited_for
 
 # The most proofs of one offset that an explanation names.
 MOST_NAMES = 5
-# What the operator can do about a held partition, by the code of the reason.
-REASONS: Mapping[str, str] = {
-    "cluster_metadata": "held: the metadata log elects its own leader, this tool never touches it",
-    "strategy_none": "held: strategy none elects nothing",
-    "wait_for_clean_leader": "held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
-    "no_survivor": "held: no replica is on a live broker that answers; bring one of its brokers back",
-    "must_be_named": "held: it is elected only where partitions or partitions_file names it",
-    "reassignment_in_progress": "held: a reassignment is under way and a new replica order would replace it; let it complete or cancel it",
-    "ahead_of_controller": (
-        "held: a survivor's epoch is greater than the controller's, as after a metadata quorum that was rebuilt; gather the evidence again, and if it stays, "
-        "do not trust comparisons by epoch (strategy aggressive would elect it where partitions or partitions_file names it)"
-    ),
-    "wait_for_elr": "held: KIP-966 waits for their answers; bring these brokers back (strategy balanced would not wait for brokers that stay silent)",
-    "fenced_broker_holds_more": (
-        "held: mend the connection of that broker to the controllers, or stop it if it will not come back, and gather the evidence again "
-        "(strategy aggressive would give its offsets up)"
-    ),
-    "forked": "held: strategy aggressive would give those offsets up",
-    "forked_proven": "held: strategy aggressive would elect the proven branch and give the other up",
-    "contradicted": "held: believe neither before you know why; strategy aggressive would elect it where partitions or partitions_file names it",
-    "corrupt": (
-        "held: a log is damaged, or an epoch was issued twice; compare the segments of these brokers; "
-        "strategy aggressive would elect it where partitions or partitions_file names it"
-    ),
-    "incomplete": "held: gather the evidence again once everything answers",
-    "weak": "held: strategy aggressive would go by length",
-    "below_high_watermark": "held: strategy aggressive would elect it where partitions or partitions_file names it",
-}
 
 
 def explanation(decision: Decision, loss: Loss, cluster: Cluster, leader: int | None) -> str:
@@ -88,21 +58,14 @@ def explanation(decision: Decision, loss: Loss, cluster: Cluster, leader: int | 
         ", ".join(_lost(decision, cluster)),
         loss_text(decision, loss, cluster),
         uncounted_text(decision),
-        ", ".join(_elected_on_return(decision, cluster)),
-        ", ".join(_waiting(decision, cluster)),
+        ", ".join(elected_by_return(decision, cluster)),
+        ", ".join(waited_for(decision, cluster)),
         _unheard(decision),
         _unclean(decision),
         _writable(decision),
-        _held(decision),
+        remedy(decision, cluster),
     )
     return "; ".join(part for part in parts if part)
-
-
-def _held(decision: Decision) -> str | None:
-    failed = [log.broker_id for log in decision.lost if log.disk_failed]
-    if decision.reason == Word.NO_SURVIVOR and failed:
-        return f"held: no replica is on a live broker that answers; bring one of its brokers back, or the disk of {broker_list(failed)}"
-    return REASONS.get(decision.reason or "")
 
 
 def _defects(decision: Decision) -> str | None:
@@ -234,47 +197,11 @@ def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
             yield f"broker {log.broker_id} has been silent for {int(broker.silent_seconds)} s"
 
 
-def _elected_on_return(decision: Decision, cluster: Cluster) -> Iterator[str]:
-    """Yield which of the silent brokers the controller may elect by itself (KIP-966) if it returns and no other does."""
-    state = decision.state
-    registered = Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr)
-    there = {log.broker_id for log in decision.evidence.logs if log.broker_state != FENCED and not log.disk_failed}
-    for log in decision.lost:
-        if log.broker_state != FENCED or log.broker_id not in waited_for(registered, {*there, log.broker_id}, cluster.elr):
-            continue
-        if log.broker_id in state.eligible_leader_replicas:
-            standing = "ELR"
-        elif log.broker_id in state.isr:
-            standing = f"last in the ISR{_without_elr(cluster)}"
-        elif log.broker_id in state.last_known_elr:
-            standing = "last known leader, its shutdown was unclean"
-        else:
-            continue
-        yield f"should broker {log.broker_id} come back before an election, the controller elects it by itself ({standing})"
-
-
-def _waiting(decision: Decision, cluster: Cluster) -> Iterator[str]:
-    state = decision.state
-    for broker, broker_state in decision.waiting_for:
-        alive = "alive and " if broker_state == UNFENCED else ""
-        if broker in state.eligible_leader_replicas:
-            standing = ELIGIBLE
-        elif broker in state.isr:
-            standing = LAST_IN_SYNC + _without_elr(cluster)
-        else:
-            standing = LAST_KNOWN_LEADER
-        yield f"broker {broker} is {alive}{standing}"
-
-
 def _unheard(decision: Decision) -> str | None:
     if decision.reason != "wait_for_elr":
         return None
     members = decision.evidence.unheard
     return f"{broker_list(members)} of its ISR, ELR and last known ELR {plural(len(members), 'has', 'have')} not answered"
-
-
-def _without_elr(cluster: Cluster) -> str:
-    return ", eligible leader replicas are off" if cluster.eligible_leader_replicas_version == 0 else ""
 
 
 def _unclean(decision: Decision) -> str | None:

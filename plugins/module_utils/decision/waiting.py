@@ -7,21 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, waited_for
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Policy, Registration, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
+    FENCED,
     UNFENCED,
     PartitionEvidence,
     State,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt, doubt
+
+
+def registration(state: State) -> Registration:
+    """Return what the controller keeps of the partition."""
+    return Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr)
 
 
 def waiting_for(evidence: PartitionEvidence, state: State, elr: bool | None) -> Iterator[tuple[int, str]]:
     """Yield whom the controller may elect by itself, because the broker is there or comes back: first those that come back."""
     there = {log.broker_id for log in evidence.logs if not log.gone}
-    waited = waited_for(Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr), there, elr)
+    waited = waited_for(registration(state), there, elr)
     # Survivors stand in the order of the assignment, the others in that of their ids.
     assigned = [log for broker in state.replicas for log in evidence.logs if log.broker_id == broker and log.answered]
     logs = [*assigned, *(log for log in evidence.logs if log not in assigned)]
     for wanted in (COMING_BACK, UNFENCED):
         yield from ((log.broker_id, wanted) for log in logs if log.broker_id in waited and log.broker_state == wanted)
+
+
+def elected_on_return(evidence: PartitionEvidence, state: State, elr: bool | None) -> Iterator[int]:
+    """Yield the fenced brokers that the controller may elect by itself if that broker comes back and no other does."""
+    there = {log.broker_id for log in evidence.logs if not log.gone}
+    for log in evidence.logs:
+        if log.broker_state == FENCED and log.broker_id in waited_for(registration(state), {*there, log.broker_id}, elr):
+            yield log.broker_id
+
+
+def doubt_about(broker: int, evidence: PartitionEvidence, state: State, elr: bool | None) -> Doubt | None:
+    """Return why it is not certain that the controller elects this broker by itself, when it is there. None if it is certain."""
+    live = {log.broker_id for log in evidence.logs if log.broker_state == UNFENCED and not log.disk_failed}
+    # What an unclean election would do is stated by itself.
+    return doubt(registration(state), live, Policy(elr, False, state.min_insync_replicas), broker)

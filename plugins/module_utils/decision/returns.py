@@ -1,0 +1,43 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which brokers the controller elects by itself, or may elect, when they come back: sentences of explanations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import UNFENCED, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import elects, standing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about, elected_on_return
+
+
+def elected_by_return(decision: Decision, cluster: Cluster) -> Iterator[str]:
+    """Yield what the controller does by itself (KIP-966) if one of the fenced brokers comes back."""
+    state = decision.state
+    for broker in elected_on_return(decision.evidence, state, cluster.elr):
+        doubt = doubt_about(broker, decision.evidence, state, cluster.elr)
+        if broker in state.eligible_leader_replicas:
+            kind = "ELR"
+        elif broker in state.isr:
+            kind = f"last in the ISR{_without_elr(cluster)}"
+        else:
+            kind = "last known leader, its shutdown was unclean"
+        unknown = "" if doubt is None else f", {doubt}"
+        yield f"should broker {broker} come back before an election, the controller {elects(doubt)} it by itself ({kind}{unknown})"
+
+
+def waited_for(decision: Decision, cluster: Cluster) -> Iterator[str]:
+    """Yield what the brokers are that the partition waits for."""
+    state = decision.state
+    for broker, broker_state in decision.waiting_for:
+        alive = "alive and " if broker_state == UNFENCED else ""
+        doubt = doubt_about(broker, decision.evidence, state, cluster.elr)
+        kind = standing(broker, state.isr, state.eligible_leader_replicas, doubt)
+        in_isr = broker in state.isr and broker not in state.eligible_leader_replicas
+        yield f"broker {broker} is {alive}{kind}{_without_elr(cluster) if in_isr else ''}"
+
+
+def _without_elr(cluster: Cluster) -> str:
+    return ", eligible leader replicas are off" if cluster.eligible_leader_replicas_version == 0 else ""
