@@ -26,7 +26,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking im
     ASKING,
     CLIENT_IMPORT_ERROR,
     TELLING,
-    Asking,
     ClusterError,
     words,
 )
@@ -40,6 +39,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import LogDirAsking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
@@ -68,7 +68,7 @@ class UnsupportedRequestError(ClusterError):
     """No broker that answers takes a request of this kind."""
 
 
-class Cluster(Asking):
+class Cluster(LogDirAsking):
     """One Kafka cluster, opened as a context manager.
 
     `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked. `in_doubt`: partitions whose

@@ -52,6 +52,12 @@ class Sources:
         found.healthy, doubts = last_healthy.last(self.workdir, self.name, self.cluster.cluster_id, found.offline)
         warnings += doubts
         found.proofs += snapshot_proofs.proofs(found, forks.Prober(self.cluster.batches))
+        if refused := self.cluster.undescribed:
+            broker = min(refused)
+            warnings.append(
+                f"log directories cannot be described ({len(refused)} brokers, first broker {broker}: {refused[broker]}), so it is not known which of them "
+                "have failed; grant DESCRIBE on the cluster"
+            )
         if problem := found.configs.problem():
             warnings.append(problem)
         return found

@@ -63,7 +63,7 @@ def _log_now(log: Log, broker_state: str | None, read: ReplicaLog | None) -> Log
     if broker_state != UNFENCED or read is None:
         return log._replace(broker_state=broker_state)
     if read.error is not None:
-        return Log(log.broker_id, broker_state, read.error, None, None, None, None, None, None, None)
+        return Log(log.broker_id, broker_state, read.error, None, None, None, None, None, None, None, read.failed_log_dirs or None)
     same = (read.log_end_offset, read.last_written_epoch, read.broker_epoch) == (
         log.log_end_offset,
         log.last_written_epoch,

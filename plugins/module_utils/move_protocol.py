@@ -8,7 +8,7 @@ They stand on kafka-python's schemas, like `protocol.py`. Nothing here does I/O;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -19,6 +19,8 @@ with suppress(ImportError):  # libraries.py says why
         ListPartitionReassignmentsRequest,
     )
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import LONGEST_PATH, MOST_PATHS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, only
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import by_topic, error_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Ongoing
@@ -47,6 +49,21 @@ class LogDirs(NamedTuple):
     usable_bytes: int | None
     total_bytes: int | None
     offline: tuple[str, ...]
+
+
+class FailedLogDirs(NamedTuple):
+    """What one broker says of log directories that have failed (KIP-858).
+
+    error     Kafka's name, where it says nothing else
+    paths     of directories that have failed: some of them, printable and of modest length
+    hosted    the partitions that are in directories which work
+    complete  whether it described every directory that has not failed
+    """
+
+    error: str | None
+    paths: tuple[str, ...]
+    hosted: frozenset[TopicPartition]
+    complete: bool
 
 
 def reassign(targets: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int) -> AlterPartitionReassignmentsRequest:
@@ -95,23 +112,47 @@ def describe_log_dirs(keys: Collection[TopicPartition] | None) -> DescribeLogDir
 
 def read_log_dirs(answer: Any, wanted: Mapping[TopicPartition, TopicPartition] | None = None) -> LogDirs:
     """One broker's log directories, with the sizes of the partitions that are `wanted` (see `partitions.keys_of`; None: of all)."""
-    refused = error_name(answer.error_code) if answer.API_VERSION >= 3 else None
-    if refused is None and not answer.results:
-        # Before v3 whoever may not ask is told nothing; every broker has a directory.
-        refused = "CLUSTER_AUTHORIZATION_FAILED"
+    refused = _refused(answer)
     good = [row for row in answer.results if not row.error_code]
-    rows = (
-        ((topic.name, row.partition_index), row.partition_size)
-        for directory in good
-        for topic in directory.topics
-        for row in topic.partitions
-        if not row.is_future_key
-    )
+    rows = _sizes(good)
     sizes = dict(rows) if wanted is None else only(wanted, rows)
     # What a version does not have is -1, or false.
     usable = [0 if getattr(row, "is_cordoned", False) else getattr(row, "usable_bytes", -1) for row in good]
     total = [getattr(row, "total_bytes", -1) for row in good]
     return LogDirs(refused, sizes, _together(usable), _together(total), tuple(row.log_dir for row in answer.results if row.error_code))
+
+
+def read_failed_log_dirs(answer: Any, wanted: Mapping[TopicPartition, TopicPartition]) -> FailedLogDirs:
+    """One broker's log directories that have failed, and which of the `wanted` partitions (see `partitions.keys_of`) it has in others."""
+    good = [row for row in answer.results if not row.error_code]
+    failed = [row for row in answer.results if error_name(row.error_code) == "KAFKA_STORAGE_ERROR"]
+    paths = sorted(_path(row.log_dir) for row in failed)[:MOST_PATHS]
+    return FailedLogDirs(
+        _refused(answer), tuple(paths), frozenset(only(wanted, _sizes(good))), len(good) + len(failed) == len(answer.results)
+    )
+
+
+def _path(path: str) -> str:
+    """A path as a broker tells it: one line of modest length."""
+    text = printable(path[: LONGEST_PATH + 1])
+    return text if len(text) <= LONGEST_PATH else text[: LONGEST_PATH - 1] + "…"
+
+
+def _refused(answer: Any) -> str | None:
+    refused = error_name(answer.error_code) if answer.API_VERSION >= 3 else None
+    # Before v3 a client that may not ask gets an empty answer; every broker has a directory.
+    return "CLUSTER_AUTHORIZATION_FAILED" if refused is None and not answer.results else refused
+
+
+def _sizes(directories: Iterable[Any]) -> Iterator[tuple[TopicPartition, int]]:
+    """Sizes of the replicas in these directories, without those that are on their way to another one."""
+    return (
+        ((topic.name, row.partition_index), row.partition_size)
+        for directory in directories
+        for topic in directory.topics
+        for row in topic.partitions
+        if not row.is_future_key
+    )
 
 
 def _together(told: list[int]) -> int | None:

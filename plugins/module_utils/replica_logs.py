@@ -15,6 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.failed_disks import FailedDisks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
@@ -34,7 +35,7 @@ class ReplicaLog:
     """One survivor's log. Offsets in records; `last_written_epoch` is -1 for an empty log and None where no batch could be read.
 
     The native backend knows the `broker_epoch` (KIP-966: another one means that the broker has rebooted since), and the log's end where the
-    last batch cannot be read: `probe_error` says why it could not.
+    last batch cannot be read: `probe_error` says why it could not. `failed_log_dirs`: with the error DISK_FAILED, as in evidence documents.
     """
 
     error: str | None
@@ -45,6 +46,7 @@ class ReplicaLog:
     last_batch: LastBatch | None = None
     broker_epoch: int | None = None
     probe_error: str | None = None
+    failed_log_dirs: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -81,11 +83,12 @@ class Asked(Protocol):
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]: ...
     def topic_configs(self, topics: Collection[str]) -> TopicConfigs: ...
+    def failed_log_dirs(self, work: Mapping[int, Collection[TopicPartition]]) -> Mapping[int, Any]: ...
 
 
 def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[str, Any]:
     """One replica's log as flat fields; the last batch's are None where there is none."""
-    return {"topic": key[0], "partition": key[1], **log_fields(broker_id, log)}
+    return {"topic": key[0], "partition": key[1], "failed_log_dirs": [], **log_fields(broker_id, log)}
 
 
 def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
@@ -106,6 +109,8 @@ def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
         "last_batch_transactional": batch.transactional if batch else None,
         "broker_epoch": log.broker_epoch if log.broker_epoch is None or log.broker_epoch >= 0 else None,
         "probe_error": log.probe_error,
+        # Most logs have none, and a landing file has millions of them.
+        **({"failed_log_dirs": list(log.failed_log_dirs)} if log.failed_log_dirs else {}),
     }
 
 
@@ -129,6 +134,7 @@ def read_logs(
     # Since when a broker has not hosted a replica that the cluster calls offline.
     since: dict[tuple[TopicPartition, int], float] = {}
     fenced: Replicas = {}
+    disks = FailedDisks(cluster)
     while missing or (once and not fenced):
         if not logs or not duration or time.monotonic() < end - LEAST_ROUND_SECONDS:
             beside = () if fenced else once
@@ -141,12 +147,15 @@ def read_logs(
                 for replica, log in answers.items()
                 if log.error != NO_ANSWER or replica not in logs
             }
+        refused = [replica for replica, log in logs.items() if log.error not in (None, DISK_FAILED, STALE_METADATA)]
+        for replica in disks.lost(refused):
+            logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
         now = time.monotonic()
         without_disk = _without_disk(cluster, logs)
         since = {replica: since.get(replica, now) for replica in without_disk if logs[replica].error == NOT_HOSTED}
         for replica in without_disk:
             if replica not in since or now - since[replica] >= SETTLED_SECONDS:
-                logs[replica] = ReplicaLog(error=DISK_FAILED)
+                logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
         missing = [replica for replica in missing if _may_pass(logs[replica].error) or _may_pass(logs[replica].probe_error)]
         # Whether a broker lives without its disk is worth a few seconds more.
         end = max([end, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.configured import Configured
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, keys_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Ongoing
 
 if CLIENT_IMPORT_ERROR is None:
@@ -44,13 +44,3 @@ class Replication(Configured):
         if refused:
             return dict.fromkeys(targets, move_protocol.Answer(refused, answer.error_message))
         return move_protocol.read_answers(answer)
-
-    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, move_protocol.LogDirs]:
-        """Log directories of these brokers, asked side by side, with the sizes of their replicas of `keys` (None: of all).
-
-        Brokers that do not answer are absent, and in `unreachable`.
-        """
-        wanted = None if keys is None else keys_of([keys])
-        requests = {broker: [move_protocol.describe_log_dirs(keys)] for broker in brokers}
-        answers = self._ask_each(requests, lambda answer: move_protocol.read_log_dirs(answer, wanted))
-        return {broker: found[0] for broker, found in answers.items() if found}

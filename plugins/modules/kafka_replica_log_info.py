@@ -112,7 +112,8 @@ history:
 preview:
   description:
     - The replicas of the first partitions. An C(error) V(DISK_FAILED) means that the disk of the replica has failed, and that its broker
-      and the cluster say so. This includes a broker that has started again without the disk.
+      and the cluster say so, or that the replica is in no log directory that works. This includes a broker that has started again without the disk.
+      C(failed_log_dirs) has the paths of the broker's log directories that have failed, as far as they are known.
   returned: success
   type: list
   elements: dict
@@ -132,6 +133,7 @@ preview:
       last_batch_max_timestamp: 1795000000000
       broker_epoch: null
       probe_error: null
+      failed_log_dirs: []
       fenced: false
 table:
   description: The same as a text table, in the manner of KIP-1275's C(--show-replica-info).

@@ -33,6 +33,11 @@ class FailedDisk:
     elr: bool
     partitions: set[TopicPartition]
 
+    @property
+    def path(self) -> str:
+        """The log directory that has failed."""
+        return str(self.cluster.brokers[1].log_dirs[1])
+
     def of(self, *topics: str) -> set[TopicPartition]:
         return {key for key in self.partitions if key[0] in topics}
 
@@ -86,12 +91,12 @@ def test_a_survivor_is_elected_although_the_broker_of_the_failed_disk_lives(fail
 
     plan = operator.snapshot_and_plan("1", topics)
     answers = {
-        (document["topic"], document["partition"]): (log["broker_state"], log["error"])
+        (document["topic"], document["partition"]): (log["broker_state"], log["error"], log["failed_log_dirs"])
         for document in operator.documents("1")
         for log in document["logs"]
         if log["broker_id"] == 1
     }
-    assert answers == dict.fromkeys(failed.of(*topics), ("unfenced", "DISK_FAILED"))
+    assert answers == dict.fromkeys(failed.of(*topics), ("unfenced", "DISK_FAILED", [failed.path]))
     electable = failed.of(BEHIND, SHUT_DOWN)
     planned = by_partition(plan["partitions"])
     assert {key: (row["designatedLeader"], row["evidence"]) for key, row in planned.items()} == dict.fromkeys(electable, (2, "prefix")), (
@@ -100,7 +105,7 @@ def test_a_survivor_is_elected_although_the_broker_of_the_failed_disk_lives(fail
     assert {key: row["reason_code"] for key, row in by_partition(plan["held"]).items()} == dict.fromkeys(failed.of(ALONE), "no_survivor"), (
         plan
     )
-    assert all("its disk on broker 1 has failed" in row["explanation"] for row in [*planned.values(), *plan["held"]]), plan
+    assert all(f"its disk {failed.path} on broker 1 has failed" in row["explanation"] for row in [*planned.values(), *plan["held"]]), plan
 
     applied = operator.apply("1")
     elected = {key: row["leader"] for key, row in by_partition(applied["results"]).items() if row["outcome"] == "elected"}
@@ -139,7 +144,7 @@ def test_a_survivor_is_elected_when_the_broker_has_started_without_the_disk(fail
     assert {key: (row["designatedLeader"], row["evidence"]) for key, row in planned.items()} == dict.fromkeys(
         failed.of(RESTARTED), (2, "prefix")
     ), plan
-    assert all("its disk on broker 1 has failed" in row["explanation"] for row in planned.values()), plan
+    assert all(f"its disk {failed.path} on broker 1 has failed" in row["explanation"] for row in planned.values()), plan
     applied = operator.apply("1")
     assert (applied["summary"]["elected"], applied["summary"]["already_online"]) == (PARTITIONS // 2, PARTITIONS // 2), applied
     after = operator.in_order_again(before)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_protocol import FailedLogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
@@ -34,6 +35,7 @@ class Controller:
         self.end_at, self.error, self.requests, self.written = end_at, error, 0, 0
         self.unreachable: dict[int, str] = {}
         self.cut_off: set[int] = set()
+        self.undescribed: dict[int, str] = {}
         self.levels: dict[str, int | None] = {}  # of features
         self.in_doubt: set[TopicPartition] = set()
 
@@ -84,6 +86,9 @@ class Controller:
 
     def topic_configs(self, topics: Collection[str]) -> TopicConfigs:
         return TopicConfigs()
+
+    def failed_log_dirs(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, FailedLogDirs]:
+        return {}
 
     def reassigning(self) -> set[TopicPartition]:
         self._request()

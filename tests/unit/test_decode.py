@@ -104,6 +104,7 @@ NULLABLE: dict[str, tuple[Any, ...]] = {
     "logs.1.error": TEXT, "logs.1.log_start_offset": OFFSET, "logs.1.log_end_offset": OFFSET, "logs.1.high_watermark": OFFSET,
     "logs.1.partition_leader_epoch": (*INT32, -2), "logs.1.last_written_epoch": (*INT32, -2), "logs.1.broker_epoch": OFFSET,
     "logs.1.last_batch_transactional": BOOLEAN,
+    "logs.1.failed_log_dirs": (7, "/data/2", {}, [7], [None], ["x" * 256], ["\x1b[31m"], ["\ud800"], ["a\nb"], ["/data"] * 9),
     "pairs.0.shorter": (*INT32, -1), "pairs.0.common_offset": OFFSET, "pairs.0.reason": TEXT,
     "proofs.0.name": TEXT, "proofs.0.held": BOOLEAN,
     "history.doubt": TEXT, "history.offline_since": TIME, "history.last_isr": BROKERS, "history.metadata_version": (*INT32, -1),

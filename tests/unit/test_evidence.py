@@ -20,10 +20,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.committed_proofs import bounded_proofs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import decode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import gather
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_protocol import FailedLogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Committed, read_logs, replica_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Committed, ReplicaLog, read_logs, replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
 
 KEY = ("t", 0)
@@ -149,6 +153,74 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_disk_has_failed_if_its_broker_and_the_cluster_say_so(answer: str, offline: tuple[int, ...]) -> None:
     logs = read_logs(WithoutDisk(answer, offline), [(KEY, 2), (KEY, 3)], duration=0.0)
     assert (logs[KEY, 2].error, logs[KEY, 3].error) == ("DISK_FAILED" if 2 in offline else answer, None)
+
+
+PATHS = ("/data/2",)
+
+
+class Described(WithoutDisk):
+    """Broker 2 says which of its log directories have failed, and what is in the others. `described`: how often it was asked."""
+
+    def __init__(
+        self, error: str, paths: tuple[str, ...], hosted: bool = False, complete: bool = True, offline: tuple[int, ...] = (1,)
+    ) -> None:
+        super().__init__(error, offline)
+        self.dirs, self.described = FailedLogDirs(None, paths, frozenset({KEY} if hosted else ()), complete), 0
+
+    def failed_log_dirs(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, FailedLogDirs]:
+        assert {broker: [*keys] for broker, keys in work.items()} == {2: [KEY]}, "only what a broker does not answer for"
+        self.described += 1
+        return {2: self.dirs}
+
+    def read(self, duration: float = 0.0) -> ReplicaLog:
+        return read_logs(self, [(KEY, 2), (KEY, 3)], duration)[KEY, 2]
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("answer", ["KAFKA_STORAGE_ERROR", "NOT_LEADER_OR_FOLLOWER", "UNKNOWN_SERVER_ERROR", "UNKNOWN_TOPIC_OR_PARTITION"])
+def test_a_replica_in_no_directory_that_works_is_lost_whatever_its_broker_answers_for_it(answer: str) -> None:
+    lost = Described(answer, PATHS)
+    assert lost.read(duration=0.3) == ReplicaLog("DISK_FAILED", failed_log_dirs=PATHS)
+    assert (lost.asked, lost.described) == (1, 1)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    "described",
+    [
+        Described("UNKNOWN_SERVER_ERROR", PATHS, hosted=True),
+        Described("UNKNOWN_SERVER_ERROR", PATHS, complete=False),
+        Described("UNKNOWN_SERVER_ERROR", ()),
+    ],
+    ids=["in-another-directory", "a-directory-is-not-described", "none-has-failed"],
+)
+def test_a_replica_that_may_be_in_a_directory_that_works_has_not_answered(described: Described) -> None:
+    assert described.read() == ReplicaLog("UNKNOWN_SERVER_ERROR")
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_broker_is_asked_once_for_its_directories_and_not_if_it_has_not_answered_anything() -> None:
+    works = Described("NOT_LEADER_OR_FOLLOWER", (), hosted=True)
+    works.read(duration=0.4)
+    assert works.asked > 2 and works.described == 1
+    hangs = Described("NOT_LEADER_OR_FOLLOWER", PATHS)
+    hangs.unreachable[2] = "it gave no answer"
+    assert hangs.read().error == "NOT_LEADER_OR_FOLLOWER" and hangs.described == 0
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_failed_disk_is_named_in_the_document_and_in_words() -> None:
+    lost = Described("KAFKA_STORAGE_ERROR", PATHS, offline=(1, 2))
+    (document,) = gather(lost, [lost.states[KEY]], duration=0.0).documents((), ())
+    found = decode(json.dumps(document))
+    assert [log.failed_log_dirs for log in found.logs] == [None, PATHS, None]
+    decision = decide(found, Policy())
+    assert decision.choices == (3,)
+    assert "its disk /data/2 on broker 2 has failed" in explanation(decision, bounds(decision, Cluster()), Cluster(), 3)
+    assert (
+        replica_row(KEY, 2, lost.read())["failed_log_dirs"] == ["/data/2"]
+        and replica_row(KEY, 3, ReplicaLog(None))["failed_log_dirs"] == []
+    )
 
 
 @pytest.mark.usefixtures("quick")

@@ -329,6 +329,20 @@ def test_a_survivor_that_says_neither_an_end_nor_an_error_did_not_answer() -> No
     assert "broker 3 is alive but did not answer for its replica (no log end offset)" in parts_of(entry_of(decide(read(rows), Policy())))
 
 
+@pytest.mark.parametrize(
+    ("paths", "text"),
+    [
+        (["/data/2"], "its disk /data/2 on broker 2 has failed"),
+        (["/data/2", "/data/3"], "its disk on broker 2 has failed (one of /data/2, /data/3)"),
+        ([], "its disk on broker 2 has failed"),
+    ],
+)
+def test_a_failed_disk_is_named_as_far_as_it_is_known(paths: list[str], text: str) -> None:
+    rows = document(CASES["disk-failed"][0].rows())
+    rows["logs"][1]["failed_log_dirs"] = paths
+    assert f", {text}; " in entry_of(decide(read(rows), Policy()))["explanation"] + "; "
+
+
 def test_a_comparison_without_a_reason_is_stated_so() -> None:
     rows = document(CASES["everything-unknown"][0].rows())
     rows["pairs"][0]["reason"] = None

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,7 +19,8 @@ from kafka.protocol.admin import (
 )
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import move_protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_protocol import Answer, LogDirs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import LONGEST_PATH, MOST_PATHS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_protocol import Answer, FailedLogDirs, LogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Ongoing
 
 
@@ -57,6 +59,10 @@ def test_reassignments_are_listed_with_what_they_add_and_remove() -> None:
 
 
 def log_dirs(version: int, *directories: dict[str, Any], error: int = 0) -> LogDirs:
+    return move_protocol.read_log_dirs(answer_of(version, directories, error))
+
+
+def answer_of(version: int, directories: Sequence[dict[str, Any]], error: int = 0) -> Any:
     kind = DescribeLogDirsResponse
     result, topic = kind.DescribeLogDirsResult, kind.DescribeLogDirsResult.DescribeLogDirsTopic
     rows = [
@@ -79,7 +85,7 @@ def log_dirs(version: int, *directories: dict[str, Any], error: int = 0) -> LogD
         )
         for row in directories
     ]
-    return move_protocol.read_log_dirs(over_the_wire(kind, kind(throttle_time_ms=0, error_code=error, results=rows), version))
+    return over_the_wire(kind, kind(throttle_time_ms=0, error_code=error, results=rows), version)
 
 
 GOOD = {"path": "/a", "topics": {"t": [(100, False), (7, True)]}, "total": 1000, "usable": 600}
@@ -92,6 +98,28 @@ def test_sizes_of_all_directories_but_of_no_replica_that_is_on_its_way_between_t
     assert log_dirs(version, GOOD, MORE) == LogDirs(None, {("t", 0): 100, ("u", 0): 5}, usable, 2000, ())
     failed = {"path": "/c", "error": 56}
     assert log_dirs(version, GOOD, failed) == LogDirs(None, {("t", 0): 100}, 600, 1000, ("/c",))
+
+
+def failed_log_dirs(version: int, *directories: dict[str, Any], error: int = 0) -> FailedLogDirs:
+    wanted = {key: key for key in (("t", 0), ("u", 0))}
+    return move_protocol.read_failed_log_dirs(answer_of(version, directories, error), wanted)
+
+
+@pytest.mark.parametrize("version", [1, 3, 5])
+def test_directories_that_have_failed_are_told_from_those_that_are_only_not_described(version: int) -> None:
+    failed, unknown = {"path": "/c", "error": 56}, {"path": "/d", "error": -1}
+    moved = {"path": "/e", "topics": {"u": [(3, True)], "v": [(3, False)]}}
+    assert failed_log_dirs(version, GOOD, failed, moved) == FailedLogDirs(None, ("/c",), frozenset({("t", 0)}), complete=True)
+    assert failed_log_dirs(version, unknown, failed) == FailedLogDirs(None, ("/c",), frozenset(), complete=False)
+    assert failed_log_dirs(version, error=31).error == "CLUSTER_AUTHORIZATION_FAILED"
+
+
+def test_paths_that_brokers_tell_are_few_printable_and_of_modest_length() -> None:
+    hostile = [{"path": path, "error": 56} for path in ("\x1b[31m" + "/x" * 10_000, "\x00" * 9_000, "a\nb", *map(str, range(1000)))]
+    paths = failed_log_dirs(5, *hostile).paths
+    assert len(paths) == MOST_PATHS
+    assert all(path.isprintable() and len(path) <= LONGEST_PATH for path in paths)
+    assert failed_log_dirs(5, {"path": "\x1b" * 300, "error": 56}).paths[0].endswith("…")
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])

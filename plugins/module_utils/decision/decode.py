@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reads evidence documents and the header above them: the one place where they are decoded and checked.
 
-`schema.py` has their fields, `contradictions.py` what cannot be true, and `discarded.py` which logs do not spoil the rest.
+`schema.py` has their fields, `checks.py` the values that these may have, `contradictions.py` what cannot be true, and `discarded.py` which logs do not
+spoil the rest.
 Pure, and nothing but Python's standard library: this travels to the workers of Spark by value.
 """
 
@@ -14,6 +15,15 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import (
+    MOST_ABSENT,
+    MOST_BROKERS,
+    MOST_CHANGES,
+    MOST_PROOFS,
+    MOST_REPLICAS,
+    is_id,
+    is_topic,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import contradictions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.discarded import discard, read_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
@@ -31,19 +41,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     HEADER,
     HEALTHY,
     HISTORY,
-    MOST_ABSENT,
-    MOST_BROKERS,
-    MOST_CHANGES,
-    MOST_PROOFS,
-    MOST_REPLICAS,
     PAIR,
     PROOF,
     STATE,
     DamagedError,
     build,
     build_each,
-    is_id,
-    is_topic,
 )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import MOST_REPLICAS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import exceeds_its_end, fits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     BROKER_STATES,
@@ -20,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Log,
     Pair,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import LOG, MOST_REPLICAS, DamagedError, build_each
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.schema import LOG, DamagedError, build_each
 
 _OUTSIDE = tuple(state for state in BROKER_STATES if state != UNFENCED)
 # The numbers that brokers answer about a log. What else a row has was written by the collection, and damage there is not the broker's.

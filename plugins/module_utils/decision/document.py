@@ -29,7 +29,8 @@ class Log(NamedTuple):
     """What a replica's broker answered about its log. `error`: Kafka's error name, DISK_FAILED, NO_ANSWER, STALE_METADATA or
     IMPOSSIBLE_ANSWER; None if it answered.
 
-    `last_written_epoch`: the leader epoch of its last batch, -1 for an empty log, None where it could not be read.
+    `last_written_epoch`: the leader epoch of its last batch, -1 for an empty log, None where it could not be read. `failed_log_dirs`: if its disk has
+    failed, the paths of its broker's log directories that have failed, as far as they are known.
     """
 
     broker_id: int
@@ -42,6 +43,7 @@ class Log(NamedTuple):
     last_written_epoch: int | None
     broker_epoch: int | None
     last_batch_transactional: bool | None
+    failed_log_dirs: tuple[str, ...] | None = None
 
     @property
     def end(self) -> int:

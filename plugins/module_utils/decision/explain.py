@@ -29,6 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, comma_list, instant, plural
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import remedy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.returns import elected_by_return, waited_for
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import disk_failed
 
 # The most proofs of one offset that an explanation names.
 MOST_NAMES = 5
@@ -186,7 +187,7 @@ def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
     for log in decision.unread:
         broker = cluster.brokers.get(log.broker_id)
         if log.disk_failed:
-            yield f"its disk on broker {log.broker_id} has failed"
+            yield disk_failed(log)
         elif log.broker_state == COMING_BACK:
             yield f"broker {log.broker_id} is coming back"
         elif log.error == IMPOSSIBLE_ANSWER:

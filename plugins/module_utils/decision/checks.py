@@ -1,0 +1,129 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which values the fields of evidence documents and headers may have: bounds, and a check for each kind of field.
+
+Pure, and nothing but Python's standard library: this travels to the workers of Spark by value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, TypeGuard
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import milliseconds
+
+INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
+MOST_REPLICAS = 32
+MOST_CHANGES, MOST_PROOFS = 20_000, 5_000
+LONGEST_TEXT = 4096
+MOST_PATHS, LONGEST_PATH = 8, 255
+BACKENDS = ("compat", "native")
+MOST_BROKERS, MOST_ABSENT = 10_000, 500_000
+# As Kafka's Topic.validate: "." and ".." are not valid names.
+_TOPIC = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
+_TOPIC_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+# JSON can write half a character, which no file or terminal takes.
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+Check = Callable[[Any], bool]
+
+
+def whole(low: int, high: int) -> Check:
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def is_id(value: Any) -> TypeGuard[int]:
+    """Whether this can be the id of a broker, or the number of a partition."""
+    return type(value) is int and 0 <= value <= INT32
+
+
+# Most fields may be null. What `maybe` says of them is written out: it saves a call for each of millions of values.
+
+
+def whole_or_null(low: int, high: int) -> Check:
+    return lambda value: value is None or (type(value) is int and low <= value <= high)
+
+
+def maybe(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def is_boolean(value: Any) -> bool:
+    return type(value) is bool
+
+
+def is_text(value: Any) -> bool:
+    return type(value) is str and len(value) <= LONGEST_TEXT and (value.isascii() or _SURROGATE.search(value) is None)
+
+
+def boolean_or_null(value: Any) -> bool:
+    return value is None or type(value) is bool
+
+
+def text_or_null(value: Any) -> bool:
+    return value is None or is_text(value)
+
+
+def brokers_at_most(most: int) -> Check:
+    """Whether these are broker ids, at most so many, none of them twice."""
+
+    def check(value: Any) -> bool:
+        if type(value) is not list or len(value) > most:
+            return False
+        return not value or (all(map(is_id, value)) and len({*value}) == len(value))
+
+    return check
+
+
+def paths_or_null(value: Any) -> bool:
+    if value is None:
+        return True
+    return (
+        type(value) is list
+        and len(value) <= MOST_PATHS
+        and all(is_text(path) and len(path) <= LONGEST_PATH and path.isprintable() for path in value)
+    )
+
+
+def is_number(value: Any) -> bool:
+    return type(value) in (int, float) and value >= 0 and math.isfinite(value)
+
+
+def is_rate(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= INT64
+
+
+def is_topic(value: Any) -> TypeGuard[str]:
+    """Whether Kafka could have a topic of this name."""
+    return type(value) is str and _TOPIC.fullmatch(value) is not None
+
+
+def is_topic_id(value: Any) -> bool:
+    return type(value) is str and _TOPIC_ID.fullmatch(value) is not None
+
+
+def is_time(value: Any) -> bool:
+    try:
+        return type(value) is str and milliseconds(value) > 0
+    except ValueError:
+        return False
+
+
+def are_options(value: Any) -> bool:
+    """Whether these are options of the collection, as a header names them."""
+    if type(value) is not dict or not value.keys() <= {"duration", "named"}:
+        return False
+    return is_number(value.get("duration", 0)) and is_boolean(value.get("named", False))
+
+
+def list_at_most(most: int) -> Check:
+    return lambda value: type(value) is list and len(value) <= most
+
+
+int32, offset = whole(-1, INT32), whole(0, INT64)
+brokers = brokers_at_most(MOST_REPLICAS)
+id_or_null, epoch_or_null = whole_or_null(0, INT32), whole_or_null(-1, INT32)
+offset_or_null, moment_or_null = whole_or_null(0, INT64), whole_or_null(-INT64, INT64)
