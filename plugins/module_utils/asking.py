@@ -91,11 +91,16 @@ class Asking:
     def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = ASKING) -> Any:
         """Ask the first of `nodes`, the next one too when it fails or takes longer than `hedge_after` seconds, and so on; return the first answer.
 
-        Whose it was is remembered in `_homes`, by `purpose`.
+        Whose it was is remembered in `_homes`, by `purpose`. A caller's `deadline.until` ends all of it, and before that each of them has its turn.
         """
-        return self._net.run(self._first_answer, make, nodes, hedge_after, purpose)
+        end = deadline.end()
+        if end is not None:
+            hedge_after = min(hedge_after, max(0.0, end - time.monotonic()) / len(nodes))
+        return self._net.run(self._first_answer, make, nodes, hedge_after, purpose, end)
 
-    async def _first_answer(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> Any:
+    async def _first_answer(
+        self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str, end: float | None
+    ) -> Any:
         first = Future()
         turns: list[Any] = []  # of each node that was asked: done when the next one is to be asked, or nobody any more
         failures: list[Exception] = []
@@ -117,7 +122,7 @@ class Asking:
                     first.failure(error)
                 over(turn)
 
-            self._send(node, make()).add_callback(succeeded).add_errback(failed)
+            self._send(node, make(), end).add_callback(succeeded).add_errback(failed)
 
         def over(turn: Any) -> None:
             if not turn.is_done:

@@ -165,7 +165,7 @@ class Cluster(LogDirAsking):
             ) from error
         except errors.KafkaError as error:
             limit = self._connection.request_timeout
-            raise ClusterError(f"no broker answered {make().name} within {limit:g} s: {self._why(error)}") from error
+            raise ClusterError(f"no broker answered {make().name} (request_timeout {limit:g} s): {self._why(error)}") from error
 
     def _why(self, error: Exception) -> str:
         """A broker that hangs has taken its time already. One that refuses is looked at: it may have been advertised by a wrong name."""

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import MOST_PROOFS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Asked, Committed
 
@@ -23,7 +25,7 @@ KEPT_PROOFS = MOST_PROOFS - 64
 LONGEST_NAME = 255
 
 
-def proof_rows(cluster: Asked, evidence: Evidence, prober: forks.Prober, seconds: float) -> Iterator[dict[str, Any]]:
+def proof_rows(cluster: Asked, evidence: Evidence, prober: forks.Prober, budget: Budget) -> Iterator[dict[str, Any]]:
     """Yield what committed offsets of consumer groups prove of the survivors of offline partitions.
 
     Where logs fork: whether each survivor holds the last record that each group read, as of that record's epoch. Survivors are probed for it.
@@ -35,14 +37,28 @@ def proof_rows(cluster: Asked, evidence: Evidence, prober: forks.Prober, seconds
         if log.log_end_offset is not None:
             answered.setdefault(key, []).append(broker)
     forked = {(pair["topic"], pair["partition"]) for pair in evidence.pairs if pair["relation"] == forks.FORKED}
-    committed = [row for row in cluster.committed_offsets(answered.keys(), seconds, evidence.missed) if row[2] > 0] if answered else []
+    with budget.part() as seconds:
+        committed = _committed(cluster, answered.keys(), seconds, evidence.missed) if answered else []
     furthest = {key: (group, key, offset, epoch) for group, key, offset, epoch in sorted(committed, key=lambda row: row[2])}
     survivors = {key: sorted(answered[key]) for key in forked}
-    yield from _held(evidence, prober, survivors, [row for row in committed if row[1] in forked], seconds)
+    with budget.part() as seconds:
+        held = [*_held(evidence, prober, survivors, [row for row in committed if row[1] in forked], seconds)]
+    yield from held
     for key in sorted(furthest.keys() - forked):
         for broker in sorted(answered[key]):
             if (evidence.replicas[key, broker].log_end_offset or 0) < furthest[key][2]:
                 yield proof_row(furthest[key], broker, False)
+
+
+def _committed(cluster: Asked, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]:
+    """Return the committed offsets that prove something. None that were not read in time do."""
+    try:
+        return [row for row in cluster.committed_offsets(keys, seconds, missed) if row[2] > 0]
+    except ClusterError as error:
+        if not deadline.has_passed():
+            raise
+        missed.append(f"committed offsets were not read within {seconds:.1f} s: {error}")
+        return []
 
 
 def bounded_proofs(proofs: Iterable[dict[str, Any]], missed: list[str]) -> list[dict[str, Any]]:
@@ -82,11 +98,11 @@ def _held(
         for broker in survivors[key]
         if (evidence.replicas[key, broker].log_end_offset or 0) >= offset
     }
-    prober.fetch(long_enough, time.monotonic() + seconds)
+    prober.fetch(long_enough)
     unprobed = {(key, offset) for _broker, key, offset in long_enough - prober.found.keys()}
     if unprobed:
         evidence.missed.append(
-            f"{len(unprobed)} committed offsets were not looked for in forked logs within {seconds:g} s (duration), first in {min(unprobed)[0][0]}"
+            f"{len(unprobed)} committed offsets were not looked for in forked logs within {seconds:.1f} s, first in {min(unprobed)[0][0]}; raise duration"
         )
     for row in committed:
         _group, key, offset, epoch = row

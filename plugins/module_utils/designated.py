@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
@@ -54,13 +55,15 @@ def designations(rows: Sequence[Mapping[str, Any]], source: str) -> dict[TopicPa
 
 
 def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: float) -> Designated:
-    """Collect live evidence for these partitions and return them as entries. Brokers have to answer within `duration` seconds.
+    """Collect live evidence for these partitions and return them as entries. All of it takes at most `duration` seconds, as `Budget` divides them.
 
     A designation that cannot be elected (no such partition, no replica, a broker that is not alive or does not answer) becomes a failed result, and the
     others go on (KIP-1275: best effort). Doubts are warnings: whoever names a leader decides.
     """
-    known = cluster.partitions(named.keys())
-    evidence = gather(cluster, [known[key] for key in sorted(named, key=in_recovery_order) if key in known], duration)
+    budget = Budget(duration)
+    with budget.state():
+        known = cluster.partitions(named.keys())
+    evidence = gather(cluster, [known[key] for key in sorted(named, key=in_recovery_order) if key in known], budget)
     broker_states = {row["broker_id"]: row["broker_state"] for row in evidence.brokers}
     problems = {key: Reason(ReasonCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_IN_CLUSTER) for key in named if key not in known}
     problems |= {
@@ -81,7 +84,9 @@ def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: fl
     ]
     failed = [Result(*key, FAILED, None, named[key], NAMED, problem.code, problem.sentence) for key, problem in problems.items()]
     given_up = [sentence for entry in entries for sentence in _proven(entry, logs.get(entry.key, {}))]
-    doubts = list(_doubts(entries, read_documents(evidence, named.keys(), ()), keeps_elr(cluster, evidence.states)))
+    with budget.state():
+        elr = keeps_elr(cluster, evidence.states)
+    doubts = list(_doubts(entries, read_documents(evidence, named.keys(), ()), elr))
     return Designated(
         entries, failed, [*_warning("committed records are given up", given_up), *_warning("plans would decide otherwise", doubts)]
     )

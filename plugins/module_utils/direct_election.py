@@ -82,8 +82,8 @@ class DirectElection(LeaderElection):
     def __init__(self, cluster: ElectingCluster, election_type: str, keys: Sequence[TopicPartition] | None) -> None:
         if election_type != PREFERRED:
             raise ClusterError(
-                f"{cluster.silence}; controllers alone cannot say which brokers are lost, so no unclean election is asked of them: "
-                "name brokers that answer in bootstrap_servers"
+                f"{cluster.silence}; without brokers a lost broker cannot be told from one that this host does not reach, so no unclean election is "
+                "requested: name brokers that answer in bootstrap_servers"
             )
         if keys is None:
             raise ClusterError(

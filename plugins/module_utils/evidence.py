@@ -8,7 +8,6 @@ Gathering decides nothing: the pairs hold for any winner. Choice is the decision
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -18,7 +17,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EVIDENCE_ROWS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.committed_proofs import bounded_proofs, proof_rows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionError,
     PartitionState,
@@ -27,6 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import (
     Asked,
+    FirstAnswers,
     ReplicaLog,
     Replicas,
     fenced_by_epoch,
@@ -36,16 +38,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_l
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
-# For committed offsets, also if `duration` is shorter.
-LEAST_PROOF_SECONDS = 10.0
-# For comparisons of logs, also if `duration` is shorter.
-LEAST_SETTLE_SECONDS = 30.0
-
 
 @dataclass
 class Evidence:
     """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `documents`), history rows of `isr_history`,
-    rows of `last_healthy`, configs. `missed`: why there may be more proofs.
+    rows of `last_healthy`, configs. `missed`: why there may be more proofs. `cut`: what else there was no time for.
 
     `fenced`: logs on fenced brokers that answer, which the controller does not elect; `fenced_pairs`: how they relate to each other and to the others.
     """
@@ -59,6 +56,7 @@ class Evidence:
     healthy: list[dict[str, Any]] = field(default_factory=list)
     configs: TopicConfigs = field(default_factory=TopicConfigs)
     missed: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
     fenced: Replicas = field(default_factory=dict)
     fenced_pairs: list[dict[str, Any]] = field(default_factory=list)
 
@@ -112,38 +110,48 @@ def _by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, lis
 
 
 def gather(
-    cluster: Asked, states: Sequence[PartitionState], duration: float, silent: Collection[tuple[TopicPartition, int]] = ()
+    cluster: Asked,
+    states: Sequence[PartitionState],
+    budget: Budget,
+    silent: Collection[tuple[TopicPartition, int]] = (),
+    awaited: Collection[TopicPartition] = (),
 ) -> Evidence:
     """Read the logs of all survivors of `states` (partitions without a live leader; others pass through unread).
 
-    Brokers that do not answer, and replicas that are not ready, are asked again until `duration` seconds have passed or the
-    broker is fenced. What never answered keeps the error NO_ANSWER. If a log is ahead of the controller, the states of these partitions are read once
-    more. Committed offsets are read, and then looked for in forked logs, for as long each, at least LEAST_PROOF_SECONDS; `missed` says what was left.
-    Fenced brokers that answer are asked once, for their logs alone. `silent`: replicas that are asked once, too.
+    Brokers that do not answer, and replicas that are not ready, are asked again until their part of `budget` is over or the broker is fenced. What never
+    answered keeps the error NO_ANSWER. If a log is ahead of the controller, the states of these partitions are read once more. Then logs are compared,
+    and committed offsets are read and looked for in forked logs. `missed` and `cut` say what there was no time for. Fenced brokers that answer are
+    asked once, for their logs alone. `silent`: replicas that are asked once, too.
+    `awaited`: partitions that are asked for until their first answer, as `FirstAnswers` says.
     """
     check_size(states)
-    brokers = _Brokers(cluster, states)
-    states = [_as_it_is_now(state, brokers.unfenced) for state in _seen_again(cluster, states, brokers.unfenced)]
-    # A reassignment may have ended meanwhile.
-    brokers.mention(states)
+    with budget.state():
+        brokers = _Brokers(cluster, states)
+        states = [_as_it_is_now(state, brokers.unfenced) for state in _seen_again(cluster, states, brokers.unfenced)]
+        # A reassignment may have ended meanwhile.
+        brokers.mention(states)
     offline = [state for state in states if state.leader < 0]
     alive = [(state.key, broker) for state in offline for broker in state.replicas if broker in brokers.unfenced]
     wanted = [replica for replica in alive if replica not in silent]
     cut_off = dict.fromkeys((state.key, broker) for state in offline for broker in state.replicas if broker in cluster.cut_off)
-    logs = read_logs(cluster, wanted, duration, {state.key: state.leader_epoch for state in offline}, [*cut_off, *({*alive} & {*silent})])
+    with budget.logs() as seconds:
+        epochs = {state.key: state.leader_epoch for state in offline}
+        first = FirstAnswers(awaited, budget.first_answer_seconds)
+        logs = read_logs(cluster, wanted, seconds, epochs, [*cut_off, *({*alive} & {*silent})], first)
     ahead = {
         state.key for state in offline if any(is_ahead(logs.get((state.key, broker)), state.leader_epoch) for broker in state.replicas)
     }
-    now = cluster.partitions(ahead) if ahead else {}
     if cut_off or ahead or any(log.error or log.probe_error for log in logs.values()):
         # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
-        brokers.read()
-    if ahead:
-        # The controller may have elected a leader since the states were read, or have given the partition up again: then it knows these epochs.
-        states = [_as_it_is_now(now[state.key], brokers.unfenced) if state.key in ahead & now.keys() else state for state in states]
-        brokers.mention(states)
-        offline = [state for state in states if state.leader < 0]
-        logs = dict(_known_to(offline, logs, cut_off))
+        with budget.state():
+            now = cluster.partitions(ahead) if ahead else {}
+            brokers.read()
+            if ahead:
+                # The controller may have elected a leader since the states were read, or have given the partition up again: then it knows these epochs.
+                states = [_as_it_is_now(now[state.key], brokers.unfenced) if state.key in ahead & now.keys() else state for state in states]
+                brokers.mention(states)
+                offline = [state for state in states if state.leader < 0]
+                logs = dict(_known_to(offline, logs, cut_off))
     replicas = {(key, broker): log for (key, broker), log in logs.items() if broker in brokers.unfenced and (key, broker) not in cut_off}
     # One that was fenced since its log was read, and answers still, keeps what it said.
     fenced = {
@@ -151,8 +159,9 @@ def gather(
         for (key, broker), log in logs.items()
         if broker not in brokers.unfenced and ((key, broker) in cut_off or broker in cluster.cut_off) and log.error is None
     }
-    configs = cluster.topic_configs({state.topic for state in offline})
-    evidence = Evidence(states, brokers.rows, replicas, configs=configs, fenced=fenced)
+    evidence = Evidence(states, brokers.rows, replicas, fenced=fenced)
+    with budget.part():
+        evidence.configs = _configs(cluster, {state.topic for state in offline}, evidence.cut)
     prober = forks.Prober(cluster.batches)
     for state in offline:
         answered = sorted(
@@ -162,10 +171,24 @@ def gather(
         evidence.pairs += [forks.pair_row(state.key, one, other) for one, other in combinations(answered, 2)]
         pairs = combinations(sorted([*answered, *beside]), 2)
         evidence.fenced_pairs += [forks.pair_row(state.key, *pair) for pair in pairs if {*pair} & {*beside}]
-    with deadline.until(time.monotonic() + max(duration, LEAST_SETTLE_SECONDS)):
-        forks.settle([*evidence.pairs, *evidence.fenced_pairs], {**replicas, **fenced}, prober, cluster.epoch_ends, configs.compacted)
-    evidence.proofs = bounded_proofs(proof_rows(cluster, evidence, prober, max(duration, LEAST_PROOF_SECONDS)), evidence.missed)
+    with budget.part():
+        pairs_of_all = [*evidence.pairs, *evidence.fenced_pairs]
+        logs = {**replicas, **fenced}
+        if left := forks.settle(pairs_of_all, logs, prober, cluster.epoch_ends, evidence.configs.compacted):
+            evidence.cut.append(f"{left} of {len(pairs_of_all)} pairs of logs were not compared to the end")
+    evidence.proofs = bounded_proofs(proof_rows(cluster, evidence, prober, budget), evidence.missed)
     return evidence
+
+
+def _configs(cluster: Asked, topics: Collection[str], cut: list[str]) -> TopicConfigs:
+    """Return the configs of these topics, none if there was no time to read them."""
+    try:
+        return cluster.topic_configs(topics)
+    except ClusterError as error:
+        if not deadline.has_passed():
+            raise
+        cut.append(f"topic configs were not read ({error})")
+        return TopicConfigs()
 
 
 class _Brokers:

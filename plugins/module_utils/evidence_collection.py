@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, forks, isr_history, last_healthy, snapshot_proofs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import decide
@@ -30,28 +31,34 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 
 @dataclass(frozen=True)
 class Sources:
-    """Where evidence is read. `name`: of the cluster in the inventory; `duration`: seconds within which brokers have to answer."""
+    """Where evidence is read. `name`: of the cluster in the inventory; `budget`: the time for all of it."""
 
     cluster: NativeCluster
     connection: Connection
     workdir: Path
     name: str
-    duration: float
+    budget: Budget
 
     def collect(
-        self, states: Sequence[PartitionState], warnings: list[str], silent: Collection[tuple[TopicPartition, int]] = ()
+        self,
+        states: Sequence[PartitionState],
+        warnings: list[str],
+        silent: Collection[tuple[TopicPartition, int]] = (),
+        awaited: Collection[TopicPartition] = (),
     ) -> evidence.Evidence:
         """Return the evidence of these partitions without the history of their ISRs.
 
         warnings  gets what an operator should know of it
         silent    replicas, by partition and broker, that are asked only once
+        awaited   partitions that are asked for until their first answer, if none comes in time
         """
-        found = evidence.gather(self.cluster, states, self.duration, silent)
+        found = evidence.gather(self.cluster, states, self.budget, silent, awaited)
         if found.missed:
             warnings.append(f"what groups have read may prove more than is known: {'; '.join(found.missed)}")
         found.healthy, doubts = last_healthy.last(self.workdir, self.name, self.cluster.cluster_id, found.offline)
         warnings += doubts
-        found.proofs += snapshot_proofs.proofs(found, forks.Prober(self.cluster.batches))
+        with self.budget.part():
+            found.proofs += snapshot_proofs.proofs(found, forks.Prober(self.cluster.batches))
         if refused := self.cluster.undescribed:
             broker = min(refused)
             warnings.append(
@@ -60,6 +67,10 @@ class Sources:
             )
         if problem := found.configs.problem():
             warnings.append(problem)
+        if found.cut:
+            warnings.append(
+                f"{self.budget.duration:g} s (duration) were not enough for all evidence: {'; '.join(found.cut)}; raise duration"
+            )
         return found
 
     def add_history(self, found: evidence.Evidence) -> dict[str, Any] | None:
@@ -69,13 +80,23 @@ class Sources:
         """
         if not self.connection.controller_bootstrap_servers or not found.offline:
             return None
-        with Controllers(self.connection) as controllers:
-            found.histories, cost = isr_history.gather(controllers, found.offline, found.alive, self.duration)
+        with Controllers(self.connection) as controllers, self.budget.part(1) as seconds:
+            found.histories, cost = isr_history.gather(controllers, found.offline, found.alive, seconds)
         return cost
+
+    def reassigning(self) -> set[TopicPartition]:
+        """Return the partitions that have a reassignment under way."""
+        with self.budget.state():
+            return self.cluster.reassigning()
 
     def facts(self, found: evidence.Evidence) -> Cluster:
         """Return what the header of a landing file would say of the cluster."""
-        return Cluster(read_brokers(found.brokers), self.cluster.feature_level(ELR_FEATURE), time.time_ns() // 1_000_000)
+        return Cluster(read_brokers(found.brokers), self.elr(), time.time_ns() // 1_000_000)
+
+    def elr(self) -> int | None:
+        """Return the level of the feature that keeps eligible leader replicas."""
+        with self.budget.state():
+            return self.cluster.feature_level(ELR_FEATURE)
 
 
 def read_documents(

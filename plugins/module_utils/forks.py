@@ -11,12 +11,11 @@ follower asks its leader for before it truncates its log. All pairs are asked fo
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, may_be_equal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import CORRUPT, FORKED, PREFIX, SAME, UNKNOWN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 
@@ -28,6 +27,7 @@ Ask = Callable[..., Mapping[int, Mapping[TopicPartition, Any]]]
 # The most epoch ends that one pair may need. Each step is an epoch that one log has and the other lacks.
 MOST_STEPS = 64
 _UNCOMPACTED = "and cleanup.policy of the topic is not known to include compact"
+NOT_COMPARED = "the logs of brokers {} and {} were not compared to the end, because no time was left; raise duration"
 
 
 class Prober:
@@ -37,10 +37,10 @@ class Prober:
         self._batches = batches
         self.found: dict[Probe, LastBatch | None] = {}
 
-    def fetch(self, probes: Iterable[Probe], deadline: float = math.inf) -> None:
-        """Fetch what is not known yet. At `deadline` (of the monotonic clock) the rest is left, and is not in `found`."""
+    def fetch(self, probes: Iterable[Probe]) -> None:
+        """Fetch what is not known yet. When the caller's deadline has passed the rest is left, and is not in `found`."""
         for layer in _layers(probe for probe in probes if probe not in self.found):
-            if time.monotonic() >= deadline:
+            if deadline.has_passed():
                 return
             for probe, answer in _answers(layer, self._batches(layer)):
                 self.found[probe] = answer.batch if answer is not None and answer.error is None else None
@@ -113,7 +113,7 @@ class _Side:
     def check_batch(self, batch: LastBatch | None, offset: int) -> LastBatch:
         """Return the broker's answer for the batch at an offset, if it can be one."""
         if batch is None:
-            raise _UndecidedError(f"broker {self.broker} has no batch at offset {offset}, nor behind it")
+            raise _UndecidedError(f"broker {self.broker} gives no batch at offset {offset}, nor behind it")
         if not (
             0 <= batch.base_offset <= batch.last_offset and offset <= batch.last_offset < self.end and 0 <= batch.epoch <= self.last.epoch
         ):
@@ -161,8 +161,10 @@ def pair_row(key: TopicPartition, broker_a: int, broker_b: int) -> dict[str, Any
 _Comparison = Generator[_BatchAt | _EndOf, Any, _Verdict]
 
 
-def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, epoch_ends: Ask, compacted: Collection[str]) -> None:
+def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, epoch_ends: Ask, compacted: Collection[str]) -> int:
     """Fill in `relation`, `shorter`, `common_offset` and `reason` of every pair, in place.
+
+    Returns how many pairs were not compared to the end before the caller's deadline. Their relation is unknown.
 
     epoch_ends  as Cluster has it
     compacted   the topics whose cleanup.policy is known to include compact
@@ -181,6 +183,10 @@ def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, 
     for pair in pairs:
         go_on(pair, _compared(pair, replicas, pair["topic"] in compacted), None)
     while waiting:
+        if deadline.has_passed():
+            for pair, _, _ in waiting:
+                pair.update(_Verdict(UNKNOWN, reason=NOT_COMPARED.format(pair["broker_a"], pair["broker_b"]))._asdict())
+            return len(waiting)
         # Batches first: what they leave open is then asked for together with the rest.
         kind = _BatchAt if any(isinstance(question, _BatchAt) for _, _, question in waiting) else _EndOf
         questions = [question for _, _, question in waiting if isinstance(question, kind)]
@@ -192,10 +198,11 @@ def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, 
         answers: Mapping[Probe, Any] = prober.found if kind is _BatchAt else ends
         asked, waiting[:] = list(waiting), []
         for pair, comparison, question in asked:
-            if isinstance(question, kind):
+            if isinstance(question, kind) and question in answers:
                 go_on(pair, comparison, answers[question])
             else:
                 waiting.append((pair, comparison, question))
+    return 0
 
 
 def _compared(pair: Mapping[str, Any], replicas: Replicas, compacted: bool) -> _Comparison:

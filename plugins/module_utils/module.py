@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from ansible.module_utils.basic import missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
     CONNECTION_ARGUMENTS,
@@ -51,13 +53,23 @@ class KafkaModule:
         """The connection options, checked once. Whoever connects takes them from here, so that one login serves all."""
         return Connection.from_params(self.params)
 
+    @cached_property
+    def budget(self) -> Budget:
+        """The option `duration` as the time for collecting evidence, which begins when this is used for the first time."""
+        return Budget(self.params["duration"], self.params["first_answer_seconds"])
+
     def run(
         self,
         work: Callable[[KafkaModule, C], dict[str, Any]],
         opening: type[C] = Cluster,  # type: ignore[assignment]
         before: Callable[[KafkaModule], object] = lambda _module: None,
+        within_duration: bool = False,
     ) -> None:
-        """Open the cluster as one of class `opening`, call `work` and end as `answer` does. `before`: what no broker has to be asked for."""
+        """Open the cluster as one of class `opening`, call `work` and end as `answer` does.
+
+        before           what no broker has to be asked for
+        within_duration  whether connecting is a part of the time of `budget`
+        """
         if CLIENT_IMPORT_ERROR is not None:
             library, trace = CLIENT_IMPORT_ERROR
             self.ansible.fail_json(msg=missing_required_lib(library), exception=trace)
@@ -67,7 +79,10 @@ class KafkaModule:
         def connected() -> dict[str, Any]:
             check_numbers(self.params)
             before(self)
-            with opening(self.connection) as cluster:
+            with ExitStack() as stack:
+                with self.budget.state() if within_duration else nullcontext():
+                    cluster = opening(self.connection)
+                    stack.enter_context(cluster)
                 return work(self, cluster)
 
         answer(self.ansible, connected)

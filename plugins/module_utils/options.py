@@ -23,6 +23,7 @@ LEAST = {
     "idle_timeout": 0.0,
     "retention_days": 1,
     "max_plan_age": 0.0,
+    "first_answer_seconds": 0.0,
 }
 MORE_THAN = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
 

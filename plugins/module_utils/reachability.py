@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent import futures
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses, deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import is_address
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.handshake import Refused, try_out
@@ -28,12 +28,12 @@ ADDRESSES = 5  # whose trouble stands in one message
 def fenced_that_answer(nodes: Iterable[Node]) -> set[int]:
     """Ids of the fenced brokers among `nodes` whose port accepts connections. Enough for a doubt: a broker that is silent may be coming back.
 
-    It takes at most NAME_SECONDS, and KNOCK_SECONDS for each KNOCKS of them.
+    It takes at most NAME_SECONDS, not beyond the caller's deadline, and KNOCK_SECONDS for each KNOCKS of them.
     """
     resolver = addresses.Resolver()
     down = [node for node in nodes if node.fenced and is_address(node.host, node.port)]
     lookups = [resolver.lookup(node.host, node.port) for node in down]
-    futures.wait(lookups, NAME_SECONDS)
+    futures.wait(lookups, deadline.at_most(NAME_SECONDS))
     with futures.ThreadPoolExecutor(max_workers=KNOCKS) as pool:
         answers = pool.map(_port_answers, down, lookups)
     return {node.broker_id for node, answered in zip(down, answers, strict=True) if answered}
@@ -58,10 +58,10 @@ def reasons(connection: Connection, servers: Collection[str], error: Exception) 
 
     A login that one broker refuses is not tried on the next one: accounts get locked.
     """
-    deadline = time.monotonic() + connection.request_timeout
+    end = time.monotonic() + connection.request_timeout
     found: list[str] = []
     for place, server in enumerate(servers):
-        if place == ADDRESSES or (found and time.monotonic() > deadline):
+        if place == ADDRESSES or (found and time.monotonic() > end):
             found.append(f"{len(servers) - place} others were not looked at")
             break
         try:

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, blast_radius, election, interruption
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import MAY_LACK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
@@ -42,14 +44,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile import PlanError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import given_up, without_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import each_kind_first, given_up, without_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.offline_list import WITHOUT_LEADER
 
 ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
-# What an operator wants to see first.
-WORST_FIRST = (FAILED, STALE, HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
-WITHOUT_LEADER = (FAILED, STALE, HELD)
 
 
 class OtherClusterError(SpokenError):
@@ -70,6 +69,7 @@ class Recovery:
         workdir: Path,
         duration: float,
         attempts: int,
+        first_answer_seconds: float = 0.0,
         data_loss_allowed: bool = True,
         check_mode: bool = False,
     ) -> None:
@@ -84,7 +84,7 @@ class Recovery:
             "other_offline_partitions": None,
         }
         self._workdir = workdir
-        self._duration = duration
+        self._duration, self._first_answer_seconds = duration, first_answer_seconds
         self._attempts = attempts
         self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
         self._results_path = work_file(workdir, "results", name, run_id, make=not check_mode)
@@ -171,11 +171,15 @@ class Recovery:
         wanted = {entry.key for entry in self._entries if not entry.by_hand}
         if not wanted:
             return
-        sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], self._duration)
-        states = self._cluster.partitions(wanted)
+        budget = Budget(self._duration, self._first_answer_seconds)
+        sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget)
+        with budget.state():
+            states = self._cluster.partitions(wanted)
         states |= {key: replace(states[key], replicas=order) for key, order in to_restore(left, states).items() if key in wanted}
         warnings: list[str] = []
-        found = sources.collect([state for key, state in states.items() if key in wanted], warnings, silent=self._silent(states))
+        # The leaders of these answered for the plan, perhaps as late.
+        awaited = {entry.key for entry in self._entries if entry.policy.strategy == Strategy.AGGRESSIVE}
+        found = sources.collect([state for key, state in states.items() if key in wanted], warnings, self._silent(states), awaited)
         try:
             sources.add_history(found)
         except interruption.Interrupted:
@@ -183,7 +187,7 @@ class Recovery:
         except SpokenError as error:
             warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
         self.warnings += [warning for warning in warnings if warning not in self.warnings]
-        documents = read_documents(found, {entry.key for entry in self._entries if entry.named}, self._cluster.reassigning())
+        documents = read_documents(found, {entry.key for entry in self._entries if entry.named}, sources.reassigning())
         facts = sources.facts(found)
         self._entries = [entry if entry.by_hand else with_evidence(entry, documents.get(entry.key), facts) for entry in self._entries]
 
@@ -401,9 +405,3 @@ def _some(keys: Sequence[TopicPartition]) -> str:
 
 def _from(cut: Mapping[str, Any]) -> str:
     return "from where is not known" if cut["offset"] is None else f"{cut['records']} records from offset {cut['offset']} on"
-
-
-def each_kind_first(results: Sequence[Result]) -> list[Result]:
-    """Sort, worst first, one of each outcome and reason ahead of the rest."""
-    ordered = sorted(results, key=lambda result: (WORST_FIRST.index(result.outcome), *in_recovery_order((result.topic, result.partition))))
-    return one_of_each_kind_first(ordered, lambda result: (result.outcome, result.reason_code))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import LIMIT_REACHED
@@ -66,6 +66,21 @@ Replicas = dict[tuple[TopicPartition, int], ReplicaLog]
 Committed = tuple[str, TopicPartition, int, int]
 
 
+class FirstAnswers(NamedTuple):
+    """Partitions of which no replica answers in time are asked for on until the first answer comes (KIP-966, Aggressive), for at most `seconds`."""
+
+    keys: Collection[TopicPartition] = ()
+    seconds: float = 0.0
+
+    def awaited(self, missing: Iterable[tuple[TopicPartition, int]], logs: Replicas) -> list[tuple[TopicPartition, int]]:
+        """Return which of the replicas `missing` are asked for on."""
+        answered = {key for (key, _broker), log in logs.items() if log.error is None}
+        return [replica for replica in missing if self.seconds > 0 and replica[0] in self.keys and replica[0] not in answered]
+
+
+NOT_AWAITED = FirstAnswers()
+
+
 class Asked(Protocol):
     """What evidence needs of a cluster."""
 
@@ -120,6 +135,7 @@ def read_logs(
     duration: float,
     epochs: Mapping[TopicPartition, int] | None = None,
     once: Sequence[tuple[TopicPartition, int]] = (),
+    first: FirstAnswers = NOT_AWAITED,
 ) -> Replicas:
     """Read the log of each wanted (partition, broker); see `gather` for how long. The error of a replica on a failed disk is DISK_FAILED.
 
@@ -127,6 +143,7 @@ def read_logs(
 
     epochs  the controller's leader epoch of each partition: an answer of an older one is not used, its error is STALE_METADATA
     once    replicas on fenced brokers, which are asked once, beside the others. Such a broker knows an older leader epoch
+    first   partitions that are asked for beyond `duration`
     """
     end = time.monotonic() + duration
     logs: Replicas = {}
@@ -135,6 +152,7 @@ def read_logs(
     since: dict[tuple[TopicPartition, int], float] = {}
     fenced: Replicas = {}
     disks = FailedDisks(cluster)
+    late = False
     while missing or (once and not fenced):
         if not logs or not duration or time.monotonic() < end - LEAST_ROUND_SECONDS:
             beside = () if fenced else once
@@ -159,6 +177,10 @@ def read_logs(
         missing = [replica for replica in missing if _may_pass(logs[replica].error) or _may_pass(logs[replica].probe_error)]
         # Whether a broker lives without its disk is worth a few seconds more.
         end = max([end, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])
+        if missing and now >= end and not late:
+            late, end = True, now + first.seconds
+        if late:
+            missing = first.awaited(missing, logs)
         if not missing or now >= end:
             break
         time.sleep(min(POLL_SECONDS, (end - now) / 2 if end - now > 2 * LEAST_ROUND_SECONDS else end - now))

@@ -29,7 +29,8 @@ SOURCE = "healthy_snapshot"
 def proofs(found: Evidence, prober: forks.Prober) -> Iterator[dict[str, Any]]:
     """Yield the proof rows of forked partitions that a snapshot knew; `name` is the run id of the snapshot.
 
-    `held`: True where the survivor holds what was committed, False where its log ends before, None where the batch does not tell.
+    `held`: True where the survivor holds what was committed, False where its log ends before, None where the batch does not tell. A partition of which a
+    survivor did not answer has no row, and `found.cut` says so.
     """
     survivors: dict[TopicPartition, set[int]] = {}
     for pair in found.pairs:
@@ -40,21 +41,22 @@ def proofs(found: Evidence, prober: forks.Prober) -> Iterator[dict[str, Any]]:
     def reaches(broker: int, key: TopicPartition, offset: int) -> bool:
         return (found.replicas[key, broker].log_end_offset or 0) >= offset
 
-    prober.fetch(
-        [
-            (broker, key, row["high_watermark"] - 1)
-            for key, row in known
-            for broker in survivors[key]
-            if reaches(broker, key, row["high_watermark"])
-        ]
-    )
+    probes = {
+        key: [(broker, key, row["high_watermark"] - 1) for broker in sorted(survivors[key]) if reaches(broker, key, row["high_watermark"])]
+        for key, row in known
+    }
+    prober.fetch(probe for own in probes.values() for probe in own)
+    # The batch of a survivor that did not answer may be the one of a later epoch.
+    unread = {key for key, own in probes.items() if any(prober.found.get(probe) is None for probe in own)}
+    if unread:
+        found.cut.append(
+            f"of {len(unread)} forked partitions a survivor did not answer what a healthy snapshot proves of it (first {min(unread)[0]})"
+        )
     for key, row in known:
+        if key in unread:
+            continue
         offset, epoch = row["high_watermark"], row["leader_epoch"]
-        epochs = {
-            broker: _epoch(prober.found.get((broker, key, offset - 1)), offset - 1)
-            for broker in sorted(survivors[key])
-            if reaches(broker, key, offset)
-        }
+        epochs = {probe[0]: _epoch(prober.found[probe], offset - 1) for probe in probes[key]}
         shorter = [found.replicas[key, broker].last_written_epoch for broker in survivors[key] - epochs.keys()]
         if any(written is not None and written > epoch for written in (*epochs.values(), *shorter)):
             continue

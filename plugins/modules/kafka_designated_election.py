@@ -23,6 +23,7 @@ description:
   - A leader that O(partitions) or a bare KIP-1275 file names is elected unless it is no replica, not alive or does not answer. Such a row is V(failed), and
     the others go on. Doubts about the evidence are warnings.
   - The task fails if O(allow_data_loss=true) and a partition is left without a leader (V(held), V(stale) or V(failed)). The results are returned also then.
+    With connection V(local) and without C(no_log), all these partitions are listed on stderr, with ranges (C(orders-0..17,19)).
   - Never touches a partition that has a live leader. A broker that comes back meanwhile and is the controller's own choice (KIP-966) is elected by it
     instead, and reported as V(clean_leader). The reason says what that leader may lack. From the ELR it lacks nothing.
     After an unclean shutdown the end of its log may be missing. Where brokers do not tell which it was, the metadata log does, if
@@ -59,8 +60,10 @@ options:
     default: false
   duration:
     description:
-      - Seconds within which failed elections are tried again, within which new leaders have to be visible, and within which brokers have to answer where
-        evidence is collected live. Each election is tried once, however long the ones before it took.
+      - Seconds within which failed elections are tried again, and within which new leaders have to be visible. Each election is tried once, however long
+        the ones before it took.
+      - Evidence that is collected live has the same number of seconds each time, from the first question on. They are divided as for
+        M(streamops.kafka_recovery.kafka_replica_log_info).
     type: float
     default: 30.0
   election_attempts:
@@ -153,6 +156,7 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.backend
+  - streamops.kafka_recovery.first_answer
   - streamops.kafka_recovery.commands
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.kafka
@@ -314,6 +318,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum_options import QUORUM_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strategy_options import FIRST_ANSWER_ARGUMENTS
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import own_choices
@@ -333,6 +339,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         run_id=params["run_id"],
         workdir=module.workdir,
         duration=params["duration"],
+        first_answer_seconds=params["first_answer_seconds"],
         attempts=params["election_attempts"],
         data_loss_allowed=params["allow_data_loss"],
         check_mode=module.check_mode,
@@ -387,20 +394,6 @@ def main() -> None:
         "partition": {"type": "int", "required": True},
         "designated_leader": {"type": "int", "required": True},
     }
-    voter = {
-        "replica_id": {"type": "int", "required": True},
-        "directory_id": {"type": "str"},
-        "log_end_offset": {"type": "int"},
-        "lag": {"type": "int"},
-        "seconds_since_fetch": {"type": "float"},
-        "seconds_since_caught_up": {"type": "float"},
-    }
-    seen = {
-        "leader_id": {"type": "int", "required": True},
-        "leader_epoch": {"type": "int", "required": True},
-        "looked_at": {"type": "float", "required": True},
-        "voters": {"type": "list", "elements": "dict", "options": voter},
-    }
     module = KafkaModule(
         {
             **workdir_arguments(),
@@ -408,11 +401,11 @@ def main() -> None:
             "partitions": {"type": "list", "elements": "dict", "options": designation},
             "allow_data_loss": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},
+            **FIRST_ANSWER_ARGUMENTS,
             "election_attempts": {"type": "int", "default": 3},
             **blast_radius.argument_spec(),
             **backends.BACKEND_ARGUMENTS,
-            "quorum_before": {"type": "dict", "options": seen},
-            "quorum_window": {"type": "float", "default": 3.0},
+            **QUORUM_ARGUMENTS,
             "preview": {"type": "int", "default": 20},
             **COMMAND_ARGUMENTS,
         },

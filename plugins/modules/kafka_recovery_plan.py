@@ -171,7 +171,6 @@ summary:
     online: 0
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -179,13 +178,10 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, manual_output, spark_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import shortened
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strategy_options import STRATEGY_ARGUMENTS, check_strategies
 
 
 def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
@@ -211,15 +207,6 @@ def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
     return {"changed": False, **result}
 
 
-def check_strategies(given: Mapping[str, Any]) -> None:
-    """SpokenError if this names something that is not a topic or not a strategy."""
-    for topic, strategy in given.items():
-        if not isinstance(topic, str) or not can_be_partition(topic, 0):
-            raise SpokenError(f"topic_strategies: {shortened(topic)} is not a name of a topic")
-        if strategy not in [*Strategy]:
-            raise SpokenError(f"topic_strategies: {topic} has the strategy {shortened(strategy)}; it must be one of {', '.join(Strategy)}")
-
-
 def main() -> None:
     """Run the module."""
     module = PrintableModule(
@@ -228,8 +215,7 @@ def main() -> None:
             "run_id": {"type": "str", "required": True},
             "clusters": {"type": "list", "elements": "str"},
             "other_clusters": {"type": "list", "elements": "str", "default": []},
-            "strategy": {"type": "str", "choices": [str(strategy) for strategy in Strategy], "default": "balanced"},
-            "topic_strategies": {"type": "dict", "default": {}},
+            **STRATEGY_ARGUMENTS,
             "ranking": {"type": "str", "choices": ["last_written_epoch", "kip1275"], "default": "last_written_epoch"},
             "manual_output_dir": {"type": "path"},
             **spark_options.SPARK_ARGUMENTS,

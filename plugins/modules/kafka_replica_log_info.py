@@ -21,7 +21,7 @@ description:
     V(corrupt) if the two logs have different bytes at one offset from one epoch.
   - Where O(controller_bootstrap_servers) is given and a partition is offline, reads the metadata log of the active controller too (its snapshot, where the
     log's beginning is gone) for who led, who was in the ISR, and what C(min.insync.replicas) was, change by change, back to the last moment at which
-    all survivors were in the ISR. It stops after 256 MiB or O(duration) seconds, and then says that the history is not complete; nothing fails for that.
+    all survivors were in the ISR. It stops after 256 MiB or at the end of O(duration), and then says that the history is not complete; nothing fails for that.
     It asks for CLUSTER_ACTION on the cluster where there is an authorizer.
   - Reads C(min.insync.replicas), C(unclean.leader.election.enable) and C(cleanup.policy) of the topics if DESCRIBE_CONFIGS on them is granted (else a
     warning says so), and the level of C(eligible.leader.replicas.version); the plan tells what they mean for its partitions.
@@ -35,14 +35,26 @@ description:
 options:
   duration:
     description:
-      - Seconds within which a broker has to answer for its replicas (KIP-1275's recovery duration). Brokers that do not answer, or with
-        an error after which Kafka's own clients try again, are asked again until then, or until they are fenced.
-      - Requests for log information end with it, however long O(request_timeout) is. Raise it for very large clusters. Whether a disk has failed can take
-        5 seconds more.
-      - The offsets that groups committed are read for as long, at most of 20,000 groups of each broker, and then looked for in forked logs for as long. Both
-        have at least 10 seconds. A warning says what was left.
+      - Seconds within which all evidence is collected, from the first connection on (KIP-1275's recovery duration). Requests end with it, however long
+        O(request_timeout) is. Raise it for very large clusters.
+      - Connections and the state of brokers and partitions can take the first half of it. Two thirds of what is left are for the logs. Brokers that do not
+        answer, or answer with an error after which Kafka's own clients try again, are asked again until then, or until they are fenced. The rest is for
+        comparisons of logs, committed offsets (of at most 20,000 groups of each broker), topic configs and the metadata log.
+      - What it is not long enough for counts as not answered, not compared or not known. A warning says what that is.
+      - Questions that any broker can answer have at least 5 seconds at the beginning, and 5 seconds beyond the end. The task fails if no broker answers
+        them. However long they take at the beginning, half of O(duration) is left for the rest.
+      - Whether a disk has failed can take 5 seconds more. A token endpoint of OAuth has O(request_timeout) seconds of its own.
     type: float
     default: 30.0
+  strategy:
+    description: The strategy with which the plan is to be made, as M(streamops.kafka_recovery.kafka_recovery_plan) has it. See O(first_answer_seconds).
+    type: str
+    choices: [none, balanced, kip966_balanced, aggressive]
+    default: balanced
+  topic_strategies:
+    description: Strategies of topics that have their own, by the name of the topic. The others have O(strategy).
+    type: dict
+    default: {}
   preview:
     description: Number of partitions to show in RV(preview), RV(table) and RV(unknown).
     type: int
@@ -54,6 +66,7 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.partitions
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.backend
+  - streamops.kafka_recovery.first_answer
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.info
   - streamops.kafka_recovery.attributes.kafka
@@ -164,7 +177,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import (
     KafkaModule,
     partition_arguments,
@@ -179,6 +191,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     without_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import replica_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strategy_options import (
+    FIRST_ANSWER_ARGUMENTS,
+    STRATEGY_ARGUMENTS,
+    aggressive_ones,
+    check_strategies,
+)
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
@@ -199,22 +217,25 @@ COLUMNS = (
 def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
+    check_strategies(params["topic_strategies"])
     path = work_file(module.workdir, "landing", params["cluster"], params["run_id"], suffix=".jsonl")
     wanted = requested(params["partitions"], params["partitions_file"])
-    warning = cluster.speak(params["backend"], backends.Numbers.from_params(params))
+    with module.budget.state():
+        warning = cluster.speak(params["backend"], backends.Numbers.from_params(params))
+        known = cluster.partitions(wanted)
+        unfenced = cluster.unfenced() if wanted is None else set()
     if warning:
         module.ansible.warn(warning)
-    known = cluster.partitions(wanted)
     absent: list[TopicPartition] = []
     if wanted is None:
-        states = without_live_leader(known, cluster.unfenced())
+        states = without_live_leader(known, unfenced)
     else:
         states, absent = known_of(wanted, known)
     if absent:
         module.ansible.warn(absence(absent))
-    sources = Sources(cluster, module.connection, module.workdir, params["cluster"], params["duration"])
+    sources = Sources(cluster, module.connection, module.workdir, params["cluster"], module.budget)
     warnings: list[str] = []
-    found = sources.collect(states, warnings)
+    found = sources.collect(states, warnings, awaited=aggressive_ones((state.key for state in states), params))
     for warning in warnings:
         module.ansible.warn(warning)
     history = sources.add_history(found)
@@ -225,12 +246,12 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         "collected_at": utc_now(),
         "backend": cluster.backend,
         "options": {"duration": params["duration"], "named": wanted is not None},
-        "eligible_leader_replicas_version": cluster.feature_level(ELR_FEATURE),
+        "eligible_leader_replicas_version": sources.elr(),
         "unreachable_brokers": sorted(cluster.unreachable),
         "brokers": found.brokers,
         "absent": [{"topic": topic, "partition": partition} for topic, partition in absent],
     }
-    snapshot.write(path, header, found.documents(named=set(wanted or ()), reassigning=cluster.reassigning()))
+    snapshot.write(path, header, found.documents(named=set(wanted or ()), reassigning=sources.reassigning()))
     first = {state.key for state in found.states[: params["preview"]]}
     preview = [
         {**replica_row(key, broker, log), "fenced": (key, broker) in found.fenced}
@@ -279,6 +300,8 @@ def main() -> None:
             **partition_arguments(),
             **workdir_arguments(),
             "duration": {"type": "float", "default": 30.0},
+            **FIRST_ANSWER_ARGUMENTS,
+            **STRATEGY_ARGUMENTS,
             "preview": {"type": "int", "default": 10},
             **backends.BACKEND_ARGUMENTS,
         },
@@ -286,7 +309,7 @@ def main() -> None:
     )
     if PRETTYTABLE_IMPORT_ERROR is not None:
         module.ansible.fail_json(msg=missing_required_lib("prettytable"), exception=PRETTYTABLE_IMPORT_ERROR)
-    module.run(replica_log_info, opening=NativeCluster)
+    module.run(replica_log_info, opening=NativeCluster, within_duration=True)
 
 
 if __name__ == "__main__":

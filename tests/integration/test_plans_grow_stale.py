@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,39 @@ def test_a_survivor_that_comes_back_and_a_survivor_that_falls_silent(west: Opera
         assert the_result(west.apply("silent", request_timeout=2))[:2] == ("elected", 2)
         assert west.states("survivors")["survivors", 0].replicas == (1, 3, 2)
     assert the_result(west.apply("both"))[:2] == ("already_online", 2)
+
+
+def test_the_first_answer_after_the_duration_counts_for_the_strategy_aggressive(west: Operator) -> None:
+    """The only survivor is unfenced and answers nothing until the time for the logs has passed."""
+    cluster = west.cluster
+    cluster.create_topics([NewTopic("late", [[1, 2]], {"unclean.leader.election.enable": "false", "min.insync.replicas": "1"})])
+    cluster.terminate(2)
+    cluster.wait_fenced([2])
+    cluster.produce("late", 0, ["without broker 2"])
+    cluster.kill(1)
+    cluster.start_node(2)
+    cluster.wait_unfenced([2])
+    cluster.wait_for_partitions(["late"], lambda state: state.leader < 0, "without a leader")
+    wanted = [{"topic": "late", "partition": 0}]
+    options: dict[str, Any] = {"partitions": wanted, "duration": 4, "request_timeout": 2, "first_answer_seconds": 60}
+
+    with cluster.unanswering(2):
+        log = RequestLog(cluster)
+        balanced = west.ask("kafka_replica_log_info", **west.files("in-time"), **options)
+        assert balanced["counts"]["replicas_silent"] == 1, "nothing is waited for under another strategy"
+        # Longer than all that is asked within the duration.
+        answering = threading.Timer(12, cluster.resume, [2])
+        answering.start()
+        try:
+            aggressive = west.ask("kafka_replica_log_info", **west.files("late"), **options, strategy="aggressive")
+        finally:
+            answering.join()
+        assert log.written() == {}
+    assert (aggressive["counts"]["replicas_answered"], aggressive["counts"]["replicas_silent"]) == (1, 0)
+    west.plan("in-time", strategy="aggressive")
+    assert [row["reason_code"] for row in west.read("plans", "in-time")["held"]] == ["no_survivor"]
+    west.plan("late", strategy="aggressive")
+    assert the_result(west.apply("late"))[:2] == ("elected", 2)
 
 
 def test_a_clean_leader_on_its_way_is_waited_for_and_then_left_alone(west: Operator) -> None:

@@ -80,6 +80,7 @@ def test_what_is_held_back_fails_the_run_until_the_operator_decides_and_a_last_r
     assert "failed (unknown_topic_or_partition), 1 partition: nowhere-3." in balanced.stderr, balanced
     assert all(f"forked.playbook-{partition}" in balanced.stderr for partition in range(4)), balanced
     assert "), 4 partitions: forked.playbook-0," in balanced.stderr, "the count is of all of them"
+    assert "), 4: forked.playbook-0..3\n" in balanced.stderr and "), 1: nowhere-3\n" in balanced.stderr, "the list has all of them"
     assert "fatal:" not in balanced.stdout and "identical.playbook" not in balanced.stderr, balanced
     assert balanced.recap["east"]["changed"] == 1
     assert outcomes(east.read("results", "balanced")["partitions"]) == {

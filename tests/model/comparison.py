@@ -28,7 +28,13 @@ def answered(one: int, other: int, log: Replica, others: Replica) -> Pair:
     """The comparison of compacted logs, made of what two brokers answer (forks.py). `log` and `others`: as `stored` has them."""
     brokers = Brokers({one: kafka_log(log), other: kafka_log(others)})
     row = pair_row(KEY, one, other)
-    settle([row], {(KEY, broker): kept.measured for broker, kept in brokers.logs.items()}, Prober(brokers.batches), brokers.epoch_ends)
+    settle(
+        [row],
+        {(KEY, broker): kept.measured for broker, kept in brokers.logs.items()},
+        Prober(brokers.batches),
+        brokers.epoch_ends,
+        [KEY[0]],
+    )
     return Pair(one, other, row["relation"], row["shorter"], row["common_offset"], row["reason"])
 
 

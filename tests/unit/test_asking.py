@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import tracemalloc
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from kafka import errors
 from kafka.future import Future
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import Asking, ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds, deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept, size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 
@@ -30,9 +31,11 @@ class Nodes(Asking):
         super().__init__(Connection(("127.0.0.1:1",), request_timeout=5.0), ["127.0.0.1:1"])
         self.nodes = nodes
         self.asked: list[str] = []
+        self.ends: list[float | None] = []
 
     def _send(self, node: Any, request: Any, end: float | None = None) -> Any:
         self.asked.append(node)
+        self.ends.append(end)
         found = self.nodes[node]
         if isinstance(found, Exception):
             return Future().failure(found)
@@ -72,6 +75,13 @@ def test_after_a_failure_the_next_is_asked_at_once(opened: list[Asking]) -> None
 def test_one_that_says_nothing_is_given_its_time_and_no_more(opened: list[Asking]) -> None:
     nodes = nodes_of(opened, a=None, b="b")
     assert (nodes.ask(0.01), nodes.asked) == ("b", ["a", "b"])
+
+
+def test_the_deadline_of_the_caller_ends_a_question_and_leaves_each_node_its_turn(opened: list[Asking]) -> None:
+    nodes = nodes_of(opened, a=None, b=None, c="c")
+    with deadline.until(end := time.monotonic() + 0.3):
+        assert nodes.ask(NEVER) == "c"
+    assert (nodes.asked, nodes.ends) == (["a", "b", "c"], [end, end, end])
 
 
 def test_the_last_failure_is_told_where_all_fail(opened: list[Asking]) -> None:

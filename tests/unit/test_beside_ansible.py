@@ -21,8 +21,11 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 ACTION = "streamops.kafka_recovery.beside_ansible"
-# One derives from it, the other runs within Ansible.
-OWN_ACTIONS = {name: f"streamops.kafka_recovery.{name}" for name in ("kafka_partition_reassignment", "kafka_recovery_options_info")}
+# Two derive from it, the other runs within Ansible.
+OWN_ACTIONS = {
+    name: f"streamops.kafka_recovery.{name}"
+    for name in ("kafka_designated_election", "kafka_partition_reassignment", "kafka_recovery_options_info")
+}
 
 
 def test_every_module_takes_this_way() -> None:

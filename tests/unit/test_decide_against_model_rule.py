@@ -99,7 +99,7 @@ def compared(logs: Mapping[int, KafkaLog]) -> dict[tuple[int, int], Pair]:
     """The pairs as brokers' answers decide them. None for a log whose last batch cannot be read."""
     pairs = [pair_row(KEY, one, other) for one, other in combinations(sorted(logs), 2)]
     answers = Brokers(logs)
-    settle(pairs, {(KEY, broker): log.measured for broker, log in logs.items()}, Prober(answers.batches), answers.epoch_ends)
+    settle(pairs, {(KEY, broker): log.measured for broker, log in logs.items()}, Prober(answers.batches), answers.epoch_ends, [KEY[0]])
     rows = [{name: value for name, value in pair.items() if name in Pair._fields} for pair in pairs]
     return {(row["broker_a"], row["broker_b"]): Pair(**row) for row in rows}
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from controller import ALIVE, Controller
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import committed_proofs, evidence, replica_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.committed_proofs import bounded_proofs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import decode
@@ -211,7 +213,7 @@ def test_a_broker_is_asked_once_for_its_directories_and_not_if_it_has_not_answer
 @pytest.mark.usefixtures("quick")
 def test_a_failed_disk_is_named_in_the_document_and_in_words() -> None:
     lost = Described("KAFKA_STORAGE_ERROR", PATHS, offline=(1, 2))
-    (document,) = gather(lost, [lost.states[KEY]], duration=0.0).documents((), ())
+    (document,) = gather(lost, [lost.states[KEY]], Budget(0.0)).documents((), ())
     found = decode(json.dumps(document))
     assert [log.failed_log_dirs for log in found.logs] == [None, PATHS, None]
     decision = decide(found, Policy())
@@ -269,7 +271,7 @@ class Behind(Controller):
 @pytest.mark.usefixtures("quick")
 def test_an_answer_of_an_older_leader_epoch_is_asked_for_again() -> None:
     behind = Behind(until=2)
-    found = gather(behind, [behind.states[KEY]], duration=5.0)
+    found = gather(behind, [behind.states[KEY]], Budget(5.0))
     assert behind.asked == 3
     assert {broker: (log.error, log.log_end_offset) for (_, broker), log in found.replicas.items()} == {2: (None, 121), 3: (None, 100)}
 
@@ -277,7 +279,7 @@ def test_an_answer_of_an_older_leader_epoch_is_asked_for_again() -> None:
 @pytest.mark.usefixtures("quick")
 def test_an_answer_that_stays_at_an_older_leader_epoch_counts_as_none() -> None:
     behind = Behind(until=1000)
-    found = gather(behind, [behind.states[KEY]], duration=0.3)
+    found = gather(behind, [behind.states[KEY]], Budget(0.3))
     assert {broker: (log.error, log.log_end_offset) for (_, broker), log in found.replicas.items()} == {
         2: ("STALE_METADATA", None), 3: (None, 100),
     }  # fmt: skip
@@ -286,7 +288,7 @@ def test_an_answer_that_stays_at_an_older_leader_epoch_counts_as_none() -> None:
 
 def test_an_answer_without_a_leader_epoch_is_not_stale() -> None:
     unknown = Behind(until=1000, known=-1)
-    assert gather(unknown, [unknown.states[KEY]], duration=0.0).replicas[KEY, 2].error is None
+    assert gather(unknown, [unknown.states[KEY]], Budget(5.0)).replicas[KEY, 2].error is None
 
 
 class CutOff(Controller):
@@ -307,7 +309,7 @@ class CutOff(Controller):
         return {broker: dict.fromkeys(keys, rows[broker]) for broker, keys in work.items()}
 
     def gathered(self, duration: float = 0.3) -> dict[str, Any]:
-        (document,) = gather(self, [self.states[KEY]], duration).documents((), ())
+        (document,) = gather(self, [self.states[KEY]], Budget(duration)).documents((), ())
         assert decode(json.dumps({**document, "named": False, "reassigning": False})).defects == ()
         return document
 
@@ -366,7 +368,7 @@ class Fencing(Controller):
 def test_a_partition_that_has_just_lost_its_leader_has_the_epoch_that_it_has_now() -> None:
     """With the older epoch its survivors would be ahead of the controller."""
     fencing = Fencing()
-    (found,) = gather(fencing, [fencing.seen], duration=0.0).states
+    (found,) = gather(fencing, [fencing.seen], Budget(5.0)).states
     assert (found.leader, found.leader_epoch) == (-1, 2)
 
 
@@ -388,7 +390,7 @@ class Electing(Controller):
         return {broker: {key: LogEnd(None, ALIVE[broker], 3 if key == KEY else 1) for key in keys} for broker, keys in work.items()}
 
     def decided(self) -> tuple[Outcome, str | None]:
-        found = gather(self, [self.seen, self.states["t", 1]], duration=0.0)
+        found = gather(self, [self.seen, self.states["t", 1]], Budget(0.0))
         document, other = (decode(json.dumps(document)) for document in found.documents((), ()))
         assert document.defects == other.defects == () and decide(other, Policy()).outcome == Outcome.ELECT
         decision = decide(document, Policy(Strategy.BALANCED))
@@ -453,7 +455,7 @@ def test_a_name_of_a_group_fits_into_its_document() -> None:
 
 def test_logs_without_last_batches_cannot_be_compared() -> None:
     controller = Mute(31, "TOPIC_AUTHORIZATION_FAILED")
-    found = gather(controller, [controller.states[KEY]], duration=0.0)
+    found = gather(controller, [controller.states[KEY]], Budget(5.0))
     assert [(pair["relation"], pair["common_offset"]) for pair in found.pairs] == [("unknown", None)]
 
 
@@ -481,7 +483,7 @@ class Skipping(Controller):
 )
 def test_compaction_explains_a_missing_record_only_if_the_topic_is_compacted(policy: str | None, relation: str) -> None:
     skipping = Skipping(policy)
-    (document,) = gather(skipping, [skipping.states[KEY]], duration=0.0).documents((), ())
+    (document,) = gather(skipping, [skipping.states[KEY]], Budget(0.0)).documents((), ())
     assert [pair["relation"] for pair in document["pairs"]] == [relation]
     assert document["cleanup_policy"] == policy
     assert decide(decode(json.dumps(document)), Policy()).reason == (None if relation == "prefix" else "incomplete")
@@ -511,7 +513,7 @@ class Read(Controller):
         return [(group, KEY, offset, epoch) for group, offset, epoch in self.committed]
 
     def proofs(self) -> list[tuple[str, int, int, bool | None]]:
-        found = gather(self, [self.states[KEY]], duration=0.0)
+        found = gather(self, [self.states[KEY]], Budget(5.0))
         assert [pair["relation"] for pair in found.pairs] == ["forked" if self.forked else "prefix"]
         return [(row["name"], row["offset"], row["broker_id"], row["held"]) for row in found.proofs]
 
@@ -526,14 +528,27 @@ def test_where_no_logs_fork_a_committed_offset_is_named_for_the_survivors_that_e
     assert beyond.probed <= {end - 1 for end in ALIVE.values()}, "nothing is fetched for it"
 
 
+@contextmanager
+def within(seconds: float) -> Iterator[float]:
+    with deadline.until(time.monotonic() + seconds):
+        yield seconds
+
+
 def test_offsets_are_looked_for_in_forked_logs_for_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups can commit thousands of offsets, each a request to each survivor. One that was not looked for proves nothing, and is counted."""
     forked = Read(True, ("a", 5, 0), ("b", 7, -1))
-    monkeypatch.setattr(evidence, "LEAST_PROOF_SECONDS", -1.0)
-    found = gather(forked, [forked.states[KEY]], duration=-1.0)
+    parts: list[float] = []
+
+    def no_time(budget: Budget, share: float = 0.5) -> AbstractContextManager[float]:
+        parts.append(share)
+        # Comparing logs is the first part, reading offsets the second.
+        return nullcontext(9.0) if len(parts) < 3 else within(0.0)
+
+    monkeypatch.setattr(Budget, "part", no_time)
+    found = gather(forked, [forked.states[KEY]], Budget(5.0))
     assert found.proofs == []
     assert not {4, 6} & forked.probed
-    assert found.missed == [f"2 committed offsets were not looked for in forked logs within -1 s (duration), first in {KEY[0]}"]
+    assert found.missed == [f"2 committed offsets were not looked for in forked logs within 0.0 s, first in {KEY[0]}; raise duration"]
 
 
 def test_where_logs_fork_survivors_are_asked_for_the_last_record_that_was_read() -> None:

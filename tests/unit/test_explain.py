@@ -20,14 +20,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Strategy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
-<<<<<<< HEAD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX, Cluster, Pair, PartitionEvidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import REASONS, explanation
-=======
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt
->>>>>>> f7f5b14 (Say that the controller may elect a broker if its shutdown or the ELR feature is not known)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import instant
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench import plain
@@ -19,10 +20,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import in
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery, each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 OFFSETS = ("__consumer_offsets", 0)
@@ -133,7 +136,9 @@ class Committing(Described):
         return [("readers", ("t", 0), 110, 0)] if self.states[OFFSETS].leader >= 0 and ("t", 0) in keys else []
 
 
-def planned_without_offsets(controller: Controller, tmp_path: Path) -> Recovery:
+def planned_without_offsets(
+    controller: Controller, tmp_path: Path, topic_strategies: Sequence[Mapping[str, str]] = (), first_answer_seconds: float = 0.0
+) -> Recovery:
     """The plan was made while no committed offset could be read: the ranking took the branch that the group did not read."""
     recovery = Recovery(
         controller,  # type: ignore[arg-type]
@@ -142,6 +147,7 @@ def planned_without_offsets(controller: Controller, tmp_path: Path) -> Recovery:
         workdir=tmp_path,
         duration=1.0,
         attempts=1,
+        first_answer_seconds=first_answer_seconds,
     )
     standing = {"isr": [], "eligible_leader_replicas": [1], "last_known_elr": [], "named": False, "unclean_leader_election_enable": None}
     rows = [
@@ -150,12 +156,28 @@ def planned_without_offsets(controller: Controller, tmp_path: Path) -> Recovery:
         for topic, replicas, order, epoch in (("t", [1, 3, 2], [3, 2, 1], 1), ("__consumer_offsets", [1, 2, 3], [2, 3, 1], 0))
     ]  # fmt: skip
     plan = {
-        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "aggressive", "ranking": "last_written_epoch", "topic_strategies": [],
+        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "aggressive", "ranking": "last_written_epoch",
+        "topic_strategies": list(topic_strategies),
         "partitions": rows, "brokers": [], "held": [], "online": [],
     }  # fmt: skip
     recovery.take_plan(plan, "plan.json")
     recovery.collect_again(Connection(("localhost:9092",)))
     return recovery
+
+
+@pytest.mark.parametrize(("own", "awaited"), [([], {("t", 0), OFFSETS}), ([{"topic": "t", "strategy": "balanced"}], {OFFSETS})])
+def test_evidence_that_is_collected_again_waits_for_first_answers_as_the_strategy_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: list[dict[str, str]], awaited: set[TopicPartition]
+) -> None:
+    collected: list[tuple[float, set[TopicPartition]]] = []
+
+    def collect(sources: Sources, _states: Any, _warnings: Any, _silent: Any, awaited: set[TopicPartition]) -> None:
+        collected.append((sources.budget.first_answer_seconds, awaited))
+        raise ClusterError("enough is known")
+
+    monkeypatch.setattr(Sources, "collect", collect)
+    planned_without_offsets(Committing(), tmp_path, topic_strategies=own, first_answer_seconds=60.0)
+    assert collected == [(60.0, awaited)]
 
 
 def outcomes(recovery: Recovery) -> dict[str, tuple[str, str | None]]:

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+# No node answers in less.
+LEAST_SECONDS = 0.01
+
 _END: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 
@@ -25,9 +28,20 @@ def until(end: float | None) -> Iterator[None]:
 
 
 def has_passed() -> bool:
-    """Whether there is a deadline, and it is over."""
+    """Whether there is a deadline, and no time is left for another request."""
     end = _END.get()
-    return end is not None and time.monotonic() >= end
+    return end is not None and time.monotonic() >= end - LEAST_SECONDS
+
+
+def end() -> float | None:
+    """The deadline, None if there is none."""
+    return _END.get()
+
+
+def at_most(seconds: float) -> float:
+    """These seconds, or what is left until the deadline if that is less."""
+    end = _END.get()
+    return seconds if end is None else max(0.0, min(seconds, end - time.monotonic()))
 
 
 def end_of_round() -> float | None:

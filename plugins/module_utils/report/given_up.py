@@ -8,10 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, CLEAN_LEADER, ELECTED, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
+    ALREADY_ONLINE,
+    CLEAN_LEADER,
+    ELECTED,
+    FAILED,
+    HELD,
+    STALE,
+    Result,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import DOUBTFUL
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import count, number, verb
 
+# What an operator wants to see first.
+WORST_FIRST = (FAILED, STALE, HELD, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
 SHOWN = 5  # truncations, and leaders that may lack records, that the text names
 
 
@@ -108,3 +120,9 @@ def without_leader(results: Iterable[Result], outcomes: Sequence[str], shown: in
         }
         for (outcome, code), rows in ordered
     ]
+
+
+def each_kind_first(results: Sequence[Result]) -> list[Result]:
+    """Sort, worst first, one of each outcome and reason ahead of the rest."""
+    ordered = sorted(results, key=lambda result: (WORST_FIRST.index(result.outcome), *in_recovery_order((result.topic, result.partition))))
+    return one_of_each_kind_first(ordered, lambda result: (result.outcome, result.reason_code))

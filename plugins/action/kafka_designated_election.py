@@ -1,0 +1,45 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lists on stderr all partitions that an election has left without a leader (KIP-1275), which the result of the module only counts.
+
+They are read from the results file. If it is out of reach (a remote host, become), nothing is listed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ansible.utils.display import Display
+
+from ansible_collections.streamops.kafka_recovery.plugins.action.beside_ansible import ActionModule as BesideAnsible
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.offline_list import offline_list
+
+display = Display()
+
+
+class ActionModule(BesideAnsible):
+    """The collection's own action for modules, with the list after it."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the module's result."""
+        result = super().run(tmp, task_vars)
+        # In check mode there is no file, and with async there is no result yet.
+        path = result.get("results_path")
+        if path and self._connection.transport == "local" and not self._task.no_log and (lines := _lines(Path(path))):
+            display.display("\n".join(lines), stderr=True)
+        return result
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the list for a results file. It is empty if nothing was to be elected, or if the file cannot be read."""
+    try:
+        results = json.loads(path.read_bytes())
+        if not results["data_loss_allowed"]:
+            return []
+        return offline_list(results["cluster"], results["partitions"])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        display.warning(f"{path} cannot be read, so the partitions without a leader are not listed: {error}")
+        return []
