@@ -39,6 +39,7 @@ __all__ = ("ASKING", "CLIENT_IMPORT_ERROR", "TELLING", "Answers", "Asking", "Clu
 Answers = dict[Any, list[Any]]
 ASKING, TELLING = "asking", "telling"
 OUT_OF_TIME = "no time was left to ask it; raise duration"
+TURNS = 5  # of nodes, within a deadline: one of so many answers, and more would all have the same work
 CUT_OFF = "it gave no answer within its part of duration"
 
 
@@ -91,11 +92,12 @@ class Asking:
     def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = ASKING) -> Any:
         """Ask the first of `nodes`, the next one too when it fails or takes longer than `hedge_after` seconds, and so on; return the first answer.
 
-        Whose it was is remembered in `_homes`, by `purpose`. A caller's `deadline.until` ends all of it, and before that each of them has its turn.
+        Whose it was is remembered in `_homes`, by `purpose`. A caller's `deadline.until` ends all of it, and before that the first TURNS of
+        them have their turn.
         """
         end = deadline.end()
         if end is not None:
-            hedge_after = min(hedge_after, max(0.0, end - time.monotonic()) / len(nodes))
+            hedge_after = min(hedge_after, max(0.0, end - time.monotonic()) / min(TURNS, len(nodes)))
         return self._net.run(self._first_answer, make, nodes, hedge_after, purpose, end)
 
     async def _first_answer(

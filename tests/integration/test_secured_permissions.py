@@ -147,7 +147,7 @@ def test_what_goes_wrong_without_each(fortress: Fortress, operator: Operator) ->
     assert "warnings" not in answer
 
     fortress.grant([DESCRIBE, Acl("DESCRIBE", "TOPIC", "*")])
-    operator.snapshot("1", ["orders"], duration=1)
+    operator.snapshot("1", ["orders"], duration=10)
     replicas = {log["broker_id"]: log["error"] for one in operator.documents("1") for log in one["logs"]}
     assert {replicas[broker] for broker in SURVIVORS} == {"TOPIC_AUTHORIZATION_FAILED"}
 
@@ -160,7 +160,7 @@ def test_what_goes_wrong_without_each(fortress: Fortress, operator: Operator) ->
         **operator.files("2"),
         "plan": str(operator.path("plans", "2")),
         "allow_data_loss": True,
-        "duration": 1,
+        "duration": 10,
     }
     refused = run_module("kafka_designated_election", params)
     assert "CLUSTER_AUTHORIZATION_FAILED" in refused.msg

@@ -85,7 +85,7 @@ class Watching(Controller):
 
 
 def recovery(controller: Watching, workdir: Path) -> Recovery:
-    return Recovery(controller, name="east", run_id="r1", workdir=workdir, duration=0.0, attempts=1)  # type: ignore[arg-type]
+    return Recovery(controller, name="east", run_id="r1", workdir=workdir, duration=5.0, attempts=0)  # type: ignore[arg-type]
 
 
 def assert_told(plan: Mapping[str, Any], controller: Watching) -> None:
