@@ -12,7 +12,12 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import COMING_BACK, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, Word, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    DISK_FAILED,
+    IMPOSSIBLE_ANSWER,
+    Log,
+    PartitionEvidence,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import because, elects, standing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
@@ -197,7 +202,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
 def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Result | None:
     """Decide again on live evidence. Return why the entry may not be elected, None if the decision still allows its leader."""
     evidence = as_it_is_now(entry.found, state, live.broker_states, live.logs, live.reassigning) if entry.found else None
-    if evidence is None or any(log.broker_id in live.cut_off and not log.answered for log in evidence.logs):
+    if evidence is None or any(log.broker_id in live.cut_off and _is_unread(log) for log in evidence.logs):
         reason = "its evidence cannot be used, or has changed since it was collected again; run again, or make a new plan"
         return Result.of(entry, STALE, ReasonCode.EVIDENCE_CHANGED, reason)
     decision = decide(evidence, entry.policy, live.elr)
@@ -223,6 +228,11 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
     now = f"holds it ({decision.reason})" if decision.reason else f"elects broker {decision.choices[0]} ({decision.word})"
     reason = f"the plan elects broker {entry.designated_leader} ({entry.evidence}), and the evidence of now {now}; make a new plan"
     return Result.of(entry, STALE, ReasonCode.DECIDED_OTHERWISE, reason)
+
+
+def _is_unread(log: Log) -> bool:
+    """Whether the broker of a log may say what it holds when the evidence is collected again."""
+    return not log.answered and log.error != IMPOSSIBLE_ANSWER
 
 
 def _may_be_elected(broker: int, key: TopicPartition, live: Live) -> bool:

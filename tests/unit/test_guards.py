@@ -322,6 +322,16 @@ def test_a_fenced_broker_that_answers_and_whose_log_was_not_read_is_no_lost_brok
     assert result is not None and (result.outcome, result.reason_code) == ("stale", "evidence_changed")
 
 
+def test_a_fenced_broker_whose_answer_cannot_be_true_makes_no_plan_stale() -> None:
+    entry = found_again(ENTRY)
+    assert entry.found is not None
+    logs = tuple(log._replace(error="IMPOSSIBLE_ANSWER") if log.broker_id == 1 else log for log in entry.found.logs)
+    again = replace(LIVE, cut_off=frozenset({1}))
+    assert refusal(replace(entry, found=replace(entry.found, logs=logs)), again) is None
+    unread = refusal(entry, again)
+    assert unread is not None and unread.reason_code == "evidence_changed"
+
+
 @pytest.mark.parametrize("broker", [1, 3])
 def test_a_broker_that_was_unfenced_after_the_logs_were_read_has_not_been_looked_at(broker: int) -> None:
     logs = {key: value for key, value in LIVE.logs.items() if key[1] != broker}

@@ -106,7 +106,7 @@ def failed_log_dirs(version: int, *directories: dict[str, Any], error: int = 0) 
 
 
 @pytest.mark.parametrize("version", [1, 3, 5])
-def test_directories_that_have_failed_are_told_from_those_that_are_only_not_described(version: int) -> None:
+def test_directories_that_have_failed_are_kept_apart_from_those_that_are_only_not_described(version: int) -> None:
     failed, unknown = {"path": "/c", "error": 56}, {"path": "/d", "error": -1}
     moved = {"path": "/e", "topics": {"u": [(3, True)], "v": [(3, False)]}}
     assert failed_log_dirs(version, GOOD, failed, moved) == FailedLogDirs(None, ("/c",), frozenset({("t", 0)}), complete=True)
