@@ -133,7 +133,7 @@ def read_failed_log_dirs(answer: Any, wanted: Mapping[TopicPartition, TopicParti
 
 
 def _path(path: str) -> str:
-    """A path as a broker tells it: one line of modest length."""
+    """A path from a broker as one line of modest length."""
     text = printable(path[: LONGEST_PATH + 1])
     return text if len(text) <= LONGEST_PATH else text[: LONGEST_PATH - 1] + "…"
 
