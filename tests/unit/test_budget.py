@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -13,10 +14,13 @@ from typing import Any
 
 import pytest
 from controller import ALIVE, Controller
+from wire.course import Step
+from wire.run import run
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence_collection, forks, isr_history
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence_collection, forks, isr_history, reachability
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import BEYOND_SECONDS, Budget
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
@@ -148,6 +152,8 @@ def test_the_state_of_the_cluster_has_half_of_the_time_and_never_too_little(cloc
         with budget.state():
             assert deadline.end() == pytest.approx(clock.now + seconds)
             clock.sleep(seconds)
+        with budget.state():
+            assert deadline.has_passed(), "asking in pieces takes no longer"
         with budget.logs() as left:
             assert left == pytest.approx(duration / 3), "half of it, and of that a part"
             clock.sleep(left)
@@ -249,3 +255,28 @@ def test_history_ends_with_what_is_left(clock: Clock) -> None:
         log = MetadataLog(NoController(clock), seconds)  # type: ignore[arg-type]
         assert isr_history.gather(NoController(clock), [], [], seconds)[1]["doubt"] is not None  # type: ignore[arg-type]
     assert log._limit_seconds == pytest.approx(3.0)
+
+
+def test_the_module_connects_within_its_duration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ends: list[float | None] = []
+
+    def opened(_cluster: Cluster) -> None:
+        ends.append(deadline.end())
+        raise ClusterError("enough is known")
+
+    monkeypatch.setattr(Cluster, "_opened", opened)
+    files = {"cluster": "east", "run_id": "1", "workdir": str(tmp_path)}
+    began = time.monotonic()
+    result = run(Step("evidence", "kafka_replica_log_info"), {"bootstrap_servers": ["127.0.0.1:1"], "duration": 600.0, **files})
+    assert result["failed"] and "enough is known" in result["msg"]
+    (end,) = ends
+    assert end is not None and began + 300.0 <= end <= time.monotonic() + 300.0
+
+
+def test_brokers_that_hang_do_not_keep_a_cluster_from_giving_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the deadline it would take `request_timeout`."""
+    monkeypatch.setattr(reachability, "HANDSHAKE_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        server = f"127.0.0.1:{hanging.getsockname()[1]}"
+        with deadline.until(time.monotonic() + 0.3), pytest.raises(ClusterError), Cluster(Connection((server,), request_timeout=FOREVER)):
+            pass

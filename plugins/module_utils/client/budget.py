@@ -34,8 +34,8 @@ class Budget:
     @contextmanager
     def state(self) -> Iterator[None]:
         """Bound questions that any one broker can answer."""
-        beyond = (self._end if self._logs_are_read else self._began) + BEYOND_SECONDS
-        with deadline.until(max(time.monotonic() + self._left() / 2, beyond)):
+        end = self._end + BEYOND_SECONDS if self._logs_are_read else self._began + max(self.duration / 2, BEYOND_SECONDS)
+        with deadline.until(end):
             yield
 
     @contextmanager
