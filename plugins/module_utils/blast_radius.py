@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Blast radius: how far a recovery may reach without being told so, and whether brokers are as lost as their operator says.
 
-The decisions are pure. Only `check` and `look_for` ask the cluster.
+The decisions are pure. Only `check`, `excess` and `look_for` ask the cluster.
 """
 
 from __future__ import annotations
@@ -162,19 +162,31 @@ def look_for(cluster: Watched, lost: Collection[int], mentioned: Collection[int]
 def check(
     cluster: Watched, name: str | None, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits
 ) -> None:
-    """Raise BlastRadiusError where electing would go beyond the limits, or where a lost broker shows life. `name`: as for `beyond`.
+    """Raise BlastRadiusError if electing would go beyond the limits, or if a lost broker shows life. Parameters: as for `excess`."""
+    refuse(excess(cluster, name, replicas, entries, predicted, limits))
+
+
+def refuse(reasons: Sequence[str]) -> None:
+    """Raise BlastRadiusError if there are reasons."""
+    if reasons:
+        raise BlastRadiusError(f"nothing was elected: {'; '.join(reasons)}")
+
+
+def excess(
+    cluster: Watched, name: str | None, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits
+) -> list[str]:
+    """Return what goes beyond the limits, and which lost brokers show life, in words. `name`: as for `beyond`.
 
     `entries` are to be elected, whose brokers are `replicas`. Some of them may be online by now, so before anything is refused they
     are counted again (`predicted`).
     """
     if not entries:
-        return
+        return []
     offline = [row["broker_id"] for row in cluster.broker_states(replicas) if row["broker_state"] != UNFENCED]
     reasons = beyond(entries, offline, limits, name) and beyond(predicted(), offline, limits, name)
     if limits.lost_brokers:
         reasons += not_lost(look_for(cluster, limits.lost_brokers, replicas), limits.lost_brokers)
-    if reasons:
-        raise BlastRadiusError(f"nothing was elected: {'; '.join(reasons)}")
+    return reasons
 
 
 def _ids(brokers: Iterable[int]) -> str:

@@ -12,18 +12,23 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, forks, isr_history, last_healthy, snapshot_proofs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
+    evidence,
+    forks,
+    interruption,
+    isr_history,
+    last_healthy,
+    snapshot_proofs,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read, read_brokers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first, loss_fields, truncated
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Left, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
@@ -107,17 +112,46 @@ def read_documents(
     return {(document.topic, document.partition): document for document in documents}
 
 
-def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluster) -> Entry:
-    """Return the entry of a plan with live evidence and, if that elects the same leader, its present loss. Else the guards refuse it."""
-    decision = decide(found, entry.policy, cluster.elr) if found else None
-    if decision is None or entry.designated_leader not in decision.choices:
-        return replace(entry, found=found)
-    leader = entry.designated_leader
-    return replace(
-        entry,
-        found=found,
-        evidence=decision.word.value,
-        best_first=tuple(best_first(decision, leader)),
-        truncated=list(truncated(decision, leader)),
-        loss=loss_fields(bounds(decision, cluster)),
-    )
+class LiveEvidence(NamedTuple):
+    """Evidence documents by partition, what the header of a landing file would say, and what an operator should know."""
+
+    documents: Mapping[TopicPartition, PartitionEvidence]
+    cluster: Cluster
+    warnings: list[str]
+
+
+def collect_again(
+    sources: Sources,
+    wanted: Collection[TopicPartition],
+    named: Collection[TopicPartition],
+    survivors: Mapping[TopicPartition, Collection[int]],
+    awaited: Collection[TopicPartition],
+    changed: Left,
+) -> LiveEvidence:
+    """Collect the evidence of partitions of a plan again, for an election.
+
+    named      partitions that the operator named for the plan
+    survivors  the brokers that answered for the plan, by partition. Other replicas are asked only once: who accepted that is not kept waiting again
+    awaited    partitions that are asked for until their first answer, if none comes in time
+    changed    replica orders that this workdir's runs have changed. They count as put back
+    """
+    cluster = sources.cluster
+    with sources.budget.state():
+        states = cluster.partitions(wanted)
+    states |= {key: replace(states[key], replicas=order) for key, order in to_restore(changed, states).items() if key in wanted}
+    silent = {
+        (key, broker)
+        for key, answered in survivors.items()
+        if key in states
+        for broker in states[key].replicas
+        if broker not in answered and broker not in states[key].offline_replicas
+    }
+    warnings: list[str] = []
+    found = sources.collect([state for key, state in states.items() if key in wanted], warnings, silent, awaited)
+    try:
+        sources.add_history(found)
+    except interruption.Interrupted:
+        raise
+    except SpokenError as error:
+        warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
+    return LiveEvidence(read_documents(found, named, sources.reassigning()), sources.facts(found), warnings)

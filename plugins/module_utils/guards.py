@@ -49,7 +49,7 @@ class Entry:
     `survivors`: broker id → (last_written_epoch, log_end_offset) as gathered; `broker_epochs`: broker id → its broker epoch, where it was told.
     `isr` and so on: whom the controller would have elected by itself (KIP-966), and may have elected meanwhile.
     `ranking`, `named`: as the plan has them. `found`: the evidence that was collected again before the election, which must decide as the plan
-    did. `by_hand`: an operator designated the leader in this very run, so it needs none.
+    did. `by_hand`: an operator designated the leader in this very run, so it needs none. `decided_again`: as of Result.
     """
 
     topic: str
@@ -73,6 +73,7 @@ class Entry:
     named: bool = False
     by_hand: bool = False
     found: PartitionEvidence | None = None
+    decided_again: Mapping[str, Any] | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -119,6 +120,8 @@ class Result:
 
     Of an elected partition also what the election gives up: `truncated` has rows of broker_id, offset, records; `loss` is the plan's,
     None for a leader that was designated by hand. `error`: Kafka's name of what made an election fail, None if it gave none.
+    `decided_again`: if the decision changed once internal topics had leaders, the planned_leader and the planned_reason_code of the plan, and the
+    explanation of the new decision.
     """
 
     topic: str
@@ -132,6 +135,7 @@ class Result:
     truncated: Sequence[Mapping[str, Any]] = field(default=())
     loss: Mapping[str, Any] | None = None
     error: str | None = None
+    decided_again: Mapping[str, Any] | None = None
 
     @classmethod
     def of(
@@ -139,7 +143,9 @@ class Result:
     ) -> Result:
         """A result of an entry of the plan."""
         cost = (tuple(entry.truncated), entry.loss) if outcome == ELECTED else ((), None)
-        return cls(entry.topic, entry.partition, outcome, leader, entry.designated_leader, entry.evidence, reason_code, reason, *cost)
+        place = entry.topic, entry.partition
+        again = entry.decided_again
+        return cls(*place, outcome, leader, entry.designated_leader, entry.evidence, reason_code, reason, *cost, decided_again=again)
 
 
 @dataclass(frozen=True)

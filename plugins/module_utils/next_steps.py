@@ -38,6 +38,7 @@ DISK = {
 }
 ELECT = {
     "interrupted": "run again, it goes on where it was stopped",
+    "limit_reached": "read which limit the reason names, and raise it if you mean to elect that much, then run again",
     "stale": "run again, the cluster has moved on since the evidence was collected",
     "failed": "see the reason, then run again",
     "strategy_none": "look with the strategy balanced, which elects what loses least",

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+
 T = TypeVar("T")
 
 
@@ -18,3 +20,8 @@ def one_of_each_kind_first(rows: Sequence[T], kind: Callable[[T], Hashable]) -> 
         firsts.setdefault(kind(row), place)
     chosen = set(firsts.values())
     return [*(rows[place] for place in firsts.values()), *(row for place, row in enumerate(rows) if place not in chosen)]
+
+
+def some_names(keys: Sequence[TopicPartition]) -> str:
+    """The names of the first five partitions."""
+    return ", ".join(f"{topic}-{partition}" for topic, partition in keys[:5]) + (", …" if len(keys) > 5 else "")

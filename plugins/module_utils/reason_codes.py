@@ -35,6 +35,7 @@ class ReasonCode(StrEnum):
     # Held by the run.
     DATA_LOSS_NOT_ALLOWED = "data_loss_not_allowed"
     INTERRUPTED = "interrupted"
+    LIMIT_REACHED = "limit_reached"
     UNKNOWN_WITHOUT_BROKERS = "unknown_without_brokers"
 
     # Stale: the cluster is not what it was when the evidence was collected.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import MAY_LACK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources, read_documents, with_evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import LiveEvidence, Sources, collect_again
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.group_offsets import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
     ALREADY_ONLINE,
     CLEAN_LEADER,
@@ -34,8 +35,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left, foreign, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     INTERNAL_TOPICS,
     PartitionState,
@@ -43,16 +45,20 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     has_live_leader,
     in_recovery_order,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile import PlanError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.plan_entries import PlanEntries, plan_entries
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import some_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import each_kind_first, given_up, without_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.offline_list import WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.second_decision import (
+    beyond_limits,
+    may_change,
+    second_decision,
+    undecided,
+    with_evidence,
+)
 
 ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
-
-
-class OtherClusterError(SpokenError):
-    """A plan was made for another cluster."""
 
 
 class Recovery:
@@ -72,6 +78,7 @@ class Recovery:
         first_answer_seconds: float = 0.0,
         data_loss_allowed: bool = True,
         check_mode: bool = False,
+        decide_again: bool = False,
     ) -> None:
         self._cluster = cluster
         self._header: dict[str, Any] = {
@@ -88,9 +95,11 @@ class Recovery:
         self._attempts = attempts
         self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
         self._results_path = work_file(workdir, "results", name, run_id, make=not check_mode)
+        self._decide_again = decide_again
+        self._plan = PlanEntries()
+        self._limits = blast_radius.Limits()
         self._entries: list[Entry] = []
         self._connection: Connection | None = None
-        self._brokers: set[int] = set()
         self._results: list[Result] = []
         self._repaired: list[str] = []
         self.warnings: list[str] = []
@@ -101,45 +110,10 @@ class Recovery:
             rows = [{**row, "designated_leader": row["designatedLeader"]} for row in plan["partitions"]]
             self.take_designations(rows, source)
             return
-        if plan["cluster_id"] != self._cluster.cluster_id:
-            raise OtherClusterError(
-                f"{source} was made for cluster {plan['cluster']} ({plan['cluster_id']}), "
-                f"but bootstrap_servers leads to {self._cluster.cluster_id}; give each cluster its own plan"
-            )
-        self._header["plan_id"] = plan["plan_id"]
-        try:
-            own = {row["topic"]: row["strategy"] for row in plan["topic_strategies"]}
-            self._entries = [Entry.from_plan(row, own.get(row["topic"], plan["strategy"]), plan["ranking"]) for row in plan["partitions"]]
-        except ValueError as error:
-            raise PlanError(f"{source}: {error}; make the plan with this version of the collection") from error
-        self._brokers = {row["broker_id"] for row in plan["brokers"]}
-        self._results = [
-            Result(
-                row["topic"],
-                row["partition"],
-                # To wait does not help there.
-                FAILED if row["reason_code"] == ReasonCode.UNKNOWN_TOPIC_OR_PARTITION else HELD,
-                None,
-                row.get("candidate"),
-                row.get("evidence"),
-                row["reason_code"],
-                printable(row["explanation"]),
-            )
-            for row in plan["held"]
-        ]
-        self._results += [
-            Result(
-                row["topic"],
-                row["partition"],
-                ALREADY_ONLINE,
-                row["leader"],
-                None,
-                None,
-                ReasonCode.LEADS_ALREADY,
-                f"broker {row['leader']} leads it",
-            )
-            for row in plan["online"]
-        ]
+        self._plan = plan_entries(plan, source, self._cluster.cluster_id)
+        self._header["plan_id"] = self._plan.plan_id
+        self._entries = list(self._plan.entries)
+        self._results = list(self._plan.results)
 
     def take_designations(self, rows: Sequence[Mapping[str, Any]], source: str) -> None:
         """Take leaders that an operator named; see `designated.collect` for what cannot be elected."""
@@ -171,57 +145,56 @@ class Recovery:
         wanted = {entry.key for entry in self._entries if not entry.by_hand}
         if not wanted:
             return
+        live = self._live_evidence(connection, wanted, left)
+        self._entries = [
+            entry if entry.by_hand else with_evidence(entry, live.documents.get(entry.key), live.cluster) for entry in self._entries
+        ]
+
+    def _live_evidence(self, connection: Connection, wanted: Collection[TopicPartition], left: Left) -> LiveEvidence:
         budget = Budget(self._duration, self._first_answer_seconds)
         sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget)
-        with budget.state():
-            states = self._cluster.partitions(wanted)
-        states |= {key: replace(states[key], replicas=order) for key, order in to_restore(left, states).items() if key in wanted}
-        warnings: list[str] = []
         # The leaders of these answered for the plan, perhaps as late.
         awaited = {entry.key for entry in self._entries if entry.policy.strategy == Strategy.AGGRESSIVE}
-        found = sources.collect([state for key, state in states.items() if key in wanted], warnings, self._silent(states), awaited)
-        try:
-            sources.add_history(found)
-        except interruption.Interrupted:
-            raise
-        except SpokenError as error:
-            warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
-        self.warnings += [warning for warning in warnings if warning not in self.warnings]
-        documents = read_documents(found, {entry.key for entry in self._entries if entry.named}, sources.reassigning())
-        facts = sources.facts(found)
-        self._entries = [entry if entry.by_hand else with_evidence(entry, documents.get(entry.key), facts) for entry in self._entries]
-
-    def _silent(self, states: Mapping[TopicPartition, PartitionState]) -> set[tuple[TopicPartition, int]]:
-        """Replicas that did not answer for the plan. They are asked once: who accepted that is not kept waiting again."""
-        return {
-            (entry.key, broker)
-            for entry in self._entries
-            if entry.key in states
-            for broker in states[entry.key].replicas
-            if broker not in entry.survivors and broker not in states[entry.key].offline_replicas
-        }
+        named = {entry.key for entry in self._entries if entry.named}
+        live = collect_again(sources, wanted, named, self._plan.survivors, awaited, left)
+        self.warnings += [warning for warning in live.warnings if warning not in self.warnings]
+        return live
 
     def hold_all(self) -> None:
         """Elect nothing, because data loss is not allowed."""
         reason = "data loss is not allowed; set allow_data_loss (playbooks: -e kafka_recovery_allow_data_loss=true) to elect it"
         self._results += [Result.of(entry, HELD, ReasonCode.DATA_LOSS_NOT_ALLOWED, reason) for entry in self._entries]
-        self._tell(self._left_behind())
+        self.warnings += order_warnings(self._cluster, self._left_behind(), self._journal_path)
 
     def keep_within(self, limits: blast_radius.Limits) -> None:
         """Raise BlastRadiusError where electing would reach further than `limits` allow, or a broker named as lost shows life."""
+        self._limits = limits
+        blast_radius.refuse(self._excess(self._entries, self._left_behind()))
+
+    def _excess(self, entries: Sequence[Entry], left: Left) -> list[str]:
+        """Return how these elections, with those of this run that are done, would go beyond the limits."""
+        done = sum(1 for result in self._results if result.outcome == ELECTED)
 
         def predicted() -> int:
-            forecast = election.predict(self._cluster, self._entries, self._left_behind())
-            return sum(1 for result in forecast if result.outcome == ELECTED)
+            forecast = election.predict(self._cluster, entries, left)
+            return done + sum(1 for result in forecast if result.outcome == ELECTED)
 
-        replicas = self._brokers.union(*(entry.replicas for entry in self._entries))
-        blast_radius.check(self._cluster, self._header["cluster"], replicas, len(self._entries), predicted, limits)
+        replicas = self._plan.brokers.union(*(entry.replicas for entry in entries))
+        return blast_radius.excess(self._cluster, self._header["cluster"], replicas, done + len(entries), predicted, self._limits)
 
     def predict(self) -> None:
         """Say what `elect` would do."""
         left = self._left_behind()
-        self._results += election.predict(self._cluster, self._entries, left)
-        self._tell(left)
+        forecast = election.predict(self._cluster, self._entries, left)
+        others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS]
+        doubtful = may_change(others, self._results if self._decide_again else ())
+        if doubtful and any(result.outcome == ELECTED and result.topic == GROUP_TOPIC for result in forecast):
+            then = "be decided otherwise" if self._decide_again else "become stale"
+            self.warnings.append(
+                f"once {GROUP_TOPIC} has a leader, committed offsets can be read, and {len(doubtful)} partitions ({some_names(doubtful)}) may {then}"
+            )
+        self._results += forecast
+        self.warnings += order_warnings(self._cluster, left, self._journal_path)
 
     def elect(self) -> None:
         """Repair what a killed run left, then elect all entries, or as many as there is time for until a signal comes.
@@ -231,31 +204,67 @@ class Recovery:
         with Journal(self._journal_path, self._cluster.cluster_id, self._header["run_id"]) as journal:
             self._repaired = [f"{topic}-{partition}" for topic, partition in election.repair(self._cluster, journal)]
             deadline = time.monotonic() + self._duration
-            internal = {entry.key for entry in self._entries if entry.topic in INTERNAL_TOPICS}
-            first = self._run(journal, [entry for entry in self._entries if entry.key in internal], deadline)
+            internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
+            first = self._run(journal, internal, deadline)
             self._results += first
-            if any(entry.key not in internal for entry in self._entries) and any(
-                result.outcome in (ELECTED, CLEAN_LEADER) for result in first
-            ):
+            if self._offsets_came_within_reach(first):
                 began = time.monotonic()
-                self._read_offsets_again(journal)
+                self._use_offsets(journal)
                 deadline += time.monotonic() - began
-            self._results += self._run(journal, [entry for entry in self._entries if entry.key not in internal], deadline)
+            self._results += self._run(journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline)
             try:
                 if journal.left_behind():
                     election.repair(self._cluster, journal)
-                self._tell(journal.left_behind())
+                self.warnings += order_warnings(self._cluster, journal.left_behind(), self._journal_path)
             except SpokenError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
 
-    def _read_offsets_again(self, journal: Journal) -> None:
+    def _offsets_came_within_reach(self, results: Sequence[Result]) -> bool:
+        """Whether committed offsets can be read now that could not be read for the plan. `results`: of internal topics.
+
+        A partition of `__consumer_offsets` that the plan elects had no leader then. By now another run can have elected it.
+        """
+        outcomes = (ELECTED, CLEAN_LEADER, ALREADY_ONLINE) if self._decide_again else (ELECTED, CLEAN_LEADER)
+        return any(result.topic == GROUP_TOPIC and result.outcome in outcomes for result in results)
+
+    def _use_offsets(self, journal: Journal) -> None:
         """Collect the evidence again: committed offsets can be read now, and may prove another branch of a fork."""
         if self._connection is None or interruption.noted():
             return
         try:
-            self._collect_again(self._connection, journal.left_behind())
+            if self._decide_again:
+                self._decide_with_offsets(self._connection, journal.left_behind())
+            else:
+                self._collect_again(self._connection, journal.left_behind())
         except SpokenError as error:
             self._give_up(error)
+
+    def _decide_with_offsets(self, connection: Connection, left: Left) -> None:
+        """Decide about the partitions again that are not elected yet, and about those that the plan holds although offsets may prove more."""
+        internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
+        others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS and not entry.by_hand]
+        held = undecided(self._results)
+        wanted = {*(entry.key for entry in others), *held}
+        if not wanted:
+            return
+        live = self._live_evidence(connection, wanted, left)
+        again = second_decision(others, held.values(), live.documents, live.cluster, self._plan.policy)
+        results = list(again.held)
+        # What the plan elects was within the limits. So what it holds gives way first.
+        for entries in (again.added, again.changed):
+            reasons = self._excess([*again.entries, *again.changed, *again.added], left) if entries else []
+            if reasons:
+                results += [beyond_limits(entry, reasons) for entry in entries]
+                entries.clear()
+        self._entries = [*internal, *again.entries, *again.changed, *again.added]
+        decided = {(result.topic, result.partition) for result in results} | {entry.key for entry in again.added}
+        otherwise = sorted(decided | {entry.key for entry in again.changed}, key=in_recovery_order)
+        if otherwise:
+            self.warnings.append(
+                f"once {GROUP_TOPIC} had a leader, {len(otherwise)} partitions ({some_names(otherwise)}) were decided otherwise than in the plan; "
+                "decided_again in the results says why"
+            )
+        self._results = [result for result in self._results if (result.topic, result.partition) not in decided] + results
 
     def _run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> list[Result]:
         """Elect these, and try again what failed until `deadline` of the monotonic clock."""
@@ -303,28 +312,6 @@ class Recovery:
             return {}
         with Journal(self._journal_path, self._cluster.cluster_id, read_only=True) as journal:
             return journal.left_behind()
-
-    def _tell(self, left: Left) -> None:
-        """Warn of replica orders that do not stand as they did."""
-        states = self._cluster.partitions(set(left))
-        changed, others = sorted(to_restore(left, states)), sorted(foreign(left, states))
-        if changed:
-            self.warnings.append(
-                f"{len(changed)} partitions still have the replica order of an election ({_some(changed)}); "
-                "run again with allow_data_loss to put their order back"
-            )
-        doubtful = sorted((self._cluster.in_doubt & left.keys()) - {*changed, *others})
-        if doubtful:
-            self.warnings.append(
-                f"a request to change the replica order of {len(doubtful)} partitions ({_some(doubtful)}) was never answered, and a broker that "
-                "hangs may still carry it out; run again with allow_data_loss when every broker answers, to put their order back should it have"
-            )
-        if others:
-            self.warnings.append(
-                f"{len(others)} partitions stand neither in the replica order from before an election nor in that of the election "
-                f"({_some(others)}): another run, with another workdir, is electing them; run again when it has ended "
-                f"(should somebody have meant that order: the one from before stands in {self._journal_path})"
-            )
 
     def write_results(self) -> str:
         """Write the results file, one partition a line, and return its path."""
@@ -397,10 +384,6 @@ def _as_it_is_now(result: Result, state: PartitionState, alive: set[int]) -> Res
         lost = "it had a leader and has none any more; make a new plan"
         return replace(result, outcome=STALE, leader=None, reason_code=ReasonCode.LEADER_LOST, reason=lost)
     return result
-
-
-def _some(keys: Sequence[TopicPartition]) -> str:
-    return ", ".join(f"{topic}-{partition}" for topic, partition in keys[:5]) + (", …" if len(keys) > 5 else "")
 
 
 def _from(cut: Mapping[str, Any]) -> str:

@@ -20,6 +20,8 @@ description:
     backend that its evidence was read with, because its guards are.
   - The evidence of what the plan elects is collected again before the election, and the decision is made again. An entry with another leader than this
     decision elects is V(stale), so an old or forged plan elects no other broker.
+  - Internal topics are elected first. Once C(__consumer_offsets) has a leader, the evidence of the other partitions is collected again with the offsets
+    that groups have committed, see O(decide_again).
   - A leader that O(partitions) or a bare KIP-1275 file names is elected unless it is no replica, not alive or does not answer. Such a row is V(failed), and
     the others go on. Doubts about the evidence are warnings.
   - The task fails if O(allow_data_loss=true) and a partition is left without a leader (V(held), V(stale) or V(failed)). The results are returned also then.
@@ -58,6 +60,25 @@ options:
         every partition of the plan is reported as V(held) with the reason code V(data_loss_not_allowed).
     type: bool
     default: false
+  allowed_strategies:
+    description:
+      - Strategies that a plan may have. A plan with another strategy, its own or that of a topic, is refused before anything is elected.
+      - The decision before an election takes its strategy from the plan. So this limits what a plan file that was forged or approved by mistake can elect.
+      - A bare KIP-1275 file has no strategy and is elected as it stands, so it is refused unless V(aggressive) is allowed. O(partitions) is not limited.
+    type: list
+    elements: str
+    choices: [none, balanced, kip966_balanced, aggressive]
+    default: [none, balanced, kip966_balanced, aggressive]
+  decide_again:
+    description:
+      - If the plan elects C(__consumer_offsets), whether the other partitions are decided again by the same strategy once it has a leader. Committed offsets
+        can be read then, and can prove another branch of a fork.
+      - With V(true) a partition whose decision has changed gets the new leader, or is V(held). A partition that the plan holds (V(forked),
+        V(forked_proven), V(contradicted) or V(incomplete)) is elected if the strategy elects it now. What goes beyond a limit is V(held) with the reason
+        code V(limit_reached).
+      - With V(false) an entry that is decided otherwise is V(stale). Use V(true) only for a plan that the same run has made and that no person has reviewed.
+    type: bool
+    default: false
   duration:
     description:
       - Seconds within which failed elections are tried again, and within which new leaders have to be visible. Each election is tried once, however long
@@ -75,6 +96,7 @@ options:
   max_partitions:
     description:
       - Nothing is elected, and the task fails, when more partitions of the cluster than this would be elected. Held ones do not count.
+      - With O(decide_again=true), partitions that are decided again and go beyond it are V(held).
       - The default is more than two brokers usually lead, and less than a big cluster has, so that a cluster which only looks dead is not taken
         for one that is. Whoever means more names the number.
     type: int
@@ -96,56 +118,6 @@ options:
     type: list
     elements: int
     default: []
-  quorum_before:
-    description:
-      - An earlier look at the metadata quorum, as M(streamops.kafka_recovery.kafka_quorum_info) returns it. Ends the watch that began with it.
-      - Nothing is elected, and the task fails, unless the quorum has the same leader in the same epoch as then, and is calm. This is looked at when
-        O(quorum_window) seconds have passed since. What is left of them is waited for. A quorum with one voter is not waited for.
-      - Nobody can have led in between, because every election counts the epoch up.
-    type: dict
-    suboptions:
-      leader_id:
-        description: Id of the active controller.
-        type: int
-        required: true
-      leader_epoch:
-        description: Its epoch.
-        type: int
-        required: true
-      looked_at:
-        description: When that was, in seconds of the monotonic clock of the host that runs the module.
-        type: float
-        required: true
-      voters:
-        description:
-          - The voters. Nothing is elected if one has joined or left since, has another directory, or has fewer records in its log than then.
-          - Not compared if it is left out.
-        type: list
-        elements: dict
-        suboptions:
-          replica_id:
-            description: Id of the voter.
-            type: int
-            required: true
-          directory_id:
-            description: Its directory.
-            type: str
-          log_end_offset:
-            description: Its log end offset.
-            type: int
-          lag:
-            description: Not compared.
-            type: int
-          seconds_since_fetch:
-            description: Not compared.
-            type: float
-          seconds_since_caught_up:
-            description: Not compared.
-            type: float
-  quorum_window:
-    description: Seconds from O(quorum_before) to the last look at the metadata quorum.
-    type: float
-    default: 3.0
   preview:
     description:
       - Number of partitions to return in RV(results), one of each outcome and reason code first, then those that were not elected.
@@ -157,6 +129,7 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.partitions.workdir
   - streamops.kafka_recovery.backend
   - streamops.kafka_recovery.first_answer
+  - streamops.kafka_recovery.quorum_watch
   - streamops.kafka_recovery.commands
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.kafka
@@ -165,6 +138,7 @@ attributes:
     support: full
     details:
       - Runs all guards, and writes no results file and no journal.
+      - Warns of partitions that may be decided otherwise, or become stale, once C(__consumer_offsets) has a leader.
       - Commands in RV(next_steps) can need files, which are written to C(<workdir>/commands).
   diff_mode:
     support: full
@@ -206,6 +180,8 @@ results:
     - C(results[].reason_code) is for machines, and C(results[].reason) is the sentence for people. Both are V(null) if the designated replica was
       elected. The guide to reason codes lists all of them.
     - C(results[].error) is Kafka's name of the error of an election that failed, or V(null). C(results[].reason) has it too, with Kafka's own message.
+    - C(results[].decided_again) is V(null) unless O(decide_again) changed the decision. Then it has the leader (C(planned_leader)) or the reason to hold
+      (C(planned_reason_code)) that the plan says, and the C(explanation) of the new decision.
   returned: always
   type: list
   elements: dict
@@ -221,6 +197,7 @@ results:
       error: null
       truncated: [{broker_id: 3, offset: 100, records: 80}]
       loss: {lower_bound: 0, lower_bound_from: high_watermark, upper_bound: null, upper_bound_from: unknown, estimate: null, estimate_from: unknown, gaps: []}
+      decided_again: null
 without_leader:
   description:
     - All partitions of the run that are left without a leader, grouped by outcome and reason code. C(count) is of all of them.
@@ -315,9 +292,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.plan_entries import check_strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum_options import QUORUM_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strategy_options import FIRST_ANSWER_ARGUMENTS
 
@@ -332,6 +311,8 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
     if params["plan"]:
         check_inside(module.workdir, Path(params["plan"]))
     plan = planfile.load(params["plan"]) if params["plan"] else {}
+    if plan:
+        check_strategies(plan, params["allowed_strategies"], params["plan"])
     choose_backend(module, cluster, plan.get("backend"))
     recovery = Recovery(
         cluster,
@@ -343,6 +324,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         attempts=params["election_attempts"],
         data_loss_allowed=params["allow_data_loss"],
         check_mode=module.check_mode,
+        decide_again=params["decide_again"],
     )
     if plan:
         recovery.take_plan(plan, params["plan"])
@@ -389,6 +371,7 @@ def choose_backend(module: KafkaModule, cluster: NativeCluster, made_with: str |
 
 def main() -> None:
     """Run the module."""
+    strategies = [strategy.value for strategy in Strategy]
     designation = {
         "topic": {"type": "str", "required": True},
         "partition": {"type": "int", "required": True},
@@ -400,6 +383,8 @@ def main() -> None:
             "plan": {"type": "path"},
             "partitions": {"type": "list", "elements": "dict", "options": designation},
             "allow_data_loss": {"type": "bool", "default": False},
+            "allowed_strategies": {"type": "list", "elements": "str", "choices": strategies, "default": strategies},
+            "decide_again": {"type": "bool", "default": False},
             "duration": {"type": "float", "default": 30.0},
             **FIRST_ANSWER_ARGUMENTS,
             "election_attempts": {"type": "int", "default": 3},

@@ -56,7 +56,7 @@ def role_text(folder: Path, roles: Sequence[str], name: str, variables: Mapping[
     return value
 
 
-def collection_of(folder: Path, module: str, answer: Mapping[str, Any], **needed: str) -> Path:
+def collection_of(folder: Path, module: str, answer: Mapping[str, Any], **needed: Any) -> Path:
     """A folder of collections with the filters of this one, whose module of this name has one answer. It fails without the options `needed`."""
     plugins = folder / "ansible_collections/streamops/kafka_recovery/plugins"
     path = plugins / "modules" / f"{module}.py"

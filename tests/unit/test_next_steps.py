@@ -45,7 +45,7 @@ def shown(word: str, keys: list[tuple[str, int]], tmp_path: Path) -> str:
 
 
 def test_every_reason_to_hold_a_partition_has_a_next_step() -> None:
-    of_runs = {ReasonCode.DATA_LOSS_NOT_ALLOWED, ReasonCode.INTERRUPTED, ReasonCode.UNKNOWN_TOPIC_OR_PARTITION}
+    of_runs = {ReasonCode.DATA_LOSS_NOT_ALLOWED, ReasonCode.INTERRUPTED, ReasonCode.LIMIT_REACHED, ReasonCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert set(STEPS) == {*REASONS, *of_runs, STALE, FAILED, PLANNED}
 
 

@@ -5,34 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench import plain
-from controller import Controller
 from decided_cases import CASES
+from offline_offsets import OFFSETS, Committing, Described, outcomes, planned_without_offsets
 from situations import RUN, land, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
-
-OFFSETS = ("__consumer_offsets", 0)
-
-
-def survivor(broker: int, epoch: int, end: int) -> dict[str, int | None]:
-    return {"broker_id": broker, "last_written_epoch": epoch, "log_end_offset": end, "broker_epoch": None}
 
 
 def test_one_of_each_outcome_and_reason_code_stands_ahead_of_the_rest() -> None:
@@ -46,15 +37,6 @@ def test_one_of_each_outcome_and_reason_code_stands_ahead_of_the_rest() -> None:
     assert [(row.outcome, row.reason_code) for row in ordered[:4]] == [kinds[3], kinds[1], kinds[2], kinds[0]]
     assert sorted(ordered, key=lambda row: row.topic) == sorted(results, key=lambda row: row.topic), "none is lost, none stands twice"
     assert [row.outcome for row in ordered[4:]] == ["failed"] * 79 + ["held"] * 158 + ["elected"] * 79
-
-
-class Described(Controller):
-    """A cluster in which t-2 has a leader, and t-0 and t-1 have none."""
-
-    cluster_id, backend = "abc", "compat"
-
-    def unreachable_rows(self) -> list[object]:
-        return []
 
 
 def test_a_partition_is_elected_by_the_strategy_of_its_topic(tmp_path: Path) -> None:
@@ -76,9 +58,17 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
         attempts=1,
         data_loss_allowed=True,
     )
-    held = {"topic": "t", "candidate": None, "evidence": None, "reason_code": "forked", "explanation": "why"}
+    held: dict[str, Any] = {
+        "topic": "t",
+        "candidate": None,
+        "evidence": None,
+        "reason_code": "forked",
+        "explanation": "why",
+        "survivors": [],
+    }
     plan = {
-        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "balanced", "topic_strategies": [], "partitions": [], "brokers": [],
+        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "balanced", "ranking": "last_written_epoch", "topic_strategies": [],
+        "partitions": [], "brokers": [],
         "held": [{**held, "partition": 1}, {**held, "partition": 2}, {**held, "partition": 3}], "online": [{"topic": "t", "partition": 0, "leader": 3}],
     }  # fmt: skip
     recovery.take_plan(plan, "plan.json")
@@ -113,58 +103,6 @@ def test_a_requested_partition_that_the_cluster_does_not_have_fails_the_run(tmp_
     assert [group["reason_code"] for group in report["without_leader"]] == ["unknown_topic_or_partition"]
 
 
-class Committing(Described):
-    """Logs of t-0 fork at offset 50. What a group has read of it, which proves the branch of broker 2, is known once its coordinator has a leader."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        coordinator = replace(self.states.pop(("t", 1)), topic="__consumer_offsets", partition=0)
-        self.states[OFFSETS] = coordinator
-
-    def batches(
-        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
-    ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
-        found = super().batches(work, retry_empty)
-        for key, offset in work.get(3, {}).items():
-            if key == ("t", 0) and offset >= 50:
-                found[3][key] = FetchedBatch(None, 0, 0, LastBatch(offset, offset, 1, 8, 0))
-        return found
-
-    def committed_offsets(
-        self, keys: Collection[TopicPartition], seconds: float, missed: list[str]
-    ) -> list[tuple[str, TopicPartition, int, int]]:
-        return [("readers", ("t", 0), 110, 0)] if self.states[OFFSETS].leader >= 0 and ("t", 0) in keys else []
-
-
-def planned_without_offsets(
-    controller: Controller, tmp_path: Path, topic_strategies: Sequence[Mapping[str, str]] = (), first_answer_seconds: float = 0.0
-) -> Recovery:
-    """The plan was made while no committed offset could be read: the ranking took the branch that the group did not read."""
-    recovery = Recovery(
-        controller,  # type: ignore[arg-type]
-        name="east",
-        run_id="1",
-        workdir=tmp_path,
-        duration=1.0,
-        attempts=1,
-        first_answer_seconds=first_answer_seconds,
-    )
-    standing = {"isr": [], "eligible_leader_replicas": [1], "last_known_elr": [], "named": False, "unclean_leader_election_enable": None}
-    rows = [
-        {"topic": topic, "partition": 0, "designatedLeader": order[0], "replicas_best_first": order, "evidence": "forked", **standing,
-         "guards": {"topic_id": "id", "leader_epoch": 1, "replicas": replicas, "survivors": [survivor(2, 0, 121), survivor(3, epoch, 100)]}}
-        for topic, replicas, order, epoch in (("t", [1, 3, 2], [3, 2, 1], 1), ("__consumer_offsets", [1, 2, 3], [2, 3, 1], 0))
-    ]  # fmt: skip
-    plan = {
-        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "aggressive", "ranking": "last_written_epoch",
-        "topic_strategies": list(topic_strategies),
-        "partitions": rows, "brokers": [], "held": [], "online": [],
-    }  # fmt: skip
-    recovery.take_plan(plan, "plan.json")
-    recovery.collect_again(Connection(("localhost:9092",)))
-    return recovery
-
-
 @pytest.mark.parametrize(("own", "awaited"), [([], {("t", 0), OFFSETS}), ([{"topic": "t", "strategy": "balanced"}], {OFFSETS})])
 def test_evidence_that_is_collected_again_waits_for_first_answers_as_the_strategy_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: list[dict[str, str]], awaited: set[TopicPartition]
@@ -178,11 +116,6 @@ def test_evidence_that_is_collected_again_waits_for_first_answers_as_the_strateg
     monkeypatch.setattr(Sources, "collect", collect)
     planned_without_offsets(Committing(), tmp_path, topic_strategies=own, first_answer_seconds=60.0)
     assert collected == [(60.0, awaited)]
-
-
-def outcomes(recovery: Recovery) -> dict[str, tuple[str, str | None]]:
-    recovery.elect()
-    return {row["topic"]: (row["outcome"], row["reason_code"]) for row in recovery.report(preview=20, with_diff=False)["results"]}
 
 
 @pytest.mark.parametrize("offline", [True, False])

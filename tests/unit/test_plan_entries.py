@@ -1,0 +1,89 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a plan means for an election, and which strategies it may have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from decided_cases import CASES
+from situations import RUN, plan_all
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.plan_entries import (
+    OtherClusterError,
+    check_strategies,
+    plan_entries,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile import PlanError
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_designated_election import designated_election
+
+BARE: dict[str, Any] = {"partitions": [{"topic": "orders", "partition": 0, "designatedLeader": 2}]}
+SAFE = ["none", "balanced", "kip966_balanced"]
+
+
+def made(tmp_path: Path, strategy: str, **topic_strategies: str) -> dict[str, Any]:
+    rows = [row for case in CASES if case.topic in ("prefix", "forked") for row in case.rows()]
+    return plan_all(tmp_path, {"east": rows}, strategy, **topic_strategies)["east"]
+
+
+def test_a_plan_has_its_policy_its_entries_and_what_it_holds(tmp_path: Path) -> None:
+    plan = made(tmp_path, "balanced", prefix="kip966_balanced")
+    found = plan_entries(plan, "plan.json", plan["cluster_id"])
+    assert found.plan_id == plan["plan_id"]
+    assert found.policy == Policy(Strategy.BALANCED, topic_strategies={"prefix": Strategy.KIP966_BALANCED})
+    assert found.policy.topic_strategies == {"prefix": "kip966_balanced"}
+    assert [(entry.topic, entry.strategy) for entry in found.entries] == [("prefix", "kip966_balanced")]
+    assert [(row.topic, row.outcome, row.reason_code) for row in found.results] == [("forked", "held", "forked")]
+    assert found.survivors == {("prefix", 0): {2, 3}, ("forked", 0): {2, 3}}
+
+
+def test_a_plan_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OtherClusterError):
+        plan_entries(made(tmp_path, "balanced"), "plan.json", "another")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "topics", "refused"),
+    [
+        ("aggressive", {}, "aggressive"),
+        ("balanced", {"payments": "aggressive"}, "payments"),
+        ("kip966_balanced", {"payments": "balanced"}, None),
+        ("balanced", {}, None),
+        ("none", {}, None),
+    ],
+)
+def test_a_plan_may_have_only_strategies_that_are_allowed(
+    tmp_path: Path, strategy: str, topics: dict[str, str], refused: str | None
+) -> None:
+    plan = made(tmp_path, strategy, **topics)
+    check_strategies(plan, [*SAFE, "aggressive"], "plan.json")
+    if refused is None:
+        check_strategies(plan, SAFE, "plan.json")
+    else:
+        with pytest.raises(PlanError, match=rf"^plan\.json: .*{refused}.*allowed_strategies .*kafka_recovery_allowed_strategies"):
+            check_strategies(plan, SAFE, "plan.json")
+
+
+def test_a_bare_file_which_no_decision_judges_is_refused_unless_aggressive_is_allowed() -> None:
+    check_strategies(BARE, ["aggressive"], "plan.json")
+    with pytest.raises(PlanError, match=r"^plan\.json .*allowed_strategies"):
+        check_strategies(BARE, SAFE, "plan.json")
+
+
+def test_an_empty_list_allows_no_plan(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="allowed_strategies"):
+        check_strategies(made(tmp_path, "none"), [], "plan.json")
+
+
+def test_the_module_refuses_such_a_plan_before_it_asks_the_cluster(tmp_path: Path) -> None:
+    made(tmp_path, "aggressive")
+    path = tmp_path / "plans" / RUN / "east.json"
+    module: Any = SimpleNamespace(params={"plan": str(path), "allowed_strategies": SAFE}, workdir=tmp_path)
+    cluster: Any = object()  # has nothing that can be asked
+    with pytest.raises(PlanError, match="aggressive"):
+        designated_election(module, cluster)
