@@ -30,6 +30,7 @@ with suppress(ImportError):  # libraries.py says why
     import psutil
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive, spark_server, spark_warmth
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import private_directory, write_private
@@ -330,10 +331,16 @@ class Keeper:
         return False
 
     def _clients(self, java: subprocess.Popen[bytes], port: int, but: int = 0) -> set[int]:
-        """The ports from which clients are connected, other than process `but`."""
+        """The ports from which clients of this user are connected, other than process `but`.
+
+        Another user does not have the token, but can connect, and would keep the server alive. Only /proc/net (Linux) shows whose a connection is:
+        on other systems those of all users count.
+        """
         try:
-            at_java = [at for at in psutil.Process(java.pid).net_connections("tcp") if at.laddr.port == port]
             own = {at.laddr.port for at in psutil.Process(but).net_connections("tcp")} if but else set()
+            with suppress(OSError):
+                return socket_users.own_clients(LOOPBACK, port) - own
+            at_java = [at for at in psutil.Process(java.pid).net_connections("tcp") if at.laddr.port == port]
         except psutil.Error:
             return set()
         return {at.raddr.port for at in at_java if at.status == psutil.CONN_ESTABLISHED} - own

@@ -61,7 +61,9 @@ options:
     type: bool
     default: true
   idle_timeout:
-    description: Seconds without a client after which the server ends, V(0) for never.
+    description:
+      - Seconds without a client after which the server ends, V(0) for never.
+      - On Linux only connections of the server's own user count. On other systems those of all users of the host count.
     type: float
     default: 600
   ends_with_playbook:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -44,3 +46,36 @@ def test_listeners_of_an_address(listens: str, asked: str) -> None:
             with server.accept()[0]:
                 assert socket_users.connected_to_own(asked, port)
     assert socket_users.listening(asked, port) == set()
+
+
+CONNECTS = """
+import encodings.idna, os, socket, sys  # another user may not be able to read what is imported later
+os.setuid(65534)
+client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+print(client.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+def test_clients_of_this_user() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert socket_users.own_clients("127.0.0.1", port) == set()
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            # Whether the server has accepted it or not.
+            assert socket_users.own_clients("127.0.0.1", port) == {client.getsockname()[1]}
+            with server.accept()[0]:
+                assert socket_users.own_clients("127.0.0.1", port) == {client.getsockname()[1]}
+        assert socket_users.own_clients("127.0.0.1", port) == set()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_clients_of_other_users_are_none_of_this_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        command = [sys.executable, "-c", CONNECTS, str(port)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as stranger:
+            assert stranger.stdout is not None and int(stranger.stdout.readline())
+            with server.accept()[0]:
+                assert socket_users.own_clients("127.0.0.1", port) == set()
+            stranger.kill()

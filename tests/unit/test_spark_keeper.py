@@ -21,6 +21,7 @@ import psutil
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper, spark_server, spark_warmth
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_keeper import Keeper, Settings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import FOR_EVER, Folder, Until
 
@@ -71,6 +72,31 @@ def test_without_clients_it_ends_by_itself(keeper: Keeper, folder: Folder, serve
     spark_server.write_until(folder, Until(0.5, 0, 0.0))
     keeper._stay(*server)
     assert server[0].poll() is None
+
+
+def test_only_connections_of_its_own_user_count(
+    keeper: Keeper, server: tuple[subprocess.Popen[bytes], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every local user can connect to the port, without the token too."""
+    process, port = server
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        assert keeper._clients(process, port) == {client.getsockname()[1]}
+        assert keeper._clients(process, port, but=os.getpid()) == set()
+        assert keeper._is_used(process, port)
+        monkeypatch.setattr(spark_keeper.os, "geteuid", lambda: os.getuid() + 1)
+        assert keeper._clients(process, port) == set()
+        assert not keeper._is_used(process, port)
+
+
+def test_without_proc_net_connections_of_all_users_count(
+    keeper: Keeper, server: tuple[subprocess.Popen[bytes], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_users, "TABLES", (Path("/nowhere"), Path("/nowhere")))
+    process, port = server
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        while not keeper._clients(process, port):  # psutil sees a connection once the server has accepted it
+            time.sleep(0.01)
+        assert keeper._clients(process, port) == {client.getsockname()[1]}
 
 
 def test_daemons_of_python_end_when_no_client_is_connected(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,15 @@ def connected_to_own(address: str, port: int) -> bool:
     return bool(others) and not strangers(others)
 
 
+def own_clients(address: str, port: int) -> set[int]:
+    """The local ports from which processes of this user are connected there. Those of other users are not among them: every local user can connect.
+
+    OSError on a system without /proc/net.
+    """
+    clients = (row for row in _sockets() if row.state == ESTABLISHED and row.inode and row.remote == (address, port))
+    return {row.local[1] for row in clients if row.user == os.geteuid()}
+
+
 def accepted_by(connection: socket.socket) -> int | None:
     """The user whose process accepted this connection over loopback, None as long as none has. OSError on a system without /proc/net."""
     ends = _plain(connection.getpeername()), _plain(connection.getsockname())
