@@ -55,6 +55,7 @@ class ReasonCode(StrEnum):
     # Online with a leader that was there before.
     LEADS_ALREADY = "leads_already"
     ELECTION_NOT_NEEDED = "election_not_needed"
+    APPEARED = "appeared"
 
     # Online with a leader that this run did not designate.
     ELECTED_FROM_ELR = "elected_from_elr"

@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, blast_radius, election, interruption
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.current_results import as_it_is_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import MAY_LACK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import LiveEvidence, Sources, collect_again
@@ -29,7 +29,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
     FAILED,
     HELD,
     OUTCOMES,
-    STALE,
     Entry,
     Result,
 )
@@ -40,7 +39,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     INTERNAL_TOPICS,
-    PartitionState,
     TopicPartition,
     has_live_leader,
     in_recovery_order,
@@ -285,7 +283,7 @@ class Recovery:
             self.warnings.append(f"which partitions of {self._header['cluster']} have no leader now is not known: {error}")
             return
         self._results = [
-            _as_it_is_now(result, state, alive) if (state := states.get((result.topic, result.partition))) else result
+            as_it_is_now(result, state, alive) if (state := states.get((result.topic, result.partition))) else result
             for result in self._results
         ]
         others = [state for key, state in states.items() if key not in own and not has_live_leader(state, alive)]
@@ -371,19 +369,6 @@ class Recovery:
                 before.append(f"{name}, no leader\n")
                 after.append(f"{name}, leader {result.leader}{cuts}\n")
         return {"before": "".join(before), "after": "".join(after)}
-
-
-def _as_it_is_now(result: Result, state: PartitionState, alive: set[int]) -> Result:
-    """A result of the plan with the leader that its partition has now. Others were made from what the cluster said a moment ago."""
-    leads = has_live_leader(state, alive)
-    if result.outcome == HELD and leads:
-        # The plan does not have what it takes to know whom the controller elects by itself.
-        since = f"broker {state.leader} leads it: elected since the plan was made, by the controller or another run, and {MAY_LACK}"
-        return replace(result, outcome=ALREADY_ONLINE, leader=state.leader, reason_code=ReasonCode.ELECTED_SINCE_PLAN, reason=since)
-    if result.outcome == ALREADY_ONLINE and not leads:
-        lost = "it had a leader and has none any more; make a new plan"
-        return replace(result, outcome=STALE, leader=None, reason_code=ReasonCode.LEADER_LOST, reason=lost)
-    return result
 
 
 def _from(cut: Mapping[str, Any]) -> str:

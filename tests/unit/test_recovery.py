@@ -103,6 +103,25 @@ def test_a_requested_partition_that_the_cluster_does_not_have_fails_the_run(tmp_
     assert [group["reason_code"] for group in report["without_leader"]] == ["unknown_topic_or_partition"]
 
 
+def test_a_topic_that_the_plan_did_not_find_and_that_is_there_now_is_reported_as_it_is_now(tmp_path: Path) -> None:
+    recovery = Recovery(Described(), name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1)  # type: ignore[arg-type]
+    row = {"topic": "t", "candidate": None, "evidence": "no_survivor", "reason_code": "unknown_topic_or_partition", "explanation": "why"}
+    plan = {
+        "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "balanced", "ranking": "last_written_epoch",
+        "topic_strategies": [], "partitions": [], "brokers": [],
+        "held": [{**row, "partition": number} for number in (1, 2, 3)], "online": [],
+    }  # fmt: skip
+    recovery.take_plan(plan, "plan.json")
+    recovery.look_at_all_partitions()
+    report = recovery.report(preview=20, with_diff=False)
+    assert {row["partition"]: (row["outcome"], row["leader"], row["reason_code"]) for row in report["results"]} == {
+        1: ("stale", None, "appeared"),
+        2: ("already_online", 3, "appeared"),
+        3: ("failed", None, "unknown_topic_or_partition"),
+    }
+    assert not report["given_up"]["doubtful_leaders"]["count"], "no run was to elect it"
+
+
 @pytest.mark.parametrize(("own", "awaited"), [([], {("t", 0), OFFSETS}), ([{"topic": "t", "strategy": "balanced"}], {OFFSETS})])
 def test_evidence_that_is_collected_again_waits_for_first_answers_as_the_strategy_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: list[dict[str, str]], awaited: set[TopicPartition]
