@@ -151,6 +151,21 @@ def test_a_recovery_and_a_snapshot_whole(spark: SparkSession, tmp_path: Path) ->
     assert history.rows("recovery_audit", cluster="east", origin="recovery")[0]["table_rows"] == audit["recovery", "east"]["table_rows"]
 
 
+def test_a_planned_partition_has_the_strategy_of_its_topic(spark: SparkSession, tmp_path: Path) -> None:
+    other = Situation("payments", {1: FENCED, 2: LONG, 3: SHORT}, 0)
+    plan_all(tmp_path, {"east": rows(*PARTITIONS, other), "west": rows(PARTITIONS[0])}, "aggressive", payments="kip966_balanced")
+    history = Tables(spark, tmp_path)
+    history.ingest()
+    strategies = {(row["cluster"], row["topic"], row["section"]): row["strategy"] for row in history.rows("plan")}
+    assert strategies == {
+        ("east", "orders", "partitions"): "aggressive",
+        ("east", "orders", "online"): "aggressive",
+        ("east", "payments", "partitions"): "kip966_balanced",
+        ("west", "orders", "partitions"): "aggressive",
+    }
+    assert {row["strategy"] for row in history.rows("recovery_audit")} == {"aggressive"}, "of the run"
+
+
 def test_what_a_look_has_found_follows_its_run(spark: SparkSession, tmp_path: Path) -> None:
     results(tmp_path)
     results(tmp_path, "west")

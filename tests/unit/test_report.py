@@ -46,7 +46,8 @@ def recovery(rows: Rows, run_id: str, day: int, partitions: list[dict[str, Any]]
         own = {**where, **{key: row[key] for key in ("cluster", "topic", "partition")}}
         outcome, word = row.get("outcome"), row.get("word")
         section = row.get("section") or ("held" if word else "partitions")
-        plan = {"planned_at": at(2, 47, day), "strategy": "balanced", "section": section, "evidence": "prefix", "reason_code": word}
+        plan = {"planned_at": at(2, 47, day), "strategy": row.get("strategy", "balanced"), "section": section, "evidence": "prefix"}
+        plan["reason_code"] = word
         rows.setdefault("plan", []).append(
             {**own, **plan, "explanation": f"{row['topic']} explained", "designated_leader": 3 if section != "online" else None}
         )
@@ -120,7 +121,7 @@ def history() -> Rows:
             "loss": (7, None),
             "from": "consumer_group",
         },
-        {"cluster": "east", "topic": "orders", "partition": 2, "outcome": "elected", "loss": (4, None)},
+        {"cluster": "east", "topic": "orders", "partition": 2, "outcome": "elected", "loss": (4, None), "strategy": "kip966_balanced"},
         {"cluster": "east", "topic": "clicks", "partition": 0, "outcome": "already_online", "section": "online"},
         {"cluster": "west", "topic": "ledger", "partition": 0, "outcome": "elected"},
         {"cluster": "west", "topic": "ledger", "partition": 1, "word": "no_survivor"},
@@ -278,8 +279,8 @@ def test_risk_is_that_of_the_newest_snapshots_against_those_of_the_day_before(fo
 
 def test_unclean_recoveries_are_over_the_history_that_is_kept_and_refused_files_the_newest_first(found: dict[str, Any]) -> None:
     assert {(row["cluster"], row["strategy"], row["evidence"]): row["elected"] for row in found["unclean_recoveries"]} == {
-        ("east", "balanced", "prefix"): 3, ("west", "balanced", "prefix"): 1,
-    }  # fmt: skip
+        ("east", "balanced", "prefix"): 2, ("east", "kip966_balanced", "prefix"): 1, ("west", "balanced", "prefix"): 1,
+    }, "orders-2 has a strategy of its own"  # fmt: skip
     assert {row["cluster"]: row["last_at"] for row in found["unclean_recoveries"]} == dict.fromkeys(
         ("east", "west"), "2026-11-21T02:48:00Z"
     )

@@ -29,6 +29,7 @@ LOSS = (
 TRUNCATED = "array<struct<broker_id: int, offset: bigint, records: bigint>>"
 _ENTRY = f"topic: string, partition: int, evidence: string, explanation: string, loss: struct<{LOSS}>, truncated: {TRUNCATED}"
 PLAN = (
+    "strategy string, topic_strategies array<struct<topic: string, strategy: string>>, "
     f"partitions array<struct<{_ENTRY}, designatedLeader: int>>, held array<struct<{_ENTRY}, reason_code: string, candidate: int>>, "
     "online array<struct<topic: string, partition: int, leader: int>>"
 )
@@ -54,13 +55,19 @@ _FIELDS = {
     for section, (_table, columns) in FOUND.items()
 }
 IMPACT = ", ".join([*(f"{section} array<struct<{fields}>>" for section, fields in _FIELDS.items()), "warnings array<string>"])
-TOLD_BY_PLAN = {"plan_id": "plan_id", "planned_at": "planned_at", "strategy": "strategy", "ranking": "ranking", "backend": "backend"}
+TOLD_BY_PLAN = {"plan_id": "plan_id", "planned_at": "planned_at", "ranking": "ranking", "backend": "backend"}
 
 
 def documents(spark: SparkSession, files: Sequence[str], schema: str) -> DataFrame:
     """One row per file `<run_id>/<cluster>.json`, by run."""
     read = spark.read.schema(schema).option("multiLine", value=True).json([literal_path(file) for file in files])
     return read.withColumn("cluster", run_key(".json"))
+
+
+def _strategy_of(topic: Column) -> Column:
+    """The strategy by which a plan decides a topic: the topic's own, else that of the plan."""
+    own = F.filter("topic_strategies", lambda row: row["topic"] == topic)
+    return F.coalesce(F.get(own, F.size(own) - 1)["strategy"], F.col("strategy"))
 
 
 def entries(plans: DataFrame) -> DataFrame:
@@ -76,6 +83,7 @@ def entries(plans: DataFrame) -> DataFrame:
                 F.lit(name).alias("section"),
                 row["topic"].alias("topic"),
                 row["partition"].alias("partition"),
+                _strategy_of(row["topic"]).alias("strategy"),
                 field(row, designated, "int").alias("designated_leader"),
                 field(row, leader, "int").alias("leader"),
                 *(field(row, of if of in rest else None, "string").alias(of) for of in ("evidence", "reason_code", "explanation")),

@@ -222,15 +222,17 @@ def offline_later(rows: DataFrame, until: DataFrame) -> DataFrame:
 
 
 def unclean_recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
-    """Over the history that is kept: partitions that were given a leader from outside the ISR, and when last, per cluster, strategy and evidence."""
-    strategies = recoveries(read, clusters).select("cluster", "run_id", "date", "strategy")
+    """Over the history that is kept: partitions that were given a leader from outside the ISR, and when last, per cluster, strategy and evidence.
+
+    The strategy is the one by which the partition's topic was planned, empty for leaders that were designated by hand.
+    """
+    own = [*KEY, "run_id", "date"]
+    strategies = of_clusters(read("plan"), clusters).select(*own, "strategy")
     elected = of_clusters(read("result"), clusters).where(F.col("outcome") == ELECTED)
     return (
-        elected.groupBy("cluster", "run_id", "date", "evidence")
-        .agg(F.count("*").alias("elected"), F.max("finished_at").alias("last_at"))
-        .join(F.broadcast(strategies), ["cluster", "run_id", "date"], "left")
+        elected.join(strategies, own, "left")
         .groupBy("cluster", F.coalesce("strategy", F.lit("")).alias("strategy"), F.coalesce("evidence", F.lit("")).alias("evidence"))
-        .agg(F.sum("elected").alias("elected"), F.max("last_at").alias("last_at"))
+        .agg(F.count("*").alias("elected"), F.max("finished_at").alias("last_at"))
         .orderBy("cluster", "strategy", "evidence")
     )
 

@@ -36,7 +36,7 @@ SCHEMAS = {
         f"{_PARTITION}, observed_at timestamp, place int, broker_id int, evidence string, log_end_offset bigint, high_watermark bigint, "
         "last_written_epoch int, partition_leader_epoch int, proven bigint, resolved boolean, relation_to_winner string, common_offset bigint"
     ),
-    # What was planned. `section`: partitions (to be elected), held, online.
+    # What was planned. `section`: partitions (to be elected), held, online. `strategy`: that of the partition's topic.
     "plan": (
         f"{_PARTITION}, plan_id string, planned_at timestamp, strategy string, ranking string, backend string, section string, "
         "designated_leader int, evidence string, reason_code string, explanation string"
