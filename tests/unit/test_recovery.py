@@ -105,7 +105,14 @@ def test_a_requested_partition_that_the_cluster_does_not_have_fails_the_run(tmp_
 
 def test_a_topic_that_the_plan_did_not_find_and_that_is_there_now_is_reported_as_it_is_now(tmp_path: Path) -> None:
     recovery = Recovery(Described(), name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1)  # type: ignore[arg-type]
-    row = {"topic": "t", "candidate": None, "evidence": "no_survivor", "reason_code": "unknown_topic_or_partition", "explanation": "why"}
+    row = {
+        "topic": "t",
+        "candidate": None,
+        "evidence": "no_survivor",
+        "reason_code": "unknown_topic_or_partition",
+        "explanation": "why",
+        "survivors": [],
+    }
     plan = {
         "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "balanced", "ranking": "last_written_epoch",
         "topic_strategies": [], "partitions": [], "brokers": [],

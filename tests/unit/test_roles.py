@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 SHARED = "common"
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
+ELECTION_MODULES = {f"streamops.kafka_recovery.kafka_{kind}_election" for kind in ("designated", "leader")}
 # Shared defaults that no operator is meant to set, or that are made of other variables.
 DERIVED = {"ansible_python_interpreter", "kafka_recovery_connection"}
 
@@ -46,6 +48,24 @@ def test_every_role_gets_the_shared_variables_and_none_has_its_own_copy() -> Non
 def test_every_connection_option_has_an_inventory_variable() -> None:
     connection = load(ROOT / "roles" / SHARED / "defaults/main.yml")["kafka_recovery_connection"]
     assert connection == {option: f"{{{{ kafka_{option} | default(omit) }}}}" for option in CONNECTION_ARGUMENTS}
+
+
+def tasks_of(content: Any) -> Iterator[dict[str, Any]]:
+    """The tasks of a file, those in blocks too."""
+    for task in content or []:
+        yield task
+        for part in ("block", "rescue", "always"):
+            yield from tasks_of(task.get(part))
+
+
+def test_elections_of_all_roles_are_tried_again_as_the_operator_says() -> None:
+    tries = {"duration": "{{ kafka_recovery_duration }}", "election_attempts": "{{ kafka_recovery_election_attempts }}"}
+    found = {}
+    for path in (ROOT / "roles").glob("*/tasks/*.yml"):
+        for task in tasks_of(load(path)):
+            for module in ELECTION_MODULES & task.keys():
+                found[path.relative_to(ROOT / "roles").parts[0]] = {name: task[module].get(name) for name in tries}
+    assert found == dict.fromkeys(("elect", "preferred", "restore_redundancy"), tries)
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: path.stem)
