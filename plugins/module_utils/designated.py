@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.designation import (
+    as_led_by,
+    fenced_with_more,
+    proven_losses,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first, truncated
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, gather
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import read_documents
@@ -25,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER, ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER
 
 SHOWN = 5  # partitions that a warning names
 
@@ -71,25 +76,22 @@ def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: fl
         for state in evidence.states
         if (problem := _problem(state, named[state.key], evidence, broker_states)) is not None
     }
-    logs: dict[TopicPartition, dict[int, ReplicaLog]] = {}
-    for (key, broker), log in evidence.replicas.items():
-        logs.setdefault(key, {})[broker] = log
-    pairs: dict[TopicPartition, list[dict[str, Any]]] = {}
-    for pair in evidence.pairs:
-        pairs.setdefault((pair["topic"], pair["partition"]), []).append(pair)
-    entries = [
-        _entry(state, named[state.key], logs.get(state.key, {}), pairs.get(state.key, []))
-        for state in evidence.states
-        if state.key not in problems
-    ]
-    failed = [Result(*key, FAILED, None, named[key], NAMED, problem.code, problem.sentence) for key, problem in problems.items()]
-    given_up = [sentence for entry in entries for sentence in _proven(entry, logs.get(entry.key, {}))]
+    documents = read_documents(evidence, named.keys(), ())
     with budget.state():
         elr = keeps_elr(cluster, evidence.states)
-    doubts = list(_doubts(entries, read_documents(evidence, named.keys(), ()), elr))
-    return Designated(
-        entries, failed, [*_warning("committed records are given up", given_up), *_warning("plans would decide otherwise", doubts)]
-    )
+    states = [state for state in evidence.states if state.key not in problems]
+    decisions = {state.key: decide(documents[state.key], Policy(), elr) for state in states}
+    costs = {key: as_led_by(decision, named[key]) for key, decision in decisions.items()}
+    entries = [_entry(state, named[state.key], evidence, costs[state.key]) for state in states]
+    failed = [Result(*key, FAILED, None, named[key], NAMED, problem.code, problem.sentence) for key, problem in problems.items()]
+    warnings = {
+        "committed records are given up": [text for entry in entries for text in _proven(entry, costs[entry.key])],
+        "fenced brokers hold more, mend their connection to the controllers first": [
+            text for entry in entries for text in _fenced(entry, costs[entry.key])
+        ],
+        "plans would decide otherwise": [text for entry in entries for text in _doubts(entry, decisions[entry.key])],
+    }
+    return Designated(entries, failed, [text for what, sentences in warnings.items() for text in _warning(what, sentences)])
 
 
 def _warning(what: str, sentences: Sequence[str]) -> Iterator[str]:
@@ -98,25 +100,36 @@ def _warning(what: str, sentences: Sequence[str]) -> Iterator[str]:
         yield f"{what}: {'; '.join([*sentences[:SHOWN], *more])}"
 
 
-def _doubts(entries: Sequence[Entry], documents: Mapping[TopicPartition, PartitionEvidence], elr: bool | None) -> Iterator[str]:
-    """Yield the partitions for which the decision would not elect the leader that was designated. `elr`: as in `decide`."""
-    for entry in entries:
-        decision = decide(documents[entry.key], Policy(), elr)
-        if decision.outcome == Outcome.HELD:
-            yield f"{entry.topic}-{entry.partition} would be held ({decision.reason})"
-        elif decision.outcome == Outcome.ELECT and entry.designated_leader not in decision.choices:
-            yield f"{entry.topic}-{entry.partition} would get broker {decision.choices[0]}, not {entry.designated_leader}"
+def _doubts(entry: Entry, decision: Decision) -> Iterator[str]:
+    """Yield whether the decision would not elect the leader that was designated."""
+    if decision.outcome == Outcome.HELD:
+        yield f"{entry.topic}-{entry.partition} would be held ({decision.reason})"
+    elif decision.outcome == Outcome.ELECT and entry.designated_leader not in decision.choices:
+        yield f"{entry.topic}-{entry.partition} would get broker {decision.choices[0]}, not {entry.designated_leader}"
 
 
-def _proven(entry: Entry, logs: Mapping[int, ReplicaLog]) -> Iterator[str]:
-    """The committed records that survivors truncate when they follow the designated leader, as far as their high watermarks prove them."""
-    for row in entry.truncated:
-        log = logs[row["broker_id"]]
-        end = min(log.high_watermark or 0, log.log_end_offset or 0)
-        if end > row["offset"]:
+def _proven(entry: Entry, cost: Decision) -> Iterator[str]:
+    """The committed records that are given up with the designated leader, as far as high watermarks prove them. `cost`: see `as_led_by`."""
+    for row, end in proven_losses(cost):
+        yield (
+            f"{entry.topic}-{entry.partition}: broker {row.other.broker_id} proves offsets {row.common_offset} to {end - 1} committed (its high "
+            f"watermark), and leader {entry.designated_leader} does not have them"
+        )
+
+
+def _fenced(entry: Entry, cost: Decision) -> Iterator[str]:
+    """What fenced brokers that answer hold and the designated leader lacks."""
+    for row in fenced_with_more(cost):
+        broker, name = row.other.broker_id, f"{entry.topic}-{entry.partition}"
+        if row.beyond_common is None:
             yield (
-                f"{entry.topic}-{entry.partition}: broker {row['broker_id']} proves offsets {row['offset']} to {end - 1} committed (its high "
-                f"watermark), and leader {entry.designated_leader} does not have them"
+                f"{name}: the fenced broker {broker} answers, and whether its log (to offset {row.other.end}) holds more than that of leader "
+                f"{entry.designated_leader} is not known"
+            )
+        else:
+            yield (
+                f"{name}: the fenced broker {broker} holds {row.beyond_common} records (offsets {row.common_offset} to {row.other.end - 1}) that "
+                f"leader {entry.designated_leader} does not have"
             )
 
 
@@ -139,32 +152,32 @@ def _problem(state: PartitionState, designated: int, evidence: Evidence, broker_
     )
 
 
-def _entry(state: PartitionState, designated: int, logs: Mapping[int, ReplicaLog], pairs: Sequence[Mapping[str, Any]]) -> Entry:
+def _entry(state: PartitionState, designated: int, evidence: Evidence, cost: Decision) -> Entry:
+    logs = {
+        broker: log for broker in state.replicas if (log := evidence.replicas.get((state.key, broker))) is not None and log.error is None
+    }
     return Entry(
         topic=state.topic,
         partition=state.partition,
         designated_leader=designated,
-        best_first=(designated, *(broker for broker in state.replicas if broker != designated)),
+        best_first=tuple(best_first(cost, designated)),
         topic_id=state.topic_id,
         leader_epoch=state.leader_epoch,
         replicas=state.replicas,
-        survivors={broker: (log.last_written_epoch, log.log_end_offset or 0) for broker, log in logs.items() if log.error is None},
+        survivors={broker: (log.last_written_epoch, log.log_end_offset or 0) for broker, log in logs.items()},
         evidence=NAMED,
-        strategy="balanced",
+        strategy=Policy().strategy.value,
         by_hand=True,
-        truncated=list(_truncated(designated, pairs, logs)),
-        broker_epochs={broker: log.broker_epoch for broker, log in logs.items() if log.error is None and log.broker_epoch is not None},
+        truncated=list(_truncated(designated, logs, cost)),
+        broker_epochs={broker: log.broker_epoch for broker, log in logs.items() if log.broker_epoch is not None},
         isr=state.isr,
         eligible_leader_replicas=state.eligible_leader_replicas,
         last_known_elr=state.last_known_elr,
     )
 
 
-def _truncated(designated: int, pairs: Sequence[Mapping[str, Any]], logs: Mapping[int, ReplicaLog]) -> Iterator[dict[str, Any]]:
-    """What the other survivors lose when they follow the designated leader: everything from the end of the common part on."""
-    for pair in pairs:
-        if designated in (pair["broker_a"], pair["broker_b"]) and pair["common_offset"] is not None:
-            other = pair["broker_b"] if pair["broker_a"] == designated else pair["broker_a"]
-            records = (logs[other].log_end_offset or 0) - pair["common_offset"]
-            if records > 0:
-                yield {"broker_id": other, "offset": pair["common_offset"], "records": records}
+def _truncated(designated: int, logs: Collection[int], cost: Decision) -> Iterator[Mapping[str, Any]]:
+    """What the other survivors lose when they follow the designated leader. If their evidence is damaged, that is not known."""
+    if cost.evidence.defects:
+        return ({"broker_id": broker, "offset": None, "records": None} for broker in logs if broker != designated)
+    return truncated(cost, designated)

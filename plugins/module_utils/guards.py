@@ -176,7 +176,11 @@ def needs_reorder(entry: Entry, live: Live) -> bool:
     It takes the first live replica. Brokers that are coming back count as live: one may be unfenced before the election.
     """
     may_live = [broker for broker in live.states[entry.key].replicas if _may_be_elected(broker, entry.key, live)]
-    return may_live != [broker for broker in entry.best_first if broker in may_live]
+    order = [broker for broker in entry.best_first if broker in may_live]
+    if entry.by_hand and entry.key in live.reassigning:
+        # A new order would replace the reassignment. For a designation it is enough if its broker stands first.
+        return may_live[:1] != order[:1]
+    return may_live != order
 
 
 def refusal(entry: Entry, live: Live) -> Result | None:

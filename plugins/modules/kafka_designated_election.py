@@ -38,7 +38,12 @@ options:
       - Exactly one of O(plan) and O(partitions) is required.
     type: path
   partitions:
-    description: Partitions with the leader that each shall get. Evidence is collected live before anything is elected.
+    description:
+      - Partitions with the leader that each gets. Evidence is collected live before anything is elected.
+      - Warnings name the committed records that are given up as far as they are proven, fenced brokers that answer and hold more than the
+        designated leader, and designations that differ from what a plan would decide. They do not stop the election.
+      - The other replicas follow in the order of their logs, the best first. If the designated broker dies before its election, the controller takes
+        the next one that is alive.
     type: list
     elements: dict
     suboptions:

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from controller import Controller
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Live, needs_reorder
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch, LogEnd
 
@@ -63,6 +66,85 @@ def test_committed_records_that_the_designated_leader_lacks_are_named(leader: in
         warning = warnings.pop("committed records are given up")
         assert f"t-0: broker 2 proves {given_up} committed" in warning and "leader 3" in warning
     assert warnings == {}
+
+
+class CutOff(Controller):
+    """Of t-0, brokers 1 to 4 have logs of these lengths, prefixes of each other. Broker 1 is fenced and answers, broker 5 is gone."""
+
+    ENDS: Mapping[int, int] = {1: 130, 2: 120, 3: 100, 4: 110}
+
+    def __init__(self) -> None:
+        super().__init__()
+        offline = replace(self.states[KEY], replicas=(5, 4, 3, 1, 2), eligible_leader_replicas=(5,))
+        self.states.clear()
+        self.states[KEY] = offline
+        self.cut_off = {1}
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        return [
+            {"broker_id": broker, "broker_state": "unfenced" if broker in (2, 3, 4) else "fenced", "silent_seconds": None, "rack": None}
+            for broker in (1, 2, 3, 4, 5)
+        ]
+
+    def unfenced(self) -> set[int]:
+        return {2, 3, 4}
+
+    def log_ends(self, work: Mapping[int, object]) -> dict[int, dict[TopicPartition, LogEnd]]:
+        return {broker: {KEY: LogEnd(None, self.ENDS[broker], 1)} for broker in work}
+
+
+def test_the_other_replicas_follow_best_first_by_their_logs() -> None:
+    """Should the designated broker die before the election, the controller takes the next one of the order."""
+    (entry,) = collect(CutOff(), {KEY: 3}, duration=0.1).entries  # type: ignore[arg-type]
+    assert entry.best_first == (3, 2, 4, 5, 1)
+    assert entry.survivors.keys() == {2, 3, 4}, "a fenced broker is none"
+    assert entry.truncated == [{"broker_id": 4, "offset": 100, "records": 10}, {"broker_id": 2, "offset": 100, "records": 20}]
+
+
+class Lying(CutOff):
+    """The high watermark of broker 4 lies beyond its log, so the evidence is damaged."""
+
+    def batches(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
+        found = super().batches(work, retry_empty)
+        for key, batch in found.get(4, {}).items():
+            found[4][key] = batch._replace(high_watermark=999)
+        return found
+
+
+def test_damaged_evidence_does_not_keep_a_designated_leader_from_being_elected() -> None:
+    """It is elected unless that is impossible. What it costs is not known then, and is not called nothing."""
+    found = collect(Lying(), {KEY: 3}, duration=0.1)  # type: ignore[arg-type]
+    (entry,) = found.entries
+    assert entry.best_first[0] == 3 and sorted(entry.best_first) == [1, 2, 3, 4, 5]
+    assert entry.survivors.keys() == {2, 3, 4}
+    assert [(row["broker_id"], row["offset"], row["records"]) for row in entry.truncated] == [(4, None, None), (2, None, None)]
+    assert found.warnings == ["plans would decide otherwise: t-0 would be held (incomplete)"]
+
+
+@pytest.mark.parametrize(("leader", "records", "first"), [(3, 30, 100), (2, 10, 120)])
+def test_what_a_fenced_broker_holds_beyond_the_designated_leader_is_a_warning(leader: int, records: int, first: int) -> None:
+    found = collect(CutOff(), {KEY: leader}, duration=0.1)  # type: ignore[arg-type]
+    (warning,) = (text for text in found.warnings if text.startswith("fenced brokers hold more"))
+    assert f"t-0: the fenced broker 1 holds {records} records (offsets {first} to 129)" in warning
+
+
+def test_a_fenced_broker_that_holds_nothing_more_is_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CutOff, "ENDS", {**CutOff.ENDS, 1: 90})
+    found = collect(CutOff(), {KEY: 2}, duration=0.1)  # type: ignore[arg-type]
+    assert not [text for text in found.warnings if text.startswith("fenced brokers hold more")]
+
+
+@pytest.mark.parametrize(("leader", "reassigning", "reorders"), [(4, False, True), (4, True, False), (3, True, True)])
+def test_a_reassignment_under_way_keeps_the_order_if_the_designated_leader_stands_first(
+    leader: int, reassigning: bool, reorders: bool
+) -> None:
+    """A designation is elected unless that is impossible, and a new order would replace the reassignment."""
+    cluster = CutOff()
+    (entry,) = collect(cluster, {KEY: leader}, duration=0.1).entries  # type: ignore[arg-type]
+    broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states()}
+    assert needs_reorder(entry, Live(cluster.states, broker_states, {}, {KEY} if reassigning else ())) is reorders
 
 
 def test_what_cannot_be_elected_fails_and_the_others_go_on() -> None:
