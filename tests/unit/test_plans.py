@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
 import stat
@@ -16,8 +17,10 @@ from pyspark.sql import SparkSession
 from situations import FENCED, RUN, Log, Situation, broker_rows, land
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans, sealed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans, sealed, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import in_plan_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import NoSnapshotError
 
 LONG = Log.of((120, 0), high_watermark=80)
@@ -103,6 +106,41 @@ def test_the_same_snapshot_gives_the_same_bytes_but_for_ids_and_times(
     (tmp_path / "landing" / RUN / "west.jsonl").unlink()
     assert [plan["cluster"] for plan in written(spark, tmp_path)["plans"]] == ["east"]
     assert volatile.sub(b"", paths[0].read_bytes()) == volatile.sub(b"", first[0])
+
+
+TOPICS = [
+    "__transaction_state",
+    "__consumer_offsets",
+    "__consumer",
+    "_a",
+    "A",
+    "Z-1",
+    "a",
+    "a-1",
+    "a.1",
+    "a1",
+    "b",
+    "orders",
+    "orders.eu",
+    "orders_eu",
+]
+
+
+def test_spark_and_python_put_the_rows_of_a_plan_in_the_same_order(spark: SparkSession) -> None:
+    """Which of them does it depends on the size of the fleet alone."""
+    partitions = [(section, topic, number) for section in (PARTITIONS, HELD, ONLINE) for topic in TOPICS for number in (0, 2, 10)]
+    frame = [(section, None, None) for section in (worker.FRAME, worker.FRAME, worker.QUARANTINE)]
+    rows = [(cluster, section, None, *key, [], []) for cluster in ("west", "east", "East-2") for section, *key in [*partitions, *frame]]
+    random.Random(7).shuffle(rows)
+    expected = plans.in_order(rows)
+    ordered = [tuple(row) for row in in_plan_order(spark.createDataFrame(rows, worker.PLAN_ROWS), plans.SECTIONS).collect()]
+    for cluster in ("west", "east", "East-2"):
+        own = [row for row in expected if row[0] == cluster]
+        assert [row for row in ordered if row[0] == cluster] == own
+        first = next(place for place, row in enumerate(ordered) if row[0] == cluster)
+        assert ordered[first : first + len(own)] == own, "a cluster stands in one piece"
+    places = [(row[1], row[3], row[4]) for row in expected if row[0] == "east" and row[3]]
+    assert places[:3] == [(PARTITIONS, "__transaction_state", number) for number in (0, 2, 10)]
 
 
 @pytest.mark.slow
