@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, gather
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import read_documents
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, NAMED, Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import DESIGNATED_BY_HAND, FAILED, Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason, keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     NOT_IN_CLUSTER,
@@ -83,7 +83,9 @@ def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: fl
     decisions = {state.key: decide(documents[state.key], Policy(), elr) for state in states}
     costs = {key: as_led_by(decision, named[key]) for key, decision in decisions.items()}
     entries = [_entry(state, named[state.key], evidence, costs[state.key]) for state in states]
-    failed = [Result(*key, FAILED, None, named[key], NAMED, problem.code, problem.sentence) for key, problem in problems.items()]
+    failed = [
+        Result(*key, FAILED, None, named[key], DESIGNATED_BY_HAND, problem.code, problem.sentence) for key, problem in problems.items()
+    ]
     warnings = {
         "committed records are given up": [text for entry in entries for text in _proven(entry, costs[entry.key])],
         "fenced brokers hold more, mend their connection to the controllers first": [
@@ -165,9 +167,9 @@ def _entry(state: PartitionState, designated: int, evidence: Evidence, cost: Dec
         leader_epoch=state.leader_epoch,
         replicas=state.replicas,
         survivors={broker: (log.last_written_epoch, log.log_end_offset or 0) for broker, log in logs.items()},
-        evidence=NAMED,
+        evidence_word=DESIGNATED_BY_HAND,
         strategy=Policy().strategy.value,
-        by_hand=True,
+        designated_by_hand=True,
         truncated=list(_truncated(designated, logs, cost)),
         broker_epochs={broker: log.broker_epoch for broker, log in logs.items() if log.broker_epoch is not None},
         isr=state.isr,

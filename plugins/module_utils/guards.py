@@ -37,7 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_co
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER, ReplicaLog
 
 ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED = "elected", "already_online", "clean_leader", "held", "stale", "failed"
-NAMED = "named"  # evidence of a leader that an operator designated
+DESIGNATED_BY_HAND = "named"  # in the place of a word of evidence, in results too
 REASSIGNING = "a reassignment is under way, and a new replica order would replace it; let it complete or cancel it"
 OUTCOMES = (ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED)
 
@@ -48,8 +48,10 @@ class Entry:
 
     `survivors`: broker id → (last_written_epoch, log_end_offset) as gathered; `broker_epochs`: broker id → its broker epoch, where it was told.
     `isr` and so on: whom the controller would have elected by itself (KIP-966), and may have elected meanwhile.
-    `ranking`, `named`: as the plan has them. `found`: the evidence that was collected again before the election, which must decide as the plan
-    did. `by_hand`: an operator designated the leader in this very run, so it needs none. `decided_again`: as of Result.
+    `evidence_word`: the kind of evidence, DESIGNATED_BY_HAND without a plan. `ranking`: as the plan has it. `named_in_request`: whether the request named
+    the partition, which consents to its loss; `named` in the plan. `live_evidence`: the evidence that was collected again before the election, which
+    must decide as the plan did. `designated_by_hand`: an operator designated the leader in this very run, so it needs no such evidence.
+    `decided_again`: as of Result.
     """
 
     topic: str
@@ -60,7 +62,7 @@ class Entry:
     leader_epoch: int
     replicas: tuple[int, ...]
     survivors: Mapping[int, tuple[int | None, int]]
-    evidence: str
+    evidence_word: str
     strategy: str
     truncated: Sequence[Mapping[str, Any]] = field(default=())
     loss: Mapping[str, Any] | None = None
@@ -70,9 +72,9 @@ class Entry:
     last_known_elr: tuple[int, ...] = ()
     unclean_leader_election_enable: bool | None = None
     ranking: str = Ranking.LAST_WRITTEN_EPOCH.value
-    named: bool = False
-    by_hand: bool = False
-    found: PartitionEvidence | None = None
+    named_in_request: bool = False
+    designated_by_hand: bool = False
+    live_evidence: PartitionEvidence | None = None
     decided_again: Mapping[str, Any] | None = None
 
     @property
@@ -145,7 +147,7 @@ class Result:
         cost = (tuple(entry.truncated), entry.loss) if outcome == ELECTED else ((), None)
         place = entry.topic, entry.partition
         again = entry.decided_again
-        return cls(*place, outcome, leader, entry.designated_leader, entry.evidence, reason_code, reason, *cost, decided_again=again)
+        return cls(*place, outcome, leader, entry.designated_leader, entry.evidence_word, reason_code, reason, *cost, decided_again=again)
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ def needs_reorder(entry: Entry, live: Live) -> bool:
     """
     may_live = [broker for broker in live.states[entry.key].replicas if _may_be_elected(broker, entry.key, live)]
     order = [broker for broker in entry.best_first if broker in may_live]
-    if entry.by_hand and entry.key in live.reassigning:
+    if entry.designated_by_hand and entry.key in live.reassigning:
         # A new order would replace the reassignment. For a designation it is enough if its broker stands first.
         return may_live[:1] != order[:1]
     return may_live != order
@@ -201,7 +203,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
             "or was killed while it did (then run that one again, in its own workdir), or somebody gave it a new order; gather the evidence again"
         )
         return Result.of(entry, STALE, ReasonCode.OTHER_ORDER, reason)
-    changed = None if entry.by_hand else _decided_otherwise(entry, live, state)
+    changed = None if entry.designated_by_hand else _decided_otherwise(entry, live, state)
     if changed is not None:
         return changed
     if entry.key in live.reassigning and needs_reorder(entry, live):
@@ -211,7 +213,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
 
 def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Result | None:
     """Decide again on live evidence. Return why the entry may not be elected, None if the decision still allows its leader."""
-    evidence = as_it_is_now(entry.found, state, live.broker_states, live.logs, live.reassigning) if entry.found else None
+    evidence = as_it_is_now(entry.live_evidence, state, live.broker_states, live.logs, live.reassigning) if entry.live_evidence else None
     if evidence is None or any(log.broker_id in live.cut_off and _is_unread(log) for log in evidence.logs):
         reason = "its evidence cannot be used, or has changed since it was collected again; run again, or make a new plan"
         return Result.of(entry, STALE, ReasonCode.EVIDENCE_CHANGED, reason)
@@ -236,7 +238,7 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
         reason = "the evidence of now puts its other replicas in another order; run again, or make a new plan"
         return Result.of(entry, STALE, ReasonCode.EVIDENCE_CHANGED, reason)
     now = f"holds it ({decision.reason})" if decision.reason else f"elects broker {decision.choices[0]} ({decision.word})"
-    reason = f"the plan elects broker {entry.designated_leader} ({entry.evidence}), and the evidence of now {now}; make a new plan"
+    reason = f"the plan elects broker {entry.designated_leader} ({entry.evidence_word}), and the evidence of now {now}; make a new plan"
     return Result.of(entry, STALE, ReasonCode.DECIDED_OTHERWISE, reason)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
-    Policy,
+    ElectionConfig,
     Registration,
     Why,
     elr_is_on,
@@ -132,7 +132,7 @@ _NAMES = {Why.ISR: "ISR", Why.ELR: "ELR", Why.LAST_KNOWN_LEADER: "last known lea
 def _candidates(state: PartitionState, config: TopicConfig, elr: bool | None) -> Iterator[_Candidate]:
     """Yield the brokers each of which the controller may elect by itself if it is the only one that comes back."""
     registered = Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr)
-    policy = Policy(elr, False, config.effective_min_isr(len(state.replicas)))
+    policy = ElectionConfig(elr, False, config.effective_min_isr(len(state.replicas)))
     for broker in state.replicas:
         kinds = [each.why for each in possible(registered, (), policy, [(broker, None)]) if each is not None]
         if kinds:

@@ -135,17 +135,18 @@ class Recovery:
     def _give_up(self, error: SpokenError) -> None:
         """Elect no further entry of a plan: nothing is elected on evidence that could not be read."""
         done = {(result.topic, result.partition) for result in self._results}
-        left = {entry.key: entry for entry in self._entries if not entry.by_hand and entry.key not in done}
+        left = {entry.key: entry for entry in self._entries if not entry.designated_by_hand and entry.key not in done}
         self._results += [Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in left.values()]
         self._entries = [entry for entry in self._entries if entry.key not in left]
 
     def _collect_again(self, connection: Connection, left: Left) -> None:
-        wanted = {entry.key for entry in self._entries if not entry.by_hand}
+        wanted = {entry.key for entry in self._entries if not entry.designated_by_hand}
         if not wanted:
             return
         live = self._live_evidence(connection, wanted, left)
         self._entries = [
-            entry if entry.by_hand else with_evidence(entry, live.documents.get(entry.key), live.cluster) for entry in self._entries
+            entry if entry.designated_by_hand else with_evidence(entry, live.documents.get(entry.key), live.cluster)
+            for entry in self._entries
         ]
 
     def _live_evidence(self, connection: Connection, wanted: Collection[TopicPartition], left: Left) -> LiveEvidence:
@@ -153,7 +154,7 @@ class Recovery:
         sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget)
         # The leaders of these answered for the plan, perhaps as late.
         awaited = {entry.key for entry in self._entries if entry.policy.strategy == Strategy.AGGRESSIVE}
-        named = {entry.key for entry in self._entries if entry.named}
+        named = {entry.key for entry in self._entries if entry.named_in_request}
         live = collect_again(sources, wanted, named, self._plan.survivors, awaited, left)
         self.warnings += [warning for warning in live.warnings if warning not in self.warnings]
         return live
@@ -240,7 +241,7 @@ class Recovery:
     def _decide_with_offsets(self, connection: Connection, left: Left) -> None:
         """Decide about the partitions again that are not elected yet, and about those that the plan holds although offsets may prove more."""
         internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
-        others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS and not entry.by_hand]
+        others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS and not entry.designated_by_hand]
         held = undecided(self._results)
         wanted = {*(entry.key for entry in others), *held}
         if not wanted:

@@ -57,12 +57,12 @@ def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluste
     """Return the entry of a plan with live evidence and, if that elects the same leader, its present loss. Else the guards refuse it."""
     decision = decide(found, entry.policy, cluster.elr) if found else None
     if decision is None or entry.designated_leader not in decision.choices:
-        return replace(entry, found=found)
+        return replace(entry, live_evidence=found)
     leader = entry.designated_leader
     return replace(
         entry,
-        found=found,
-        evidence=decision.word.value,
+        live_evidence=found,
+        evidence_word=decision.word.value,
         best_first=tuple(best_first(decision, leader)),
         truncated=list(truncated(decision, leader)),
         loss=loss_fields(bounds(decision, cluster)),
@@ -77,7 +77,7 @@ def undecided(results: Sequence[Result]) -> dict[TopicPartition, Result]:
 
 def may_change(entries: Sequence[Entry], results: Sequence[Result]) -> list[TopicPartition]:
     """Return the partitions of a plan that offsets may decide otherwise. A log of which all others are prefixes stays the best, whatever is proven."""
-    return [*(entry.key for entry in entries if not entry.by_hand and entry.evidence != Word.PREFIX), *undecided(results)]
+    return [*(entry.key for entry in entries if not entry.designated_by_hand and entry.evidence_word != Word.PREFIX), *undecided(results)]
 
 
 def second_decision(
@@ -166,10 +166,10 @@ def _changed(entry: Entry, decision: Decision, cluster: Cluster, leader: int) ->
         entry,
         designated_leader=leader,
         best_first=tuple(row["replicas_best_first"]),
-        evidence=row["evidence"],
+        evidence_word=row["evidence"],
         truncated=row["truncated"],
         loss=row["loss"],
-        found=decision.evidence,
+        live_evidence=decision.evidence,
         decided_again={**_before(entry.designated_leader, None), "explanation": row["explanation"]},
     )
 
@@ -178,7 +178,7 @@ def _added(decision: Decision, policy: Policy, cluster: Cluster, leader: int, be
     row = _row(decision, cluster, leader)
     strategy = policy.topic_strategies.get(decision.evidence.topic, policy.strategy)
     entry = Entry.from_plan(row, strategy, policy.ranking)
-    return replace(entry, found=decision.evidence, decided_again={**before, "explanation": row["explanation"]})
+    return replace(entry, live_evidence=decision.evidence, decided_again={**before, "explanation": row["explanation"]})
 
 
 def _held(decision: Decision, cluster: Cluster, before: Mapping[str, Any]) -> Result:

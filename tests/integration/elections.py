@@ -19,7 +19,7 @@ from kafka.protocol.admin import UpdateFeaturesRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
     Election,
-    Policy,
+    ElectionConfig,
     Registration,
     after_unclean_shutdown,
     elected,
@@ -40,7 +40,7 @@ TOPICS = {
     for min_isr in range(1, size + 1)
     for unclean in (False, True)
 }
-NOTHING_KNOWN = Policy(elr=None, unclean=None, min_isr=None)
+NOTHING_KNOWN = ElectionConfig(elr=None, unclean=None, min_isr=None)
 
 
 @dataclass(frozen=True, order=True)
@@ -152,7 +152,7 @@ class Story:
         for key, state in before.items():
             if state.leader != NOBODY or not {*brokers} & {*state.replicas}:
                 continue
-            kept, live, topic = registration(state), live_replicas(state), self._policy(key)
+            kept, live, topic = registration(state), live_replicas(state), self._config(key)
             back = [broker for broker in brokers if broker in state.replicas and key not in self._failed.get(broker, ())]
             for broker in {*brokers} - {*back}:
                 if not self._clean[broker]:
@@ -244,7 +244,7 @@ class Story:
         """Compare what the controller keeps if it elects nobody."""
         for broker in back:
             if not self._clean[broker]:
-                kept = after_unclean_shutdown(kept, broker, self.elr, self._policy(key).min_isr or 1)
+                kept = after_unclean_shutdown(kept, broker, self.elr, self._config(key).min_isr or 1)
         found = registration(now)
         same = found.isr == kept.isr and (not self.elr or ({*found.elr}, found.last_known_elr) == ({*kept.elr}, kept.last_known_elr))
         if not same:
@@ -261,7 +261,7 @@ class Story:
         )
         states = self._look()
         for key, state in states.items():
-            topic = self._policy(key)
+            topic = self._config(key)
             if state.leader == NOBODY and (election := elected(registration(state), live_replicas(state), self.elr, bool(topic.unclean))):
                 self.differences.append(f"at rest: {state}: expected {election}")
         return states
@@ -277,9 +277,9 @@ class Story:
     def _witness(self) -> admin.Address:
         return config.HOST, self.cluster.brokers[WITNESS].replication_port or 0
 
-    def _policy(self, key: TopicPartition) -> Policy:
+    def _config(self, key: TopicPartition) -> ElectionConfig:
         _size, min_isr, unclean = TOPICS[key[0]]
-        return Policy(self.elr, unclean, min_isr)
+        return ElectionConfig(self.elr, unclean, min_isr)
 
 
 def registration(state: PartitionState) -> Registration:

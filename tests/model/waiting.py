@@ -54,14 +54,16 @@ def waits_in_vain(disks_may_fail: bool) -> tuple[Counter[str], list[tuple[Standi
                 election
                 for order in permutations(back)
                 for election in controller.possible(
-                    registration, {*survivors}, controller.Policy(None, False), [(one, None) for one in order]
+                    registration, {*survivors}, controller.ElectionConfig(None, False), [(one, None) for one in order]
                 )
             }
             # A broker that is unfenced now may restart, and not cleanly: that is how waited_for has it.
             restarts = {
                 election
                 for order in permutations([*survivors, *back])
-                for election in controller.possible(registration, (), controller.Policy(None, False), [(one, None) for one in order])
+                for election in controller.possible(
+                    registration, (), controller.ElectionConfig(None, False), [(one, None) for one in order]
+                )
             }
             if elections | restarts <= {None}:
                 in_vain.append((standing, states))

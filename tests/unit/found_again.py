@@ -37,6 +37,6 @@ def found_again(entry: Entry) -> Entry:
         pairs[one, other] = Pair(one, other, PREFIX if shorter else SAME, shorter, min(ends.values()), None)
     state = State(
         entry.topic_id, -1, entry.leader_epoch, entry.replicas, entry.isr, entry.eligible_leader_replicas, entry.last_known_elr,
-        False, entry.named, None, entry.unclean_leader_election_enable, "delete",
+        False, entry.named_in_request, None, entry.unclean_leader_election_enable, "delete",
     )  # fmt: skip
-    return replace(entry, found=PartitionEvidence(entry.topic, entry.partition, state, tuple(logs), pairs))
+    return replace(entry, live_evidence=PartitionEvidence(entry.topic, entry.partition, state, tuple(logs), pairs))

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
     Election,
-    Policy,
+    ElectionConfig,
     Registration,
     Why,
     elected,
@@ -41,11 +41,11 @@ def test_the_last_known_leader_is_elected_only_where_isr_and_elr_are_empty() -> 
 
 def test_with_the_feature_off_a_member_of_the_elr_is_elected_until_the_controller_has_looked_once() -> None:
     """The ELR of before stands until the partition next changes. Seen on 4.3.1, where the feature was set to 0 while the partition had no leader."""
-    partition, policy = Registration(REPLICAS, (), (1,), (2,)), Policy(elr=False, unclean=False)
+    partition, config = Registration(REPLICAS, (), (1,), (2,)), ElectionConfig(elr=False, unclean=False)
     assert elected(partition, {1}, elr=False, unclean=False) == Election(1, Why.ELR)
     for clean in (True, False):
-        assert possible(partition, (), policy, [(1, clean)]) == {Election(1, Why.ELR)}, "only with the feature is it taken off the ELR"
-        assert possible(partition, (), policy, [(3, True), (1, clean)]) == {None}, "the return of broker 3 has emptied the ELR"
+        assert possible(partition, (), config, [(1, clean)]) == {Election(1, Why.ELR)}, "only with the feature is it taken off the ELR"
+        assert possible(partition, (), config, [(3, True), (1, clean)]) == {None}, "the return of broker 3 has emptied the ELR"
 
 
 def test_with_the_feature_off_no_last_known_leader_is_elected() -> None:
@@ -65,12 +65,12 @@ def test_nobody_is_waited_for_whom_the_controller_never_elects() -> None:
 @pytest.mark.parametrize("elr", [False, True, None])
 @pytest.mark.parametrize("partition", partitions())
 def test_who_is_waited_for_are_those_whom_some_order_of_returns_makes_leader(partition: Registration, elr: bool | None) -> None:
-    policy = Policy(elr, unclean=False)
+    config = ElectionConfig(elr, unclean=False)
     for present in ((), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3), REPLICAS):
         elections = {
             election
             for order in permutations(present)
-            for election in possible(partition, (), policy, [(broker, None) for broker in order])
+            for election in possible(partition, (), config, [(broker, None) for broker in order])
             if election is not None
         }
         assert waited_for(partition, present, elr) == {election.broker for election in elections}
@@ -78,6 +78,6 @@ def test_who_is_waited_for_are_those_whom_some_order_of_returns_makes_leader(par
 
 def test_what_is_not_known_makes_an_election_possible() -> None:
     partition = Registration(REPLICAS, (), (1,))
-    assert possible(partition, {2}, Policy(elr=True, unclean=None)) == {None, Election(2, Why.UNCLEAN)}
-    assert possible(partition, {2}, Policy(elr=True, unclean=False), [(1, True)]) == {Election(1, Why.ELR)}
-    assert possible(partition, {2}, Policy(elr=True, unclean=False), [(1, None)]) == {Election(1, Why.ELR), None}
+    assert possible(partition, {2}, ElectionConfig(elr=True, unclean=None)) == {None, Election(2, Why.UNCLEAN)}
+    assert possible(partition, {2}, ElectionConfig(elr=True, unclean=False), [(1, True)]) == {Election(1, Why.ELR)}
+    assert possible(partition, {2}, ElectionConfig(elr=True, unclean=False), [(1, None)]) == {Election(1, Why.ELR), None}

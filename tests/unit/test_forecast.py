@@ -11,7 +11,7 @@ import pytest
 from test_controller import REPLICAS, partitions
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
-    Policy,
+    ElectionConfig,
     Registration,
     after_unclean_shutdown,
     elected,
@@ -37,7 +37,7 @@ def outcomes(partition: Registration, live: set[int], elr: bool | None, broker: 
 def test_an_election_is_certain_if_nothing_that_is_not_known_could_prevent_it(elr: bool | None) -> None:
     doubts = set()
     for partition, broker, others in product(partitions(), REPLICAS, ((), (1,), (2,), (2, 3))):
-        reason = doubt(partition, {*others}, Policy(elr, unclean=False, min_isr=MIN_ISR), broker)
+        reason = doubt(partition, {*others}, ElectionConfig(elr, unclean=False, min_isr=MIN_ISR), broker)
         assert (reason is None) == (outcomes(partition, {*others}, elr, broker) == {broker})
         doubts.add(reason)
     assert doubts == {None, Doubt.SHUTDOWN, Doubt.OTHERS, *([Doubt.ELR] if elr is None else [])}

@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_l
 KEY = ("orders", 0)
 ENTRY = Entry(
     topic="orders", partition=0, designated_leader=2, best_first=(2, 3, 1), topic_id="id", leader_epoch=4, replicas=(1, 2, 3),
-    survivors={2: (1, 121), 3: (0, 100)}, evidence="prefix", strategy="balanced",
+    survivors={2: (1, 121), 3: (0, 100)}, evidence_word="prefix", strategy="balanced",
 )  # fmt: skip
 STATE = PartitionState("orders", 0, "id", -1, 4, (1, 2, 3), (), (1,), (), (1,))
 
@@ -148,7 +148,7 @@ def test_a_replica_that_comes_back_unseen_is_waited_for_where_its_log_may_be_the
     assert (result.outcome, result.reason_code) == ("held", "incomplete")
     assert re.search("^broker 1 is coming back with a replica that was not read", result.reason or "")
     assert refused(replace(ENTRY, strategy="aggressive"), coming) is None
-    assert refused(replace(ENTRY, evidence="named", by_hand=True), coming) is None
+    assert refused(replace(ENTRY, evidence_word="named", designated_by_hand=True), coming) is None
     stopped = replace(coming, broker_states={1: "fenced", 2: "unfenced", 3: "coming_back"})
     assert refused(ENTRY, stopped) is None, "broker 3 is a survivor of the plan, the winner holds all that it holds"
 
@@ -223,7 +223,7 @@ def test_a_member_of_the_elr_whose_disk_has_failed_is_not_waited_for() -> None:
         return replace(eligible, broker_states=ALL_ALIVE, logs={**eligible.logs, (KEY, 1): ReplicaLog(error=error)})
 
     assert refused(ENTRY, on_disk("DISK_FAILED")) is None
-    silent = refused(replace(ENTRY, evidence="incomplete"), on_disk("KAFKA_STORAGE_ERROR"))
+    silent = refused(replace(ENTRY, evidence_word="incomplete"), on_disk("KAFKA_STORAGE_ERROR"))
     assert silent is not None and silent.reason_code == "wait_for_clean_leader" and (silent.reason or "").startswith("broker 1")
     mended = refused(ENTRY, on_disk(None))
     assert mended is not None and mended.reason_code == "replica_returned"
@@ -245,7 +245,7 @@ def test_aggressive_does_not_wait_for_a_clean_leader() -> None:
 def test_a_survivor_that_was_silent_when_it_was_planned_may_still_be_silent() -> None:
     silent = replace(LIVE, states={KEY: replace(STATE, eligible_leader_replicas=())}, broker_states=ALL_ALIVE)
     silent = replace(silent, logs={**LIVE.logs, (KEY, 1): ReplicaLog("NO_ANSWER")})
-    aggressive = replace(ENTRY, strategy="aggressive", evidence="incomplete")
+    aggressive = replace(ENTRY, strategy="aggressive", evidence_word="incomplete")
     assert refused(aggressive, silent) is None
     speaks = refused(aggressive, replace(silent, logs={**LIVE.logs, (KEY, 1): log(0, 90)}))
     assert speaks is not None and speaks.outcome == "stale"
@@ -275,30 +275,32 @@ def test_a_forged_plan_elects_nobody_else_than_the_decision() -> None:
 
 
 def test_a_plan_whose_evidence_is_weaker_now_is_stale() -> None:
-    found = found_again(ENTRY).found
+    found = found_again(ENTRY).live_evidence
     assert found is not None
     forked = replace(found, pairs={(2, 3): found.pairs[2, 3]._replace(relation="forked", shorter=None, common_offset=50)})
-    result = refusal(replace(ENTRY, found=forked), LIVE)
+    result = refusal(replace(ENTRY, live_evidence=forked), LIVE)
     assert result is not None and result.outcome == "stale"
     assert "the evidence of now holds it (forked)" in (result.reason or "")
-    assert refusal(replace(ENTRY, found=forked, strategy="aggressive"), LIVE) is None
+    assert refusal(replace(ENTRY, live_evidence=forked, strategy="aggressive"), LIVE) is None
 
 
 @pytest.mark.parametrize("found", [None, replace(PartitionEvidence("orders", 0, None), defects=("isr is missing",))])
 def test_without_evidence_of_now_nothing_is_elected(found: PartitionEvidence | None) -> None:
-    result = refusal(replace(ENTRY, found=found), LIVE)
+    result = refusal(replace(ENTRY, live_evidence=found), LIVE)
     assert result is not None and result.outcome == "stale"
-    assert refusal(replace(ENTRY, found=found, evidence="named", by_hand=True), LIVE) is None, "whoever named it has seen the doubts"
+    assert refusal(replace(ENTRY, live_evidence=found, evidence_word="named", designated_by_hand=True), LIVE) is None, (
+        "whoever named it has seen the doubts"
+    )
 
 
 def test_a_log_that_has_changed_while_its_evidence_was_collected_again_is_stale() -> None:
-    found = found_again(replace(ENTRY, survivors={2: (1, 121), 3: (0, 99)})).found
-    result = refusal(replace(ENTRY, found=found), LIVE)
+    found = found_again(replace(ENTRY, survivors={2: (1, 121), 3: (0, 99)})).live_evidence
+    result = refusal(replace(ENTRY, live_evidence=found), LIVE)
     assert result is not None and result.outcome == "stale"
 
 
 def test_a_leader_designated_by_hand_is_elected_while_another_broker_is_waited_for_or_silent() -> None:
-    named = replace(ENTRY, evidence="named", by_hand=True)
+    named = replace(ENTRY, evidence_word="named", designated_by_hand=True)
     coming = replace(LIVE, broker_states={1: "coming_back", 2: "unfenced", 3: "unfenced"})
     assert refusal(named, coming) is None
     silent = replace(LIVE, broker_states=ALL_ALIVE, logs={**LIVE.logs, (KEY, 1): ReplicaLog("NO_ANSWER")})
@@ -324,10 +326,10 @@ def test_a_fenced_broker_that_answers_and_whose_log_was_not_read_is_no_lost_brok
 
 def test_a_fenced_broker_whose_answer_cannot_be_true_makes_no_plan_stale() -> None:
     entry = found_again(ENTRY)
-    assert entry.found is not None
-    logs = tuple(log._replace(error="IMPOSSIBLE_ANSWER") if log.broker_id == 1 else log for log in entry.found.logs)
+    assert entry.live_evidence is not None
+    logs = tuple(log._replace(error="IMPOSSIBLE_ANSWER") if log.broker_id == 1 else log for log in entry.live_evidence.logs)
     again = replace(LIVE, cut_off=frozenset({1}))
-    assert refusal(replace(entry, found=replace(entry.found, logs=logs)), again) is None
+    assert refusal(replace(entry, live_evidence=replace(entry.live_evidence, logs=logs)), again) is None
     unread = refusal(entry, again)
     assert unread is not None and unread.reason_code == "evidence_changed"
 
@@ -344,12 +346,12 @@ def test_a_broker_that_was_unfenced_after_the_logs_were_read_has_not_been_looked
 
 @pytest.mark.parametrize("field", ["topic_id", "leader_epoch", "replicas", "broker_epoch"])
 def test_evidence_of_another_partition_or_boot_than_the_cluster_has_now_is_stale(field: str) -> None:
-    found = found_again(ENTRY).found
+    found = found_again(ENTRY).live_evidence
     assert found is not None and found.state is not None
     others: dict[str, Any] = {"topic_id": "other", "leader_epoch": 3, "replicas": (1, 2, 4)}
     if field == "broker_epoch":
         found = replace(found, logs=tuple(one._replace(broker_epoch=7) if one.broker_id == 2 else one for one in found.logs))
     else:
         found = replace(found, state=found.state._replace(**{field: others[field]}))
-    result = refusal(replace(ENTRY, found=found), LIVE)
+    result = refusal(replace(ENTRY, live_evidence=found), LIVE)
     assert result is not None and (result.outcome, result.reason_code) == ("stale", "evidence_changed")

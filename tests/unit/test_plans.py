@@ -130,7 +130,9 @@ def test_spark_and_python_put_the_rows_of_a_plan_in_the_same_order(spark: SparkS
     """Which of them does it depends on the size of the fleet alone."""
     partitions = [(section, topic, number) for section in (PARTITIONS, HELD, ONLINE) for topic in TOPICS for number in (0, 2, 10)]
     frame = [(section, None, None) for section in (worker.FRAME, worker.FRAME, worker.QUARANTINE)]
-    rows = [(cluster, section, None, *key, [], []) for cluster in ("west", "east", "East-2") for section, *key in [*partitions, *frame]]
+    rows: list[Any] = [
+        (cluster, section, None, *key, [], []) for cluster in ("west", "east", "East-2") for section, *key in [*partitions, *frame]
+    ]
     random.Random(7).shuffle(rows)
     expected = plans.in_order(rows)
     ordered = [tuple(row) for row in in_plan_order(spark.createDataFrame(rows, worker.PLAN_ROWS), plans.SECTIONS).collect()]

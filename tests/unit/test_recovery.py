@@ -105,7 +105,7 @@ def test_a_requested_partition_that_the_cluster_does_not_have_fails_the_run(tmp_
 
 def test_a_topic_that_the_plan_did_not_find_and_that_is_there_now_is_reported_as_it_is_now(tmp_path: Path) -> None:
     recovery = Recovery(Described(), name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1)  # type: ignore[arg-type]
-    row = {
+    row: dict[str, Any] = {
         "topic": "t",
         "candidate": None,
         "evidence": "no_survivor",

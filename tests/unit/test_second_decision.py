@@ -230,7 +230,7 @@ def renamed(name: str, topic: str) -> Situation:
 
 def test_an_entry_that_offsets_contradict_is_held_and_not_elected(tmp_path: Path) -> None:
     entries, _ = planned(tmp_path, renamed("resolved", "orders"))
-    assert [(entry.designated_leader, entry.evidence) for entry in entries] == [(1, "forked_resolved")]
+    assert [(entry.designated_leader, entry.evidence_word) for entry in entries] == [(1, "forked_resolved")]
     found = decided(entries, (), renamed("contradicted", "orders"))
     assert (found.entries, found.changed, found.added) == ([], [], [])
     (row,) = found.held

@@ -35,7 +35,7 @@ class Registration:
 
 
 @dataclass(frozen=True)
-class Policy:
+class ElectionConfig:
     """What decides about elections beside the partition. None where it is not known.
 
     `elr`: whether the feature eligible.leader.replicas.version is on. `unclean`: unclean.leader.election.enable of the topic.
@@ -63,7 +63,7 @@ def elr_is_on(level: int | None) -> bool | None:
 def elected(partition: Registration, live: Collection[int], elr: bool, unclean: bool) -> Election | None:
     """Return whom the controller elects if it looks at the partition now, None if nobody.
 
-    `live`: the brokers that are unfenced and whose log directory of this partition is online. `elr`: as in Policy.
+    `live`: the brokers that are unfenced and whose log directory of this partition is online. `elr`: as in ElectionConfig.
     `unclean`: whether any live replica will do, because of the topic's config or because an unclean election is asked for (KIP-460).
     """
     # With a member in the ISR the ELR does not count. An ELR that stands from before the feature was switched off does.
@@ -96,7 +96,7 @@ def after_unclean_shutdown(partition: Registration, broker: int, elr: bool, min_
 
 
 def possible(
-    partition: Registration, live: Collection[int], policy: Policy, back: Iterable[tuple[int, bool | None]] = ()
+    partition: Registration, live: Collection[int], config: ElectionConfig, back: Iterable[tuple[int, bool | None]] = ()
 ) -> frozenset[Election | None]:
     """Return every election that may follow when the brokers `back` are alive, too. One element: it is certain; None in it: nobody may be elected.
 
@@ -104,9 +104,9 @@ def possible(
     """
     returning = list(back)
     found: set[Election | None] = set()
-    for elr in _either(policy.elr):
-        for unclean in _either(policy.unclean):
-            for min_isr in [policy.min_isr] if policy.min_isr is not None else range(1, len(partition.replicas) + 1):
+    for elr in _either(config.elr):
+        for unclean in _either(config.unclean):
+            for min_isr in [config.min_isr] if config.min_isr is not None else range(1, len(partition.replicas) + 1):
                 for clean in product(*(_either(known) for _broker, known in returning)):
                     found.add(_after_returns(partition, set(live), returning, clean, elr, unclean, min_isr))
     return frozenset(found)
@@ -116,7 +116,7 @@ def waited_for(partition: Registration, present: Collection[int], elr: bool | No
     """Return the brokers that the controller may elect by itself, without loss or as the last known leader, if only `present` brokers come back.
 
     `present`: brokers that are alive or coming back; whether they were shut down cleanly is not known. Each that was not leaves ISR and ELR, so these
-    count one after the other: while a member of one is gone for good, the controller waits for it and elects nobody from the next. `elr`: as in Policy.
+    count one after the other: while a member of one is gone for good, the controller waits for it and elects nobody from the next. `elr`: as in ElectionConfig.
     """
     last_known = partition.last_known_elr if len(partition.last_known_elr) == 1 else ()
     # Without the feature the ISR keeps its last member, and the last known leader does not count.

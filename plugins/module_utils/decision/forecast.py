@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Policy, Registration, possible
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ElectionConfig, Registration, possible
 
 
 class Doubt(StrEnum):
@@ -20,26 +20,28 @@ class Doubt(StrEnum):
     OTHERS = "it depends on the other brokers that come back"
 
 
-def doubt(partition: Registration, live: Collection[int], policy: Policy, broker: int) -> Doubt | None:
+def doubt(partition: Registration, live: Collection[int], config: ElectionConfig, broker: int) -> Doubt | None:
     """Return why it is not certain that the controller elects `broker` next, None if it is certain.
 
     live    the brokers that are alive with the disk of this partition. If `broker` is not one of them, it comes back as the next one, and whether it
             was shut down cleanly is not known
-    policy  `unclean` is about elections by the controller itself: an unclean one may elect any broker
+    config  `unclean` is about elections by the controller itself: an unclean one may elect any broker
     """
     if broker in live:
-        if _elects(partition, live, policy, broker, ()):
+        if _elects(partition, live, config, broker, ()):
             return None
-    elif _elects(partition, live, policy, broker, [(broker, None)]):
+    elif _elects(partition, live, config, broker, [(broker, None)]):
         return None
-    elif _elects(partition, live, policy, broker, [(broker, True)]):
+    elif _elects(partition, live, config, broker, [(broker, True)]):
         return Doubt.SHUTDOWN
     back = () if broker in live else [(broker, True)]
-    if policy.elr is None and any(_elects(partition, live, replace(policy, elr=elr), broker, back) for elr in (True, False)):
+    if config.elr is None and any(_elects(partition, live, replace(config, elr=elr), broker, back) for elr in (True, False)):
         return Doubt.ELR
     return Doubt.OTHERS
 
 
-def _elects(partition: Registration, live: Collection[int], policy: Policy, broker: int, back: Sequence[tuple[int, bool | None]]) -> bool:
-    elections = possible(partition, live, policy, back)
+def _elects(
+    partition: Registration, live: Collection[int], config: ElectionConfig, broker: int, back: Sequence[tuple[int, bool | None]]
+) -> bool:
+    elections = possible(partition, live, config, back)
     return all(election is not None and election.broker == broker for election in elections)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Policy, Registration, waited_for
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ElectionConfig, Registration, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
     FENCED,
@@ -46,4 +46,4 @@ def doubt_about(broker: int, evidence: PartitionEvidence, state: State, elr: boo
     """Return why it is not certain that the controller elects this broker by itself, when it is there. None if it is certain."""
     live = {log.broker_id for log in evidence.logs if log.broker_state == UNFENCED and not log.disk_failed}
     # What an unclean election would do is stated by itself.
-    return doubt(registration(state), live, Policy(elr, False, state.min_insync_replicas), broker)
+    return doubt(registration(state), live, ElectionConfig(elr, False, state.min_insync_replicas), broker)
