@@ -16,7 +16,7 @@ options:
       - An earlier look at the metadata quorum, as M(streamops.kafka_recovery.kafka_quorum_info) returns it. Ends the watch that began with it.
       - Nothing is elected, and the task fails, unless the quorum has the same leader in the same epoch as then, and is calm. This is looked at when
         O(quorum_window) seconds have passed since. What is left of them is waited for. A quorum with one voter is not waited for.
-      - Nobody can have led in between, because every election counts the epoch up.
+      - No other leader can have led in between, because every election counts the epoch up.
     type: dict
     suboptions:
       leader_id:

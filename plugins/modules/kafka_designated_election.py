@@ -16,7 +16,7 @@ description:
   - Reads every guard of the plan again, live, in the batch that elects. An entry whose cluster has moved on is V(stale) and left alone. The others go on.
   - Works on every Kafka with KIP-460. The designated replica is put first in the replica order for the moment of the election and the order is put
     back afterwards; a journal, written ahead, lets the next run put back what a killed run could not.
-  - Where every broker offers KIP-1275's messages (see O(backend)), the controller is told whom to elect and no order is changed. A plan is applied with the
+  - Where every broker offers KIP-1275's messages (see O(backend)), the request names the replica to elect and no order is changed. A plan is applied with the
     backend that its evidence was read with, because its guards are.
   - The evidence of what the plan elects is collected again before the election, and the decision is made again. An entry with another leader than this
     decision elects is V(stale), so an old or forged plan elects no other broker.
@@ -86,7 +86,7 @@ options:
     default: false
   duration:
     description:
-      - Seconds within which failed elections are tried again, and within which new leaders have to be visible. Each election is tried once, however long
+      - Seconds within which failed elections are tried again, and within which new leaders must be visible. Each election is tried once, however long
         the ones before it took.
       - Evidence that is collected live has the same number of seconds each time, from the first question on. They are divided as for
         M(streamops.kafka_recovery.kafka_replica_log_info).
@@ -103,14 +103,14 @@ options:
       - Nothing is elected, and the task fails, when more partitions of the cluster than this would be elected. Held ones do not count.
       - With O(decide_again=true), partitions that are decided again and go beyond it are V(held).
       - The default is more than two brokers usually lead, and less than a big cluster has, so that a cluster which only looks dead is not taken
-        for one that is. Whoever means more names the number.
+        for one that is. If more are meant, name the number.
     type: int
     default: 10000
   max_offline_brokers:
     description:
       - Nothing is elected, and the task fails, while more brokers of the cluster than this are fenced, or in replica sets without being registered.
       - With three replicas, a partition that still has a survivor has lost two brokers. More at once are rather cut off (a rack, a network) than
-        lost, and come back with their records. Whoever knows better names the number.
+        lost, and come back with their records. If they are lost all the same, name the number.
     type: int
     default: 2
   lost_brokers:
@@ -118,7 +118,7 @@ options:
       - Ids of the brokers that are lost for good. Optional. They are checked before anything is elected, and one that shows life fails the task. Each has
         to be a broker of the cluster, fenced, its port without an answer and its fetches of the metadata log (DescribeQuorum) standing still for more
         than 9 seconds. That takes 3 seconds.
-      - The list has to be complete. A broker that is offline and silent and not on it fails the task, too. One that is coming back needs not be named.
+      - The list must be complete. A broker that is offline and silent and not on it fails the task, too. One that is coming back needs not be named.
       - Kafka before 4.0 does not tell the addresses of fenced brokers, so their ports are not tried.
     type: list
     elements: int

@@ -24,7 +24,7 @@ description:
 options:
   election_type:
     description:
-      - V(preferred) is for partitions that another broker leads than the first one of their replica list, or nobody.
+      - V(preferred) is for partitions without a leader, or with another one than the first of their replica list.
       - V(unclean) is for partitions without a leader, and touches no other.
     type: str
     choices: [preferred, unclean]
@@ -38,7 +38,7 @@ options:
     type: bool
     default: false
   duration:
-    description: Seconds within which elections that failed for a moment are tried again, and within which new leaders have to be visible.
+    description: Seconds within which elections that failed for a moment are tried again, and within which new leaders must be visible.
     type: float
     default: 30.0
   election_attempts:
@@ -126,7 +126,7 @@ errors:
 results:
   description:
     - Some partitions, one of each outcome and reason code first, then those that failed.
-    - C(results[].leader) leads after the election (in check mode, would lead), V(null) where nobody does. C(results[].error) is Kafka's name, or
+    - C(results[].leader) leads after the election (in check mode, would lead), V(null) if no broker does. C(results[].error) is Kafka's name, or
       V(null). C(results[].error_message) is what Kafka says beside it, on one line of at most 300 letters, or V(null).
       C(results[].message) says why, and what to do.
     - C(results[].reason_code) is the same for machines, V(null) if the partition was elected. The guide to reason codes lists all of them.

@@ -12,7 +12,7 @@ short_description: Look for signs of life in brokers that are said to be lost
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Checks brokers three ways. Each has to be a broker of the cluster, registered or in a replica set; it has to be fenced; and it has to be silent,
+  - Checks brokers three ways. Each must be a broker of the cluster, registered or in a replica set. It must be fenced, and it must be silent,
     which means that nothing accepts connections on its port and that it has not fetched the metadata log (DescribeQuorum) for more than 9 seconds,
     C(broker.session.timeout.ms) by default. Where the active controller is younger than that silence, no fetch while it is watched is enough.
   - A restarted broker fetches the metadata log long before its port opens and it is unfenced. A broker that hangs fetches nothing, but its port

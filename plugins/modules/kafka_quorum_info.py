@@ -69,7 +69,7 @@ leader_id:
   type: int
   sample: 101
 leader_epoch:
-  description: Its epoch. Every election counts it up, also one that elects nobody.
+  description: Its epoch. Every election counts it up, also one without a winner.
   returned: success
   type: int
   sample: 4
@@ -118,7 +118,7 @@ looked_at:
 controllers:
   description: >-
     What each of O(controller_bootstrap_servers) answers. C(controllers[].node_id) is the voter that it is, by its own configuration or by the addresses
-    that the quorum names. C(controllers[].active) tells whether it leads the quorum. C(controllers[].timeouts) are in milliseconds. What is not known is
+    that the quorum names. C(controllers[].active) says whether it leads the quorum. C(controllers[].timeouts) are in milliseconds. What is not known is
     V(null) or empty, and C(controllers[].error) or C(controllers[].timeouts_error) says why.
   returned: success
   type: list

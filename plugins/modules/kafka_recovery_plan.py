@@ -24,7 +24,7 @@ description:
   - V(incomplete) means that something alive did not answer, that logs could not be compared, or that the evidence of the partition contradicts itself;
     V(weak) that a last-written epoch could not be read.
   - V(corrupt) means that two survivors have different bytes at one offset from one leader epoch, so a log is damaged or an epoch was issued twice.
-  - V(below_high_watermark) means that committed records would be lost for certain, V(no_survivor) that there is nobody to elect.
+  - V(below_high_watermark) means that committed records would be lost for certain, V(no_survivor) that no replica can be elected.
   - A landing file that is missing, truncated, changed or of another cluster is quarantined with its reason and the other clusters are
     planned. The task fails where no file at all can be used.
   - Talks to no Kafka cluster. The same landing files give the same plans, but for plan id and time.
@@ -53,7 +53,7 @@ options:
       - When a partition is elected, by KIP-966's names.
       - V(none) elects nothing, but shows candidates and evidence.
       - V(balanced) elects on the evidence C(prefix) and C(forked_resolved), and waits for a clean leader that is coming back.
-      - V(aggressive) waits for nobody and elects on any evidence; on C(below_high_watermark), C(contradicted) and C(corrupt) only where the
+      - V(aggressive) does not wait and elects on any evidence; on C(below_high_watermark), C(contradicted) and C(corrupt) only where the
         partition was named, as where a survivor's epoch is greater than the controller's.
       - All but V(aggressive) hold a partition if a fenced broker that answers holds more than the best survivor.
       - C(__transaction_state) is elected only where it was named, whatever the strategy. C(__cluster_metadata) never is.
@@ -104,7 +104,7 @@ EXAMPLES = r"""
     run_id: "{{ kafka_recovery_run_id }}"
   register: plan
 
-- name: Plan all clusters, and write what is to be elected for somebody to change
+- name: Plan all clusters, and write what is to be elected, to be changed by hand
   streamops.kafka_recovery.kafka_recovery_plan:
     workdir: "{{ kafka_recovery_workdir }}"
     run_id: "{{ kafka_recovery_run_id }}"

@@ -24,7 +24,7 @@ description:
     all survivors were in the ISR. It stops after 256 MiB or at the end of O(duration), and then says that the history is not complete; nothing fails for that.
     It asks for CLUSTER_ACTION on the cluster where there is an authorizer.
   - Reads C(min.insync.replicas), C(unclean.leader.election.enable) and C(cleanup.policy) of the topics if DESCRIBE_CONFIGS on them is granted (else a
-    warning says so), and the level of C(eligible.leader.replicas.version); the plan tells what they mean for its partitions.
+    warning says so), and the level of C(eligible.leader.replicas.version); the plan says what they mean for its partitions.
   - Takes from the snapshots of M(streamops.kafka_recovery.kafka_watermark_info) in the same workdir how far each offline partition reached when it
     last had a leader. Where logs fork, the high watermark of that time may prove which branch was committed. Snapshots that cannot be used are left out,
     and a warning says why.
