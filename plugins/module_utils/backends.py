@@ -111,12 +111,12 @@ def for_plan(wanted: str, made_with: str, source: str) -> str:
     Raises BackendError where `wanted` is another one: broker epochs are guards of native plans, and compat cannot read them.
     """
     if made_with not in (COMPAT, NATIVE):
-        raise BackendError(f"{source} was made with backend {made_with}, which is neither {COMPAT} nor {NATIVE}; make the plan anew")
+        raise BackendError(f"{source} was made with backend {made_with}, which is neither {COMPAT} nor {NATIVE}; make the plan again")
     if wanted in (AUTO, made_with):
         return made_with
     raise BackendError(
         f"{source} was made with backend {made_with} and its guards cannot be read again with backend {wanted}; "
-        f"set backend to auto or {made_with}, or make the plan anew with backend {wanted}"
+        f"set backend to auto or {made_with}, or make the plan again with backend {wanted}"
     )
 
 

@@ -284,7 +284,7 @@ def _refused(entry: Entry, code: ReasonCode, what: str, refused: Refusal) -> Res
 def _judge(entry: Entry, live: Live, state: PartitionState | None, refused: Refusal | None) -> Result:
     """Say what came of an election, from who leads now, and from whom the controller would have elected by itself before."""
     if state is None or state.leader < 0:
-        return _refused(entry, _failure(refused), "the controller elected nobody", refused or NOT_VISIBLE)
+        return _refused(entry, _failure(refused), "the controller elected no replica", refused or NOT_VISIBLE)
     if state.leader == entry.designated_leader:
         return Result.of(entry, ELECTED, leader=state.leader)
     others = somebody_elses(entry.unclean_leader_election_enable)
@@ -298,7 +298,7 @@ def _judge(entry: Entry, live: Live, state: PartitionState | None, refused: Refu
     if is_own_choice(state.leader, before, state, live.elr):
         return Result.of(entry, CLEAN_LEADER, *own_choice(state.leader, before), state.leader)
     reason = (
-        f"broker {state.leader} leads, whose log nobody has looked at: it came back while every survivor was gone, "
+        f"broker {state.leader} leads, whose log was not read: it came back while every survivor was gone, "
         f"or it was elected by {others}; records may be lost"
     )
     return Result.of(entry, ELECTED, ReasonCode.UNREAD_REPLICA_ELECTED, reason, state.leader)

@@ -189,7 +189,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     """Return why the entry may not be elected now (online, held or stale), None where every guard stands."""
     state = live.states.get(entry.key)
     if state is None or state.topic_id != entry.topic_id:
-        return Result.of(entry, STALE, ReasonCode.TOPIC_RECREATED, "the topic was deleted or created anew since the evidence was gathered")
+        return Result.of(entry, STALE, ReasonCode.TOPIC_RECREATED, "the topic was deleted or created again since the evidence was gathered")
     if has_live_leader(state, live.unfenced):
         since = _elected_since(entry, state, live.elr)
         return Result.of(entry, ALREADY_ONLINE, since.code, f"broker {state.leader} leads it: {since.sentence}", state.leader)
@@ -200,7 +200,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
         # The run that set this order restores the one before it. Two runs must not take each other's order for the original.
         reason = (
             f"its replicas stand in the order {list(state.replicas)}, not {list(entry.replicas)} as they did: another run is electing it, "
-            "or was killed while it did (then run that one again, in its own workdir), or somebody gave it a new order; gather the evidence again"
+            "or was killed while it did (then run that one again, in its own workdir), or another tool gave it a new order; gather the evidence again"
         )
         return Result.of(entry, STALE, ReasonCode.OTHER_ORDER, reason)
     changed = None if entry.designated_by_hand else _decided_otherwise(entry, live, state)
@@ -285,7 +285,7 @@ def _moved(entry: Entry, live: Live, state: PartitionState) -> Reason | None:
             elif log.broker_epoch != entry.broker_epochs.get(broker):
                 # KIP-966: what a broker said of its log before it rebooted proves nothing about the log that it has now.
                 epochs = f"its broker epoch is {log.broker_epoch}, no longer {entry.broker_epochs.get(broker)}"
-                return Reason(ReasonCode.BROKER_RESTARTED, f"broker {broker} has registered anew: {epochs}")
+                return Reason(ReasonCode.BROKER_RESTARTED, f"broker {broker} has registered again: {epochs}")
             elif (log.last_written_epoch, log.log_end_offset) != entry.survivors[broker]:
                 return Reason(
                     ReasonCode.LOG_CHANGED,

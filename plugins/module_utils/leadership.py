@@ -36,7 +36,7 @@ ELR_FEATURE = "eligible.leader.replicas.version"
 FROM_ELR = "from the ELR, without loss"
 EITHER = (
     f"from the ELR, without loss, if its shutdown was clean; else as the last known leader, and then {MAY_LACK} "
-    "(the metadata log tells which: kafka_controller_bootstrap_servers)"
+    "(the metadata log says which: kafka_controller_bootstrap_servers)"
 )
 
 

@@ -241,7 +241,7 @@ def _checked(plan: Any) -> dict[str, Any]:
     strictjson.check(plan, _PLAN)
     if plan["sha256"] != sha256(plan):
         raise ContentError(
-            "the content does not fit its sha256, so it was edited by hand; make the plan anew, or give a bare KIP-1275 file "
+            "the content does not fit its sha256, so it was edited by hand; make the plan again, or give a bare KIP-1275 file "
             "(topic, partition, designatedLeader) whose evidence is then collected live"
         )
     _check_partitions(plan, ("partitions", "held", "online"))

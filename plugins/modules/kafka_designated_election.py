@@ -369,7 +369,7 @@ def choose_backend(module: KafkaModule, cluster: NativeCluster, made_with: str |
     except backends.BackendError as error:
         if wanted == params["backend"]:
             raise
-        raise backends.BackendError(f"{params['plan']} was made with backend {made_with}: {error}; then make the plan anew") from error
+        raise backends.BackendError(f"{params['plan']} was made with backend {made_with}: {error}; then make the plan again") from error
     if warning:
         module.ansible.warn(warning)
 

@@ -180,7 +180,7 @@ def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_
         ({"eligible_leader_replicas": (), "isr": (1,)}, None, 1, "clean_leader", "elected_from_isr", "the last member of the ISR, which stays there"),
         ({}, True, 3, "elected", "other_survivor_elected", "the survivor 3 leads: .* by itself .unclean.leader.election.enable is true"),
         ({}, False, 3, "elected", "other_survivor_elected", "the survivor 3 leads: .* elected by another run"),
-        ({"eligible_leader_replicas": ()}, False, 1, "elected", "unread_replica_elected", "broker 1 leads, whose log nobody has looked at: "),
+        ({"eligible_leader_replicas": ()}, False, 1, "elected", "unread_replica_elected", "broker 1 leads, whose log was not read: "),
     ],
 )  # fmt: skip
 def test_a_leader_that_nobody_designated_is_called_what_it_is(
@@ -284,7 +284,7 @@ def test_what_kafka_says_beside_an_error_is_part_of_the_reason(tmp_path: Path) -
     controller = Refusing(Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", "Eligible topic partition leaders are not available."), times=1)
     result = tried(controller, tmp_path / "j", attempts=0)["t", 0]
     assert result.reason == (
-        "the controller elected nobody: ELIGIBLE_LEADERS_NOT_AVAILABLE: Eligible topic partition leaders are not available."
+        "the controller elected no replica: ELIGIBLE_LEADERS_NOT_AVAILABLE: Eligible topic partition leaders are not available."
     )
 
 

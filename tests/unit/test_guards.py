@@ -58,7 +58,7 @@ def test_a_broker_that_has_rebooted_has_to_be_looked_at_again_although_its_log_i
     assert refused(entry, replace(LIVE, logs=logs)) is None
     rebooted = refused(entry, replace(LIVE, logs={**logs, (KEY, 2): replace(log(1, 121), broker_epoch=55)}))
     assert rebooted is not None and (rebooted.outcome, rebooted.reason_code) == ("stale", "broker_restarted")
-    assert "broker 2 has registered anew: its broker epoch is 55, no longer 31" in (rebooted.reason or "")
+    assert "broker 2 has registered again: its broker epoch is 55, no longer 31" in (rebooted.reason or "")
 
 
 def test_another_order_of_the_same_replicas_is_somebody_else_at_work() -> None:
@@ -78,7 +78,7 @@ def test_an_order_that_was_gathered_while_an_own_killed_run_had_it_changed_is_no
     ("live", "outcome", "code", "words"),
     [
         (replace(LIVE, states={}), "stale", "topic_recreated", "deleted"),
-        (with_state(topic_id="another"), "stale", "topic_recreated", "created anew"),
+        (with_state(topic_id="another"), "stale", "topic_recreated", "created again"),
         (with_state(leader=3), "already_online", "elected_by_others", "broker 3 leads it: elected by another run"),
         (with_state(leader_epoch=5), "stale", "leader_epoch_changed", "leader epoch went from 4 to 5"),
         (with_state(replicas=(1, 2, 4)), "stale", "replicas_changed", r"\[1, 2, 4\], no longer \[1, 2, 3\]"),

@@ -82,5 +82,5 @@ def test_without_a_history_nothing_is_said_of_one(entries: dict[str, dict[str, A
     explanation = entries["no-history"]["explanation"]
     assert entries["no-history"]["reason_code"] == "forked"
     assert "the ISR history" not in explanation.replace(
-        "cannot be told without the ISR history", ""
+        "is not known without the ISR history", ""
     )  # what bounds the loss tells that it is missing

@@ -36,13 +36,13 @@ FEWER = "there are fewer records than offsets where there is"
 CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, str]] = {
     "nothing-known": (
         Situation("nothing-known", {1: FENCED, 9: FENCED, 2: Log.of()}), None, "none", None, "unknown", None,
-        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: what brokers 1, 9 alone held cannot be told without the "
+        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: what brokers 1, 9 alone held is not known without the "
         "ISR history",
     ),
     "nobody": (Situation("nobody", {1: FENCED, 9: FENCED}), None, "none", None, "unknown", None, ""),
     "group-committed-further": (
         Situation("group-committed-further", {1: FENCED, 2: SHORT}, proofs=[(101, 2, False)]), 0, "high_watermark", None, "unknown", None,
-        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: what broker 1 alone held cannot be told without the ISR history",
+        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: what broker 1 alone held is not known without the ISR history",
     ),
     "group-committed-anything": (
         Situation("group-committed-anything", {2: SHORT, 3: LONG}, proofs=[(10**12, 2, False), (10**12, 3, None)]),
@@ -55,7 +55,7 @@ CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, 
         Situation("confirmed-on-another-branch", {2: FENCED, 1: COMMITTED, 3: LATER, 4: Log.of((10, 0), (8, 1), high_watermark=18)}, proofs=[(15, 1, True)]),
         5, "consumer_group", None, "unknown", None,
         f"at least 5 committed records are lost (by the committed offset of a consumer group), {NO_SNAPSHOT}, how many at most is not known: what "
-        "broker 2 alone held cannot be told without the ISR history",
+        "broker 2 alone held is not known without the ISR history",
     ),
     "every-replica": (
         Situation("every-replica", {3: SHORT, 2: LONG}), 0, "high_watermark", 0, "all_replicas", None,
@@ -68,7 +68,7 @@ CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, 
     ),
     "silent": (
         Situation("silent", {2: SHORT, 3: "NO_ANSWER"}), 0, "high_watermark", None, "unknown", None,
-        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: what broker 3 alone held cannot be told without the ISR history",
+        f"committed records may be lost, {NO_SNAPSHOT}, how many at most is not known: what broker 3 alone held is not known without the ISR history",
     ),
     "uncompared": (
         Situation("uncompared", {2: SHORT, 3: LONG}, unknown={(2, 3)}), 0, "high_watermark", None, "unknown", None,
@@ -125,7 +125,7 @@ CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, 
     "seen-healthy": (
         Situation("seen-healthy", {1: FENCED, 2: SHORT}, healthy=healthy(60, 150, 140, 2.5)), 40, "healthy_snapshot", None, "unknown", 200,
         "at least 40 committed records are lost (by the high watermark of the last healthy snapshot), about 200 by the rate of the last healthy "
-        "snapshot (60 s before), how many at most is not known: what broker 1 alone held cannot be told without the ISR history",
+        "snapshot (60 s before), how many at most is not known: what broker 1 alone held is not known without the ISR history",
     ),
     "seen-until-offline": (
         Situation("seen-until-offline", {2: FENCED, 1: SHORT, 3: Log.of((90, 0), (40, 1))}, state={"cleanup_policy": None},
@@ -155,24 +155,24 @@ CASES: dict[str, tuple[Situation, int | None, str, int | None, str, int | None, 
     ),
     "fenced-and-lost": (
         Situation("fenced-and-lost", {1: Log.of((150, 0), fenced=True), 2: SHORT, 3: FENCED}), 0, "high_watermark", None, "unknown", None,
-        "committed records may be lost, not estimated (no healthy snapshot has it), how many at most is not known: what broker 3 alone held cannot be told "
+        "committed records may be lost, not estimated (no healthy snapshot has it), how many at most is not known: what broker 3 alone held is not known "
         "without the ISR history",
     ),
     "of-another-life": (
         Situation("of-another-life", {1: FENCED, 2: SHORT}, healthy=healthy(60, 150, 140, 2.5, topic_id="older")),
         0, "high_watermark", None, "unknown", None,
         "committed records may be lost, not estimated (the last healthy snapshot is of another topic of this name, or of a later time), how many at "
-        "most is not known: what broker 1 alone held cannot be told without the ISR history",
+        "most is not known: what broker 1 alone held is not known without the ISR history",
     ),
     "without-rate": (
         Situation("without-rate", {1: FENCED, 2: SHORT}, healthy=healthy(60, 150, 90, None)), 0, "healthy_snapshot", None, "unknown", None,
         "committed records may be lost, not estimated (the last healthy snapshot has no rate), how many at most is not known: what broker 1 alone held "
-        "cannot be told without the ISR history",
+        "is not known without the ISR history",
     ),
     "from-the-future": (
         Situation("from-the-future", {1: FENCED, 2: SHORT}, healthy=healthy(-5, 150, 110, 1.0)), 10, "healthy_snapshot", None, "unknown", None,
         "at least 10 committed records are lost (by the high watermark of the last healthy snapshot), not estimated (the last healthy snapshot is "
-        "younger than the evidence: a clock went backwards), how many at most is not known: what broker 1 alone held cannot be told without the ISR "
+        "younger than the evidence: a clock went backwards), how many at most is not known: what broker 1 alone held is not known without the ISR "
         "history",
     ),
     "absurd-rate": (

@@ -66,7 +66,7 @@ def test_an_error_of_the_controller_is_told_with_kafkas_name(tmp_path: Path) -> 
 
     results = recover(Refusing(), tmp_path / "j")
     assert outcomes(results) == ["failed", "failed", "already_online"]
-    assert results["t", 0].reason == "the controller elected nobody: ELIGIBLE_LEADERS_NOT_AVAILABLE"
+    assert results["t", 0].reason == "the controller elected no replica: ELIGIBLE_LEADERS_NOT_AVAILABLE"
     assert results["t", 0].error == "ELIGIBLE_LEADERS_NOT_AVAILABLE"
 
 
@@ -77,4 +77,4 @@ def test_an_answer_that_does_not_tell_of_a_partition_elected_nobody_there(tmp_pa
 
     results = recover(Forgetful(), tmp_path / "j")
     assert outcomes(results) == ["failed", "elected", "already_online"]
-    assert results["t", 0].reason == "the controller elected nobody: the controller's answer does not tell of it"
+    assert results["t", 0].reason == "the controller elected no replica: the controller's answer does not tell of it"

@@ -175,7 +175,7 @@ def test_an_edit_by_hand_is_told_with_the_remedy(path: Path) -> None:
     plan = json.loads(sealed(path, content()).read_text())
     plan["partitions"][0]["designatedLeader"] = 3
     path.write_text(json.dumps(plan))
-    with pytest.raises(PlanError, match="edited by hand; make the plan anew, or give a bare KIP-1275 file"):
+    with pytest.raises(PlanError, match="edited by hand; make the plan again, or give a bare KIP-1275 file"):
         planfile.load(path)
 
 

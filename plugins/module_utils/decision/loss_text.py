@@ -117,7 +117,7 @@ def _why_unknown(decision: Decision) -> str:
         # If logs fork, the explanation has stated the gap already.
         return "the ISR history gives no bound" if decision.tails else f"the ISR history gives no bound, {gap}"
     if decision.evidence.history is None and absent:
-        return f"what {broker_list(absent)} alone held cannot be told without the ISR history"
+        return f"what {broker_list(absent)} alone held is not known without the ISR history"
     return "not all logs could be compared" if decision.uncompared else _CONTRADICTION
 
 
