@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 from integration.support import CHECKOUT, GIVE_UP_SECONDS, run_module
-from unit.listener import DATA, HEADERS, OTHER, Listener, command, frames, listener
+from unit.listener import DATA, HEADERS, NOBODY, OTHER, Listener, command, connected, frames, listener
 from unit.situations import FENCED, RUN, Log, Situation, broker_rows, land
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server
@@ -202,6 +202,15 @@ def test_what_keeps_it_from_starting_is_told(workdir: Path) -> None:
     assert "memory is much: write a number" in run_module("kafka_recovery_spark", {"workdir": str(workdir), "memory": "much"}).msg
     assert "JAVA_HOME is /nowhere" in run_module("kafka_recovery_spark", {"workdir": str(workdir)}, environment=NO_JAVA).msg
     assert not is_kept(Folder(workdir))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(OTHER != NOBODY, reason="only root can become another user")
+def test_a_connection_of_another_user_does_not_keep_it(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    started = run_module("kafka_recovery_spark", {"workdir": str(tmp_path), "idle_timeout": 5}).result
+    with connected(int(started["remote"].rpartition(":")[2])):
+        wait_for_end(Folder(tmp_path))
 
 
 def test_it_ends_with_a_playbook_that_was_killed(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process that listens on a port that a Spark server has, or had, and keeps all that it is sent."""
+"""Processes of another user at the port of a Spark server: one listens on a port that a server has, or had, and keeps all that it is sent; one
+connects."""
 
 from __future__ import annotations
 
@@ -62,6 +63,32 @@ def listener(host: str = "127.0.0.1", port: int = 0, uid: int = OTHER) -> Iterat
         try:
             assert process.stdout is not None
             yield Listener(process, int(process.stdout.readline()))
+        finally:
+            process.kill()
+
+
+# What another user may not be able to read is imported before.
+CONNECTS = """
+import encodings.idna, os, socket, sys
+port, uid = int(sys.argv[1]), int(sys.argv[2])
+if uid != os.geteuid():
+    os.setgroups([])
+    os.setgid(uid)
+    os.setuid(uid)
+client = socket.create_connection(("127.0.0.1", port))
+print(client.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def connected(port: int, uid: int = OTHER) -> Iterator[int]:
+    """A process of this user that keeps a connection to `port` open and sends nothing. Yield the port from which it is connected."""
+    command = [sys.executable, "-c", CONNECTS, str(port), str(uid)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            yield int(process.stdout.readline())
         finally:
             process.kill()
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 
 import pytest
+from listener import NOBODY, OTHER, connected
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
 
@@ -48,15 +47,6 @@ def test_listeners_of_an_address(listens: str, asked: str) -> None:
     assert socket_users.listening(asked, port) == set()
 
 
-CONNECTS = """
-import encodings.idna, os, socket, sys  # another user may not be able to read what is imported later
-os.setuid(65534)
-client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-print(client.getsockname()[1], flush=True)
-sys.stdin.read()
-"""
-
-
 def test_clients_of_this_user() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -69,13 +59,9 @@ def test_clients_of_this_user() -> None:
         assert socket_users.own_clients("127.0.0.1", port) == set()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(OTHER != NOBODY, reason="only root can become another user")
 def test_clients_of_other_users_are_none_of_this_one() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        command = [sys.executable, "-c", CONNECTS, str(port)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as stranger:
-            assert stranger.stdout is not None and int(stranger.stdout.readline())
-            with server.accept()[0]:
-                assert socket_users.own_clients("127.0.0.1", port) == set()
-            stranger.kill()
+        with connected(port), server.accept()[0]:
+            assert socket_users.own_clients("127.0.0.1", port) == set()
