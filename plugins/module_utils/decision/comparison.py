@@ -68,6 +68,7 @@ class Comparison:
         self.fenced = tuple(sorted(beside, key=lambda log: state.replicas.index(log.broker_id)))
         self.forks = tuple(pair for pair in evidence.pairs.values() if pair.relation == FORKED)
         self.points = tuple(self._points()) if self.survivors else ()
+        self._proven: dict[int, int] = {}
         self.isr_proof: IsrProof = isr_proof(state, evidence.history, [log.broker_id for log in self.survivors])
 
     def _points(self) -> Iterator[Point]:
@@ -119,7 +120,9 @@ class Comparison:
 
     def proven(self, log: Log) -> int:
         """Up to which offset this log holds what is known to be committed."""
-        return max((self.held(log, point) for point in self.points), default=0)
+        if log.broker_id not in self._proven:
+            self._proven[log.broker_id] = max((self.held(log, point) for point in self.points), default=0)
+        return self._proven[log.broker_id]
 
     def holds_all_points(self, log: Log) -> bool:
         """Whether this log holds all that is proven committed."""
