@@ -162,7 +162,7 @@ def _entry(state: PartitionState, designated: int, evidence: Evidence, cost: Dec
         topic=state.topic,
         partition=state.partition,
         designated_leader=designated,
-        best_first=tuple(best_first(cost, designated)),
+        best_first=tuple(best_first(cost.best_first, designated)),
         topic_id=state.topic_id,
         leader_epoch=state.leader_epoch,
         replicas=state.replicas,
@@ -182,4 +182,4 @@ def _truncated(designated: int, logs: Collection[int], cost: Decision) -> Iterat
     """What the other survivors lose when they follow the designated leader. If their evidence is damaged, that is not known."""
     if cost.evidence.defects:
         return ({"broker_id": broker, "offset": None, "records": None} for broker in logs if broker != designated)
-    return truncated(cost, designated)
+    return truncated(cost)

@@ -232,7 +232,7 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
     if decision.reason == ReasonCode.REASSIGNMENT_IN_PROGRESS:
         return Result.of(entry, HELD, ReasonCode.REASSIGNMENT_IN_PROGRESS, REASSIGNING)
     if entry.designated_leader in decision.choices:
-        order = [broker for broker in best_first(decision, entry.designated_leader) if broker in live.unfenced]
+        order = [broker for broker in best_first(decision.best_first, entry.designated_leader) if broker in live.unfenced]
         if order == [broker for broker in entry.best_first if broker in order]:
             return None
         reason = "the evidence of now puts its other replicas in another order; run again, or make a new plan"

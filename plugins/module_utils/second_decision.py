@@ -63,8 +63,8 @@ def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluste
         entry,
         live_evidence=found,
         evidence_word=decision.word.value,
-        best_first=tuple(best_first(decision, leader)),
-        truncated=list(truncated(decision, leader)),
+        best_first=tuple(best_first(decision.best_first, leader)),
+        truncated=list(truncated(decision)),
         loss=loss_fields(bounds(decision, cluster)),
     )
 
@@ -154,18 +154,18 @@ def _before(leader: int | None, reason_code: str | None) -> dict[str, Any]:
     return {"planned_leader": leader, "planned_reason_code": reason_code}
 
 
-def _row(decision: Decision, cluster: Cluster, leader: int | None) -> dict[str, Any]:
-    """The entry that a plan with this evidence would have."""
+def _row(decision: Decision, cluster: Cluster) -> dict[str, Any]:
+    """The entry that a plan with this evidence would have, without its leader."""
     loss = bounds(decision, cluster)
-    return fields(decision, loss, printable(explanation(decision, loss, cluster, leader)), leader)
+    return fields(decision, loss, printable(explanation(decision, loss, cluster)))
 
 
 def _changed(entry: Entry, decision: Decision, cluster: Cluster, leader: int) -> Entry:
-    row = _row(decision, cluster, leader)
+    row = _row(decision, cluster)
     return replace(
         entry,
         designated_leader=leader,
-        best_first=tuple(row["replicas_best_first"]),
+        best_first=tuple(best_first(decision.best_first, leader)),
         evidence_word=row["evidence"],
         truncated=row["truncated"],
         loss=row["loss"],
@@ -175,7 +175,8 @@ def _changed(entry: Entry, decision: Decision, cluster: Cluster, leader: int) ->
 
 
 def _added(decision: Decision, policy: Policy, cluster: Cluster, leader: int, before: Mapping[str, Any]) -> Entry:
-    row = _row(decision, cluster, leader)
+    row = _row(decision, cluster)
+    row |= {"designatedLeader": leader, "replicas_best_first": best_first(decision.best_first, leader)}
     strategy = policy.topic_strategies.get(decision.evidence.topic, policy.strategy)
     entry = Entry.from_plan(row, strategy, policy.ranking)
     return replace(entry, live_evidence=decision.evidence, decided_again={**before, "explanation": row["explanation"]})
@@ -183,7 +184,7 @@ def _added(decision: Decision, policy: Policy, cluster: Cluster, leader: int, be
 
 def _held(decision: Decision, cluster: Cluster, before: Mapping[str, Any]) -> Result:
     winner = decision.winner.broker_id if decision.winner else None
-    row = _row(decision, cluster, winner)
+    row = _row(decision, cluster)
     place = decision.evidence.topic, decision.evidence.partition
     again = {**before, "explanation": row["explanation"]}
     return Result(*place, HELD, None, winner, row["evidence"], decision.reason, row["explanation"], decided_again=again)

@@ -36,8 +36,8 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
     ),
     "identical": (
         Situation("identical", {2: LONG, 3: LONG, 4: Log.of((7, 0)), 5: Log.of()}),
-        "broker 2 holds the best log: it ends at offset 120, last written in leader epoch 0; "
-        "the logs of brokers 2, 3 are identical, leadership is shared out among them; "
+        "brokers 2, 3 hold the best log, identical on each: it ends at offset 120, last written in leader epoch 0; "
+        "leadership is spread over brokers 2, 3; "
         "broker 4's log (to offset 7) and broker 5's log (to offset 0) are prefixes of it",
         (0, "high_watermark"),
         [],
@@ -159,8 +159,7 @@ CASES: dict[str, tuple[Situation, str, tuple[int | None, str], list[tuple[int, i
         Situation(
             "eligible", {1: FENCED, 2: LONG, 4: LONG}, state={"eligible_leader_replicas": [1], "last_known_elr": [1], "reassigning": True}
         ),
-        "broker 2 holds the best log: it ends at offset 120, last written in leader epoch 0; "
-        "the logs of brokers 2, 4 are identical, leadership is shared out among them; broker 1 has been silent for 12 s; "
+        "brokers 2, 4 hold the best log, identical on each: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s; "
         "should broker 1 come back before an election, the controller elects it by itself (ELR)",
         (0, "high_watermark"),
         [],

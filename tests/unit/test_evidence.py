@@ -218,7 +218,7 @@ def test_a_failed_disk_is_named_in_the_document_and_in_words() -> None:
     assert [log.failed_log_dirs for log in found.logs] == [None, PATHS, None]
     decision = decide(found, Policy())
     assert decision.choices == (3,)
-    assert "its disk /data/2 on broker 2 has failed" in explanation(decision, bounds(decision, Cluster()), Cluster(), 3)
+    assert "its disk /data/2 on broker 2 has failed" in explanation(decision, bounds(decision, Cluster()), Cluster())
     assert (
         replica_row(KEY, 2, lost.read())["failed_log_dirs"] == ["/data/2"]
         and replica_row(KEY, 3, ReplicaLog(None))["failed_log_dirs"] == []

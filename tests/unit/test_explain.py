@@ -47,8 +47,8 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
     ),
     "identical": (
         Situation("identical", {2: LONG, 3: LONG, 4: Log.of((7, 0)), 5: Log.of()}),
-        "broker 2 holds the best log: it ends at offset 120, last written in leader epoch 0; "
-        "the logs of brokers 2, 3 are identical, leadership is shared out among them; "
+        "brokers 2, 3 hold the best log, identical on each: it ends at offset 120, last written in leader epoch 0; "
+        "leadership is spread over brokers 2, 3; "
         "broker 4's log (to offset 7) and broker 5's log (to offset 0) are prefixes of it",
         [],
     ),
@@ -180,8 +180,7 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         Situation(
             "eligible", {1: FENCED, 2: LONG, 4: LONG}, state={"eligible_leader_replicas": [1], "last_known_elr": [1], "reassigning": True}
         ),
-        "broker 2 holds the best log: it ends at offset 120, last written in leader epoch 0; "
-        "the logs of brokers 2, 4 are identical, leadership is shared out among them; broker 1 has been silent for 12 s; "
+        "brokers 2, 4 hold the best log, identical on each: it ends at offset 120, last written in leader epoch 0; broker 1 has been silent for 12 s; "
         "should broker 1 come back before an election, the controller elects it by itself (ELR)",
         [],
     ),
@@ -243,11 +242,10 @@ def decided(case: Situation, strategy: Strategy = Strategy.BALANCED, ranking: Ra
     return decide(evidence(case), Policy(strategy, ranking))
 
 
-def entry_of(decision: Decision, header: Cluster = EAST, leader: int | None = None) -> Fields:
-    """The entry if `leader` is designated, else the winner."""
-    leader = leader or (decision.winner.broker_id if decision.winner else None)
+def entry_of(decision: Decision, header: Cluster = EAST) -> Fields:
+    """The entry; if the partition is to be elected, without the fields that depend on who leads."""
     loss = bounds(decision, header)
-    return entry.fields(decision, loss, explanation(decision, loss, header, leader), leader)
+    return entry.fields(decision, loss, explanation(decision, loss, header))
 
 
 def test_no_return_is_foretold_to_make_a_leader_that_the_controller_would_not_elect() -> None:
@@ -288,12 +286,22 @@ def test_truncation_is_counted_from_the_fork(topic: str) -> None:
     assert [(row["broker_id"], row["offset"], row["records"]) for row in found["truncated"]] == CASES[topic][2]
 
 
-def test_the_explanation_speaks_of_the_broker_that_is_designated() -> None:
+def test_the_leader_of_identical_logs_is_added_to_the_entry() -> None:
     decision = decided(CASES["identical"][0])
     assert decision.choices == (2, 3)
-    found = entry_of(decision, leader=3)
-    assert found["explanation"].startswith("broker 3 holds the best log")
-    assert (found["designatedLeader"], found["replicas_best_first"]) == (3, [3, 2, 4, 5])
+    fields = entry_of(decision)
+    lines = "\n".join(planfile.canonical(value).decode() for value in fields.values())
+    added = entry.with_leader(lines, 3, decision.best_first).split("\n")
+    found = dict(zip(planfile.FIELDS[entry.PARTITIONS], map(json.loads, added), strict=True))
+    assert found == {**fields, "designatedLeader": 3, "replicas_best_first": [3, 2, 4, 5]}
+
+
+def test_leadership_is_spread_only_if_several_logs_may_lead() -> None:
+    alone = replace(CASES["identical"][0], state={"reassigning": True, "replicas": [2, 3, 4, 5]})
+    for case, spread in ((CASES["identical"][0], True), (alone, False)):
+        decision = decided(case)
+        assert decision.identical == (2, 3)
+        assert (len(decision.choices) > 1) == spread == ("leadership is spread" in entry_of(decision)["explanation"])
 
 
 def test_kip_966s_balanced_names_the_brokers_that_it_waits_for() -> None:
@@ -433,12 +441,6 @@ def test_a_partition_with_a_leader_is_named_with_it() -> None:
     }
 
 
-def test_somebody_must_be_designated_to_be_elected() -> None:
-    decision = decided(CASES["prefix"][0])
-    with pytest.raises(ValueError, match="prefix-0"):
-        entry.fields(decision, bounds(decision, EAST), "", None)
-
-
 def test_a_partition_whose_state_is_damaged_is_held_with_what_is_known() -> None:
     damaged = PartitionEvidence("orders", 3, None, defects=("isr is missing or has an impossible value",))
     held = entry_of(decide(damaged, Policy(Strategy.AGGRESSIVE)))
@@ -474,7 +476,8 @@ def test_entries_have_the_fields_of_a_plan_and_the_order_of_documents_does_not_m
         decision = decided(case, strategy, ranking)
         found, section = entry_of(decision), entry.SECTIONS[decision.outcome]
         sections.add(section)
-        assert tuple(found) == planfile.FIELDS[section]
+        missing = ("designatedLeader", "replicas_best_first") if section == entry.PARTITIONS else ()
+        assert tuple(found) == tuple(name for name in planfile.FIELDS[section] if name not in missing)
         assert json.loads(planfile.canonical(found)) == found
         if section != entry.ONLINE:
             inner = [found[name] for name in ("loss", "truncated", "guards" if section == entry.PARTITIONS else "survivors")]
@@ -490,5 +493,5 @@ def test_a_fork_between_two_logs_that_seem_to_be_prefixes_is_stated() -> None:
     case = Situation("orders", {1: FENCED, 2: Log.of((1, 0)), 3: Log.of((2, 1)), 4: Log.of((3, 1))})
     known = evidence(case)
     known = replace(known, pairs={**known.pairs, (2, 4): Pair(2, 4, PREFIX, 2, 1, None)})
-    found = explanation(decide(known, Policy(Strategy.BALANCED)), bounds(decide(known, Policy(Strategy.BALANCED)), EAST), EAST, 4)
+    found = explanation(decide(known, Policy(Strategy.BALANCED)), bounds(decide(known, Policy(Strategy.BALANCED)), EAST), EAST)
     assert "but these of brokers 2 and 3 fork at offset 0, so one of them is not" in found

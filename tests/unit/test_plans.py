@@ -98,11 +98,12 @@ def test_the_same_snapshot_gives_the_same_bytes_but_for_ids_and_times(
     paths = [Path(plan["path"]) for plan in written(spark, tmp_path)["plans"]]
     first = [path.read_bytes() for path in paths]
     monkeypatch.setattr(sealed, "BATCH_BYTES", 1)
+    monkeypatch.setattr(sealed, "FETCHED_BYTES", 1)
     assert [plan["cluster"] for plan in written(spark, tmp_path)["plans"]] == ["east", "west"]
     for path, before in zip(paths, first, strict=True):
         assert path.read_bytes() != before
         assert volatile.sub(b"", path.read_bytes()) == volatile.sub(b"", before)
-    # One file that is too large for a batch is counted and sorted by Spark.
+    # Also a single file is counted and sorted by Spark if it is too large to be fetched.
     (tmp_path / "landing" / RUN / "west.jsonl").unlink()
     assert [plan["cluster"] for plan in written(spark, tmp_path)["plans"]] == ["east"]
     assert volatile.sub(b"", paths[0].read_bytes()) == volatile.sub(b"", first[0])

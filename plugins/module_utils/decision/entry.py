@@ -8,7 +8,7 @@ Names inside of a field stand in the order of the alphabet, in which the digest 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
@@ -19,27 +19,30 @@ SECTIONS = {Outcome.ELECT: PARTITIONS, Outcome.HELD: HELD, Outcome.ONLINE: ONLIN
 Fields = dict[str, object]
 
 
-def fields(decision: Decision, loss: Loss, text: str, leader: int | None) -> Fields:
-    """Return the entry for the section `SECTIONS[decision.outcome]`, ready for JSON.
+def fields(decision: Decision, loss: Loss, text: str) -> Fields:
+    """Return the entry for the section `SECTIONS[decision.outcome]`, ready for JSON. `text`: the explanation.
 
-    text    the explanation
-    leader  the broker to elect; of a held partition the winner, None if there is no survivor
+    If the partition is to be elected, the two fields that `with_leader` adds are missing: which of several identical logs leads is decided
+    for the whole cluster.
     """
     if decision.outcome == Outcome.ONLINE:
         return {**_place(decision), "leader": decision.state.leader}
-    if decision.outcome == Outcome.HELD:
-        return _held(decision, loss, text, leader)
-    if leader is None:
-        raise ValueError(f"nobody is designated for {decision.evidence.topic}-{decision.evidence.partition}, which is to be elected")
-    return _elected(decision, loss, text, leader)
+    return _held(decision, loss, text) if decision.outcome == Outcome.HELD else _elected(decision, loss, text)
 
 
-def _elected(decision: Decision, loss: Loss, text: str, leader: int) -> Fields:
+def with_leader(lines: str, leader: int, order: Sequence[int]) -> str:
+    """Add `designatedLeader` and `replicas_best_first` to the fields of an entry, each of them JSON on a line of its own.
+
+    `order`: the replicas best-first, as `Decision.best_first`.
+    """
+    topic, partition, rest = lines.split("\n", 2)
+    return f"{topic}\n{partition}\n{leader}\n[{','.join(map(str, best_first(order, leader)))}]\n{rest}"
+
+
+def _elected(decision: Decision, loss: Loss, text: str) -> Fields:
     state = decision.state
     return {
         **_place(decision),
-        "designatedLeader": leader,
-        "replicas_best_first": best_first(decision, leader),
         "evidence": decision.word.value,
         "explanation": text,
         "guards": {
@@ -49,7 +52,7 @@ def _elected(decision: Decision, loss: Loss, text: str, leader: int) -> Fields:
             "topic_id": state.topic_id,
         },
         "loss": loss_fields(loss),
-        "truncated": list(truncated(decision, leader)),
+        "truncated": list(truncated(decision)),
         "isr": list(state.isr),
         "eligible_leader_replicas": list(state.eligible_leader_replicas),
         "last_known_elr": list(state.last_known_elr),
@@ -58,7 +61,7 @@ def _elected(decision: Decision, loss: Loss, text: str, leader: int) -> Fields:
     }
 
 
-def _held(decision: Decision, loss: Loss, text: str, leader: int | None) -> Fields:
+def _held(decision: Decision, loss: Loss, text: str) -> Fields:
     return {
         **_place(decision),
         "reason_code": decision.reason,
@@ -66,7 +69,7 @@ def _held(decision: Decision, loss: Loss, text: str, leader: int | None) -> Fiel
         "candidate": decision.winner.broker_id if decision.winner else None,
         "explanation": text,
         "loss": loss_fields(loss),
-        "truncated": list(truncated(decision, leader)),
+        "truncated": list(truncated(decision)),
         "survivors": list(_survivors(decision)),
         **_configs(decision),
     }
@@ -84,9 +87,9 @@ def _configs(decision: Decision) -> Fields:
     }
 
 
-def best_first(decision: Decision, leader: int) -> list[int]:
-    """All replicas in the order in which they should lead, if `leader` is chosen of the identical logs."""
-    return [leader, *(broker for broker in decision.best_first if broker != leader)]
+def best_first(order: Sequence[int], leader: int) -> list[int]:
+    """All replicas in the order in which they should lead, if `leader` is chosen of the identical logs. `order`: as `Decision.best_first`."""
+    return [leader, *(broker for broker in order if broker != leader)]
 
 
 def loss_fields(loss: Loss) -> Fields:
@@ -104,9 +107,8 @@ def _survivors(decision: Decision) -> Iterator[Fields]:
         }
 
 
-def truncated(decision: Decision, leader: int | None) -> Iterator[Fields]:
-    """Yield what other survivors lose when `leader` leads: from `offset` on, at most `records`; both None if that is not known."""
+def truncated(decision: Decision) -> Iterator[Fields]:
+    """Yield what survivors lose when the winner, or a log that is identical, leads: from `offset` on, at most `records`; both None if not known."""
     for row in decision.relations:
-        holds_more = row.common_offset is None or row.common_offset < row.other.end
-        if row.other.broker_id != leader and holds_more:
+        if row.common_offset is None or row.common_offset < row.other.end:
             yield {"broker_id": row.other.broker_id, "offset": row.common_offset, "records": row.beyond_common}

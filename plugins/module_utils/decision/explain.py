@@ -20,7 +20,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.fork_text import (
     hidden_forks_text,
-    identical_text,
     prefixes_text,
     tails_text,
 )
@@ -35,15 +34,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 MOST_NAMES = 5
 
 
-def explanation(decision: Decision, loss: Loss, cluster: Cluster, leader: int | None) -> str:
-    """Return one text about a partition.
-
-    leader  the broker to elect; of a held partition the winner, None if there is no survivor
-    """
+def explanation(decision: Decision, loss: Loss, cluster: Cluster) -> str:
+    """Return one text about a partition, the same whichever of several identical logs leads."""
     parts = (
         _defects(decision),
-        _best(decision, leader),
-        identical_text(decision),
+        _best(decision),
         prefixes_text(decision),
         " and ".join(hidden_forks_text(decision)),
         " and ".join(tails_text(decision)),
@@ -74,12 +69,15 @@ def _defects(decision: Decision) -> str | None:
     return f"the snapshot cannot be trusted for this partition ({', '.join(defects)})" if defects else None
 
 
-def _best(decision: Decision, leader: int | None) -> str | None:
-    log = next((log for log in decision.survivors if log.broker_id == leader), None)
+def _best(decision: Decision) -> str | None:
+    log, best = decision.winner, decision.identical
     if log is None:
         return None
-    best = plural(len(decision.survivors), "is the only survivor", "holds the best log")
-    return f"broker {log.broker_id} {best}: it ends at offset {log.end}{_last_written(log)}"
+    if len(best) > 1:
+        spread = f"; leadership is spread over brokers {comma_list(decision.choices)}" if len(decision.choices) > 1 else ""
+        return f"brokers {comma_list(best)} hold the best log, identical on each: it ends at offset {log.end}{_last_written(log)}{spread}"
+    stands = plural(len(decision.survivors), "is the only survivor", "holds the best log")
+    return f"broker {log.broker_id} {stands}: it ends at offset {log.end}{_last_written(log)}"
 
 
 def _last_written(log: Log) -> str:

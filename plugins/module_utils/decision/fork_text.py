@@ -10,15 +10,7 @@ from collections.abc import Iterator
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FORKED, PREFIX
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import comma_list, plural
-
-
-def identical_text(decision: Decision) -> str | None:
-    """Return which logs are identical to the winner's."""
-    brokers = decision.identical
-    if len(brokers) <= 1:
-        return None
-    return f"the logs of brokers {comma_list(brokers)} are identical, leadership is shared out among them"
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import plural
 
 
 def prefixes_text(decision: Decision) -> str | None:

@@ -57,4 +57,4 @@ def _row(cluster: str, topic: str, partition: int) -> Row:
         "unclean_leader_election_enable": None,
     }
     fields = "\n".join(planfile.canonical(entry[name]).decode() for name in planfile.FIELDS[HELD])
-    return cluster, HELD, ReasonCode.UNKNOWN_TOPIC_OR_PARTITION.value, topic, partition, [], [fields]
+    return cluster, HELD, ReasonCode.UNKNOWN_TOPIC_OR_PARTITION.value, topic, partition, (), None, fields

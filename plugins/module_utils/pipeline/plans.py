@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS, with_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import in_recovery_order
@@ -170,17 +170,16 @@ def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> N
         for broker in sorted(plan.cluster.brokers):
             writer.add("brokers", plan.cluster.brokers[broker]._asdict())
         # Taken apart, since to ask a Row for a field by its name takes longer than to write it.
-        for _cluster, section, word, topic, partition, choices, entries in with_absent(rows, plan.header, _place):
+        for _cluster, section, word, topic, partition, choices, order, entry in with_absent(rows, plan.header, _place):
             if section == worker.QUARANTINE:
-                raise BrokenFileError(entries[0])
+                raise BrokenFileError(entry)
             if section == worker.FRAME:
                 frame += 1
                 continue
             if (topic, partition) in seen:
                 raise BrokenFileError(f"two documents of {topic}-{partition}")
             seen.add((topic, partition))
-            leader = _leader(plan, tuple(choices)) if choices else None
-            writer.add_lines(section, entries[choices.index(leader) if choices else 0])
+            writer.add_lines(section, with_leader(entry, _leader(plan, tuple(choices)), order) if choices else entry)
             plan.counts[section, word] += 1
             if section == HELD and plan.counts[section, word] <= SHOWN:
                 plan.firsts.setdefault(word, []).append({"topic": topic, "partition": partition})

@@ -25,6 +25,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 # Files that are planned together. No cluster's plan depends on another's, so a fleet of any size is planned in parts: what is kept
 # in memory does not grow with it. Large enough for the time that Spark takes to analyse each part, about a second, not to count.
 BATCH_BYTES = 64 << 20
+# What is made of one file takes about as much memory as the file.
+FETCHED_BYTES = 384 << 20
 # For sessions that make plans. What Spark itself does to rows is little, so to generate code for it takes more time than it brings. Files are split among
 # Python workers in tasks of a few seconds.
 SETTINGS = {
@@ -90,7 +92,7 @@ class Landing:
 
     def is_small(self, files: Iterable[str]) -> bool:
         """Whether what is made of these files fits into memory, as that of every batch but one large file does."""
-        return sum(self.sizes[Path(file).stem] for file in files) <= BATCH_BYTES
+        return sum(self.sizes[Path(file).stem] for file in files) <= FETCHED_BYTES
 
     @property
     def bytes(self) -> int:

@@ -31,7 +31,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 QUARANTINE, FRAME = "quarantine", "frame"
 # Every sealed file has one header and one seal.
 FRAME_LINES, BROKEN_FRAME = 2, "a header or a seal in the middle of it"
-PLAN_ROWS = "cluster string, section string, word string, topic string, partition int, choices array<int>, entries array<string>"
+PLAN_ROWS = (
+    "cluster string, section string, word string, topic string, partition int, choices array<int>, best_first array<int>, entry string"
+)
 FAULTS = "cluster string, topic string, partition int, reason string"
 REPLICA_LOG = (
     "cluster string, topic string, partition int, topic_id string, leader int, leader_epoch int, broker_id int, broker_state string, rack string, "
@@ -59,8 +61,8 @@ def by_value() -> None:
 def plan(clusters: Mapping[str, Cluster], policy: Policy) -> Carry:
     """Make rows of PLAN_ROWS from lines with their clusters.
 
-    `entries`: what the plan says, field by field on lines, once for each of `choices` (once where there are none). `word`: the evidence of what is
-    elected, the reason of what is held. A line that is QUARANTINE has the reason as its entry.
+    `entry`: what the plan says, field by field on lines; if there are `choices`, without those that depend on who leads (`entry.with_leader`).
+    `word`: the evidence of what is elected, the reason of what is held. A line that is QUARANTINE has the reason as its entry.
     """
 
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
@@ -74,15 +76,14 @@ def planned(line: bytes, name: str, cluster: Cluster, policy: Policy) -> Row:
     try:
         evidence = _evidence(line)
     except DocumentError as error:
-        return (name, QUARANTINE, None, None, None, None, [str(error)])
+        return (name, QUARANTINE, None, None, None, None, None, str(error))
     if evidence is None:
-        return (name, FRAME, None, None, None, None, [])
+        return (name, FRAME, None, None, None, None, None, None)
     decided = decide(evidence, policy, cluster.elr)
     loss = bounds(decided, cluster)
-    winner = decided.winner.broker_id if decided.winner else None
-    leaders = decided.choices or (winner,)
-    texts = ["\n".join(map(_canonical, fields(decided, loss, explanation(decided, loss, cluster, one), one).values())) for one in leaders]
-    return (name, SECTIONS[decided.outcome], _word(decided), evidence.topic, evidence.partition, list(decided.choices), texts)
+    entry = "\n".join(map(_canonical, fields(decided, loss, explanation(decided, loss, cluster)).values()))
+    place = name, SECTIONS[decided.outcome], _word(decided), evidence.topic, evidence.partition
+    return (*place, decided.choices, decided.best_first if decided.choices else None, entry)
 
 
 def faults() -> Carry:
