@@ -390,7 +390,7 @@ class Electing(Controller):
         return {broker: {key: LogEnd(None, ALIVE[broker], 3 if key == KEY else 1) for key in keys} for broker, keys in work.items()}
 
     def decided(self) -> tuple[Outcome, str | None]:
-        found = gather(self, [self.seen, self.states["t", 1]], Budget(0.0))
+        found = gather(self, [self.seen, self.states["t", 1]], Budget(5.0))
         document, other = (decode(json.dumps(document)) for document in found.documents((), ()))
         assert document.defects == other.defects == () and decide(other, Policy()).outcome == Outcome.ELECT
         decision = decide(document, Policy(Strategy.BALANCED))
@@ -483,7 +483,7 @@ class Skipping(Controller):
 )
 def test_compaction_explains_a_missing_record_only_if_the_topic_is_compacted(policy: str | None, relation: str) -> None:
     skipping = Skipping(policy)
-    (document,) = gather(skipping, [skipping.states[KEY]], Budget(0.0)).documents((), ())
+    (document,) = gather(skipping, [skipping.states[KEY]], Budget(5.0)).documents((), ())
     assert [pair["relation"] for pair in document["pairs"]] == [relation]
     assert document["cleanup_policy"] == policy
     assert decide(decode(json.dumps(document)), Policy()).reason == (None if relation == "prefix" else "incomplete")
