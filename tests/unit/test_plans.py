@@ -132,7 +132,7 @@ def test_spark_and_python_put_the_rows_of_a_plan_in_the_same_order(spark: SparkS
     partitions = [(section, topic, number) for section in (PARTITIONS, HELD, ONLINE) for topic in TOPICS for number in (0, 2, 10)]
     frame = [(section, None, None) for section in (worker.FRAME, worker.FRAME, worker.QUARANTINE)]
     rows: list[Any] = [
-        (cluster, section, None, *key, [], []) for cluster in ("west", "east", "East-2") for section, *key in [*partitions, *frame]
+        (cluster, section, None, *key, [], None, None) for cluster in ("west", "east", "East-2") for section, *key in [*partitions, *frame]
     ]
     random.Random(7).shuffle(rows)
     expected = plans.in_order(rows)
