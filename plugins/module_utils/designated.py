@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     proven_losses,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first, truncated
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import proof_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, gather
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import read_documents
@@ -111,11 +112,11 @@ def _doubts(entry: Entry, decision: Decision) -> Iterator[str]:
 
 
 def _proven(entry: Entry, cost: Decision) -> Iterator[str]:
-    """The committed records that are given up with the designated leader, as far as high watermarks prove them. `cost`: see `as_led_by`."""
-    for row, end in proven_losses(cost):
+    """The committed records that are given up with the designated leader, as far as they are proven. `cost`: see `as_led_by`."""
+    for point, common_offset in proven_losses(cost):
         yield (
-            f"{entry.topic}-{entry.partition}: broker {row.other.broker_id} proves offsets {row.common_offset} to {end - 1} committed (its high "
-            f"watermark), and leader {entry.designated_leader} does not have them"
+            f"{entry.topic}-{entry.partition}: offsets {common_offset} to {point.offset - 1} in the log of broker {point.holder} are committed "
+            f"({proof_text(point.source, point.name, point.holder)}), and leader {entry.designated_leader} does not have them"
         )
 
 

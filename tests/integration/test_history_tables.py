@@ -57,8 +57,8 @@ def check(east: Operator, found: dict[str, list[dict[str, Any]]]) -> None:
     told = {(row["topic"], row["partition"]): row for row in found["result"]}
     assert len(told) == len(found["result"]) == len(results["partitions"]) == 8
     for row in results["partitions"]:
-        # What was given up is in the table of losses, from the plan. Kafka's error is in the reason, too.
-        own = {name: value for name, value in row.items() if name not in ("truncated", "loss", "error")}
+        # What was given up is in the table of losses, from the plan. Kafka's error, and what was decided again, are in the reason, too.
+        own = {name: value for name, value in row.items() if name not in ("truncated", "loss", "error", "decided_again")}
         assert {name: told[row["topic"], row["partition"]][name] for name in own} == own
     outcomes = {outcome: count for outcome, count in results["summary"].items() if count}
     assert Counter(row["outcome"] for row in found["result"]) == outcomes == {"elected": 4, "held": 4}

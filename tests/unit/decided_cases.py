@@ -67,6 +67,23 @@ CASES = [
         )
         for name, named in (("contradicted", False), ("contradicted-named", True))
     ),
+    # What another replica may hold makes the contradiction no milder.
+    *(
+        Situation(
+            name,
+            {2: FENCED, 1: FIGURE_8_COMMITTED, 3: FIGURE_8_LATER, 4: fourth},
+            proofs=[(13, 3, True)],
+            history=history({"leader": 3, "isr": [1, 2, 3, 4]}, *ONE_LEFT_LAST),
+        )
+        for name, fourth in (("contradicted-silent", "NO_ANSWER"), ("contradicted-weak", Log.of((1, 0), (1, UNREADABLE))))
+    ),
+    Situation(
+        "contradicted-uncompared",
+        {2: FENCED, 1: FIGURE_8_COMMITTED, 3: FIGURE_8_LATER},
+        proofs=[(13, 3, True)],
+        unknown={(1, 3)},
+        history=history(*ONE_LEFT_LAST),
+    ),
     Situation("silent", {1: FENCED, 2: SHORT, 3: "NO_ANSWER"}),
     Situation("uncompared", {1: FENCED, 2: SHORT, 3: LONG}, unknown={(2, 3)}),
     Situation("corrupt", {1: FENCED, 2: SHORT, 3: LONG}, corrupt={(2, 3)}),
@@ -116,7 +133,7 @@ EXPECTED: dict[str, tuple[str, int | None, int | str, int | str]] = {
     "forked": ("forked", 2, "forked", 2),
     "figure-8-proven": ("forked_proven", 1, "forked_proven", 1),
     "figure-8": ("forked", 3, "forked", 3),
-    "proven-on-both-branches": ("forked", 1, "forked", 1),
+    "proven-on-both-branches": ("below_high_watermark", 1, "below_high_watermark", "must_be_named"),
     "proven-by-watermark": ("forked_proven", 2, "forked_proven", 2),
     "below": ("below_high_watermark", 3, "below_high_watermark", "must_be_named"),
     "below-named": ("below_high_watermark", 3, "below_high_watermark", 3),
@@ -128,6 +145,9 @@ EXPECTED: dict[str, tuple[str, int | None, int | str, int | str]] = {
     "resolved-and-proven": ("forked_resolved", 1, 1, 1),
     "contradicted": ("contradicted", 3, "contradicted", "must_be_named"),
     "contradicted-named": ("contradicted", 3, "contradicted", 3),
+    "contradicted-silent": ("contradicted", 3, "contradicted", "must_be_named"),
+    "contradicted-weak": ("contradicted", 3, "contradicted", "must_be_named"),
+    "contradicted-uncompared": ("incomplete", 3, "incomplete", 3),
     "silent": ("incomplete", 2, "incomplete", 2),
     "uncompared": ("incomplete", 3, "incomplete", 3),
     "corrupt": ("corrupt", 3, "corrupt", "must_be_named"),

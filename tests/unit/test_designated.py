@@ -64,7 +64,7 @@ def test_committed_records_that_the_designated_leader_lacks_are_named(leader: in
     assert "t-0 would be held (forked" in warnings.pop("plans would decide otherwise")
     if given_up:
         warning = warnings.pop("committed records are given up")
-        assert f"t-0: broker 2 proves {given_up} committed" in warning and "leader 3" in warning
+        assert f"t-0: {given_up} in the log of broker 2" in warning and "leader 3" in warning
     assert warnings == {}
 
 

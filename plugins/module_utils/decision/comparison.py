@@ -57,6 +57,13 @@ class Point(NamedTuple):
     name: str
 
 
+class Lack(NamedTuple):
+    """Records that `point` proves committed and a log is known not to have: those from `common_offset` on."""
+
+    point: Point
+    common_offset: int
+
+
 class Comparison:
     """The survivors of one partition, with what is known to be committed."""
 
@@ -113,10 +120,14 @@ class Comparison:
 
     def held(self, log: Log, point: Point) -> int:
         """How much of the records that `point` proves committed this log holds. What could not be compared counts as nothing held."""
+        return self._held(log, point) or 0
+
+    def _held(self, log: Log, point: Point) -> int | None:
+        """As `held`, None if the logs could not be compared."""
         if point.holder == log.broker_id:
             return point.offset
         pair = self._pair(log.broker_id, point.holder)
-        return min(point.offset, (pair.common_offset or 0) if pair else 0)
+        return None if pair is None or pair.common_offset is None else min(point.offset, pair.common_offset)
 
     def proven(self, log: Log) -> int:
         """Up to which offset this log holds what is known to be committed."""
@@ -127,6 +138,11 @@ class Comparison:
     def holds_all_points(self, log: Log) -> bool:
         """Whether this log holds all that is proven committed."""
         return all(self.held(log, point) >= point.offset for point in self.points)
+
+    def lacking(self, log: Log) -> tuple[Lack, ...]:
+        """What is proven committed and this log is known to lack."""
+        found = ((point, self._held(log, point)) for point in self.points)
+        return tuple(Lack(point, held) for point, held in found if held is not None and held < point.offset)
 
     def resolved(self, log: Log) -> bool:
         """Whether this log is, or continues, a log that holds every committed record by the ISR history."""
@@ -152,9 +168,9 @@ class Comparison:
         )
 
     def contradicted(self) -> bool:
-        """Whether every log that the ISR history calls complete lacks something that is proven committed."""
+        """Whether every log that the ISR history calls complete is known to lack something that is proven committed."""
         complete = [log for log in self.survivors if self.resolved(log)]
-        return bool(complete) and not any(map(self.holds_all_points, complete))
+        return bool(complete) and all(map(self.lacking, complete))
 
     def singled_out(self, winner: Log, relations: tuple[Relation, ...]) -> bool:
         """Whether proof of commitment leaves one branch of a fork: the winner holds the greatest proven offset, so do at most logs that are

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import (
     Comparison,
+    Lack,
     Point,
     Ranking,
     Relation,
@@ -101,12 +102,13 @@ class Decision:
     survivors     logs that were read, in the order of the assignment; `ranked`: best first
     tails         survivors that hold records which the winner lacks
     beyond        survivors whose high watermark lies above what the winner shares with them
+    lacking       what is proven committed and the winner is known to lack
     uncompared    survivors whose log could not be compared with the winner's
     corrupt       comparisons that found different bytes at one offset from one leader epoch
     unwritten     survivors whose last-written epoch could not be read
     singled_out   whether proof of commitment leaves one branch of a fork
     resolved      whether the ISR history says that the winner holds every committed record, and no proof says otherwise
-    contradicted  whether each log that the ISR history calls complete lacks something that is proven committed
+    contradicted  whether each log that the ISR history calls complete is known to lack something that is proven committed
     waiting_for   brokers that the controller may elect by itself, with their states
     fenced        logs on fenced brokers that answered, compared with the winner's: they are not survivors and cannot be elected
     """
@@ -122,6 +124,7 @@ class Decision:
     relations: tuple[Relation, ...]
     identical: tuple[int, ...]
     points: tuple[Point, ...]
+    lacking: tuple[Lack, ...]
     isr_proof: IsrProof
     singled_out: bool
     resolved: bool
@@ -187,7 +190,8 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
     singled_out = winner is not None and compared.singled_out(winner, relations)
     resolved = winner is not None and compared.resolved(winner) and compared.holds_all_points(winner)
     contradicted = compared.contradicted()
-    word = _word(evidence, compared, winner, relations, (contradicted, resolved, singled_out))
+    lacking = compared.lacking(winner) if winner else ()
+    word = _word(evidence, compared, winner, relations, (bool(lacking), contradicted, resolved, singled_out))
     first = [log.broker_id for log in ranked]
     best_first = (*first, *(broker for broker in state.replicas if broker not in first))
     waited = tuple(waiting_for(evidence, state, elr))
@@ -200,7 +204,7 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
     # The replica order of a partition under reassignment is not changed, so only the winner may be chosen.
     choices = () if outcome != Outcome.ELECT or winner is None else (winner.broker_id,) if state.reassigning else identical
     return Decision(
-        evidence, outcome, word, reason, choices, best_first, compared.survivors, ranked, relations, identical, compared.points,
+        evidence, outcome, word, reason, choices, best_first, compared.survivors, ranked, relations, identical, compared.points, lacking,
         compared.isr_proof, singled_out, resolved, contradicted, waited, fenced,
     )  # fmt: skip
 
@@ -214,7 +218,7 @@ def _beyond(row: Relation, winner: Log) -> bool:
 
 
 def _word(
-    evidence: PartitionEvidence, compared: Comparison, winner: Log | None, relations: tuple[Relation, ...], proofs: tuple[bool, bool, bool]
+    evidence: PartitionEvidence, compared: Comparison, winner: Log | None, relations: tuple[Relation, ...], proofs: tuple[bool, ...]
 ) -> Word:
     """Return the kind of evidence. If several apply, the worst."""
     if evidence.defects:
@@ -223,17 +227,17 @@ def _word(
         return Word.NO_SURVIVOR
     if corrupt_pairs(evidence, compared.survivors):
         return Word.CORRUPT
-    if any(_beyond(row, winner) for row in relations):
+    lacks_proven, contradicted, resolved, singled_out = proofs
+    if lacks_proven or any(_beyond(row, winner) for row in relations):
         return Word.BELOW_HIGH_WATERMARK
+    if contradicted:
+        return Word.CONTRADICTED
     if any(log.last_written_epoch is None for log in compared.survivors):
         return Word.WEAK
     if any(_may_hold_more(log) for log in evidence.logs) or any(row.relation == UNKNOWN for row in relations):
         return Word.INCOMPLETE
     if all(map(follows, relations)) and not compared.survivors_fork():
         return Word.PREFIX
-    contradicted, resolved, singled_out = proofs
-    if contradicted:
-        return Word.CONTRADICTED
     if resolved:
         return Word.FORKED_RESOLVED
     return Word.FORKED_PROVEN if singled_out else Word.FORKED

@@ -8,8 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Comparison, Relation, follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import (
+    Comparison,
+    Lack,
+    Point,
+    Relation,
+    follows,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import FENCED_BROKER
 
 
 def as_led_by(decision: Decision, broker: int) -> Decision:
@@ -26,15 +33,17 @@ def as_led_by(decision: Decision, broker: int) -> Decision:
         ranked=(leader, *(log for log in decision.ranked if log is not leader)),
         relations=tuple(compared.relation(leader, log) for log in compared.survivors if log is not leader),
         fenced=tuple(compared.relation(leader, log) for log in compared.fenced),
+        lacking=compared.lacking(leader),
     )
 
 
-def proven_losses(decision: Decision) -> Iterator[tuple[Relation, int]]:
-    """Yield the logs whose high watermarks prove records committed that the winner lacks, each with the end of these records."""
-    for row in (*decision.relations, *decision.fenced):
+def proven_losses(decision: Decision) -> Iterator[Lack]:
+    """Yield the committed records that the winner lacks, as far as survivors, consumer groups, snapshots and fenced brokers that answer prove them."""
+    yield from decision.lacking
+    for row in decision.fenced:
         end = min(row.other.high_watermark or 0, row.other.end)
         if row.common_offset is not None and row.common_offset < end:
-            yield row, end
+            yield Lack(Point(row.other.broker_id, end, FENCED_BROKER, ""), row.common_offset)
 
 
 def fenced_with_more(decision: Decision) -> tuple[Relation, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
@@ -25,7 +25,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, comma_list, instant, plural
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import (
+    broker_list,
+    comma_list,
+    instant,
+    plural,
+    proof_text,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import remedy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.returns import elected_by_return, waited_for
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import disk_failed
@@ -126,6 +132,16 @@ def _beyond(decision: Decision) -> Iterator[str]:
             f"broker {row.other.broker_id}'s high watermark {row.other.high_watermark} says that committed records would be lost, "
             f"since only offsets below {row.common_offset or 0} are known to be shared"
         )
+    # Clients may have committed many. The one that reaches furthest says it.
+    for point, common_offset in sorted((lack for lack in decision.lacking if lack.point.source != "high_watermark"), key=_reach)[-1:]:
+        yield (
+            f"offsets {common_offset} to {point.offset - 1} in the log of broker {point.holder} are committed, by "
+            f"{proof_text(point.source, point.name, point.holder)}, and the best log does not have them"
+        )
+
+
+def _reach(lack: Lack) -> tuple[int, int]:
+    return lack.point.offset, -lack.common_offset
 
 
 def _unwritten(decision: Decision) -> str | None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parts of sentences: numbers of things, lists of brokers, times. Pure."""
+"""Parts of sentences: numbers of things, lists of brokers, proofs, times. Pure."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ def comma_list(numbers: Collection[int]) -> str:
 def broker_list(brokers: Collection[int]) -> str:
     """Return brokers as "broker 1" or "brokers 1, 2"."""
     return plural(len(brokers), "broker ", "brokers ") + comma_list(brokers)
+
+
+def proof_text(source: str, name: str, holder: int) -> str:
+    """Return what proves records committed: the `source` of a proof, its `name`, and the broker that holds the records."""
+    if source == "consumer_group":
+        return f"the offset that consumer group {name} committed"
+    if source == "healthy_snapshot":
+        return f"the high watermark in the healthy snapshot {name}"
+    return f"the high watermark of broker {holder}"
 
 
 def instant(milliseconds: int) -> str:
