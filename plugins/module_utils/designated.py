@@ -20,9 +20,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import proof_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence, gather
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import read_documents
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import DESIGNATED_BY_HAND, FAILED, Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason, keeps_elr
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.live_evidence import read_documents
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     NOT_IN_CLUSTER,
     PartitionError,

@@ -8,16 +8,14 @@ Plans and elections collect it from the same sources in the same way.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
     evidence,
     forks,
-    interruption,
     isr_history,
     last_healthy,
     snapshot_proofs,
@@ -25,10 +23,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read, read_brokers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Left, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
@@ -94,64 +88,7 @@ class Sources:
         with self.budget.state():
             return self.cluster.reassigning()
 
-    def facts(self, found: evidence.Evidence) -> Cluster:
-        """Return what the header of a landing file would say of the cluster."""
-        return Cluster(read_brokers(found.brokers), self.elr(), time.time_ns() // 1_000_000)
-
     def elr(self) -> int | None:
         """Return the level of the feature that keeps eligible leader replicas."""
         with self.budget.state():
             return self.cluster.feature_level(ELR_FEATURE)
-
-
-def read_documents(
-    found: evidence.Evidence, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]
-) -> Mapping[TopicPartition, PartitionEvidence]:
-    """Return the evidence documents as a plan would read them from a landing file, by partition."""
-    documents = map(read, found.documents(named, reassigning))
-    return {(document.topic, document.partition): document for document in documents}
-
-
-class LiveEvidence(NamedTuple):
-    """Evidence documents by partition, what the header of a landing file would say, and what an operator should know."""
-
-    documents: Mapping[TopicPartition, PartitionEvidence]
-    cluster: Cluster
-    warnings: list[str]
-
-
-def collect_again(
-    sources: Sources,
-    wanted: Collection[TopicPartition],
-    named: Collection[TopicPartition],
-    survivors: Mapping[TopicPartition, Collection[int]],
-    awaited: Collection[TopicPartition],
-    changed: Left,
-) -> LiveEvidence:
-    """Collect the evidence of partitions of a plan again, for an election.
-
-    named      partitions that the operator named for the plan
-    survivors  the brokers that answered for the plan, by partition. Other replicas are asked only once: who accepted that is not kept waiting again
-    awaited    partitions that are asked for until their first answer, if none comes in time
-    changed    replica orders that this workdir's runs have changed. They count as put back
-    """
-    cluster = sources.cluster
-    with sources.budget.state():
-        states = cluster.partitions(wanted)
-    states |= {key: replace(states[key], replicas=order) for key, order in to_restore(changed, states).items() if key in wanted}
-    silent = {
-        (key, broker)
-        for key, answered in survivors.items()
-        if key in states
-        for broker in states[key].replicas
-        if broker not in answered and broker not in states[key].offline_replicas
-    }
-    warnings: list[str] = []
-    found = sources.collect([state for key, state in states.items() if key in wanted], warnings, silent, awaited)
-    try:
-        sources.add_history(found)
-    except interruption.Interrupted:
-        raise
-    except SpokenError as error:
-        warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
-    return LiveEvidence(read_documents(found, named, sources.reassigning()), sources.facts(found), warnings)

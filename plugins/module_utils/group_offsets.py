@@ -17,7 +17,7 @@ with suppress(ImportError):  # libraries.py says why
     from kafka.protocol.consumer import OffsetFetchRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounded_requests import BoundedRequests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, keys_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.ready_commands import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Recovered
@@ -31,13 +32,6 @@ class EpochEnd(NamedTuple):
 
     leader_epoch: int
     end_offset: int
-
-
-class Group(NamedTuple):
-    """How the coordinator lists a group: `state` and `type` as Kafka writes them, empty where the broker is too old to tell."""
-
-    state: str = ""
-    type: str = ""
 
 
 @dataclass(frozen=True)

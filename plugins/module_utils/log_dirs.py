@@ -12,7 +12,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connectio
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, keys_of
 
 if CLIENT_IMPORT_ERROR is None:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import move_protocol
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import log_dir_protocol
 
 
 class LogDirAsking(Asking):
@@ -22,25 +22,25 @@ class LogDirAsking(Asking):
         super().__init__(connection, servers)
         self.undescribed: dict[int, str] = {}
 
-    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, move_protocol.LogDirs]:
+    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, log_dir_protocol.LogDirs]:
         """Log directories of these brokers, asked side by side, with the sizes of their replicas of `keys` (None: of all).
 
         Brokers that do not answer are absent, and in `unreachable`.
         """
         wanted = None if keys is None else keys_of([keys])
-        requests = {broker: [move_protocol.describe_log_dirs(keys)] for broker in brokers}
-        answers = self._ask_each(requests, lambda answer: move_protocol.read_log_dirs(answer, wanted))
+        requests = {broker: [log_dir_protocol.describe_log_dirs(keys)] for broker in brokers}
+        answers = self._ask_each(requests, lambda answer: log_dir_protocol.read_log_dirs(answer, wanted))
         return {broker: found[0] for broker, found in answers.items() if found}
 
-    def failed_log_dirs(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, move_protocol.FailedLogDirs]:
+    def failed_log_dirs(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, log_dir_protocol.FailedLogDirs]:
         """Which log directories of these brokers have failed, and which of their partitions are in others. Best effort.
 
         Brokers that do not answer are absent, and do not count as unreachable for it: they have answered something else. So are those that refuse it,
         which are in `undescribed`.
         """
         wanted = keys_of(work.values())
-        requests = {broker: [move_protocol.describe_log_dirs(keys)] for broker, keys in work.items()}
-        answers = self._ask_each(requests, lambda answer: move_protocol.read_failed_log_dirs(answer, wanted))
+        requests = {broker: [log_dir_protocol.describe_log_dirs(keys)] for broker, keys in work.items()}
+        answers = self._ask_each(requests, lambda answer: log_dir_protocol.read_failed_log_dirs(answer, wanted))
         found = {broker: rows[0] for broker, rows in answers.items() if rows}
         for broker in work.keys() - found.keys():
             self.unreachable.pop(broker, None)

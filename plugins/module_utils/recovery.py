@@ -19,7 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.current_r
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import LiveEvidence, Sources, collect_again
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.group_offsets import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
@@ -35,6 +35,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal, Left
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.live_evidence import LiveEvidence, collect_again
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (

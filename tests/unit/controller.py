@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_protocol import FailedLogDirs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dir_protocol import FailedLogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs

@@ -19,7 +19,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.consumer_
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import Downstream, Transacting
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.group_offsets import Committing
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Group, Log, Producer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Log, Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Recovered, Run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs

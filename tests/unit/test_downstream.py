@@ -28,7 +28,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import NO_ANSWER, Downstream
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Group, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Log, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 
 START, STABLE, MARK, END = 10, 95, 119, 121

@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import gather
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_protocol import FailedLogDirs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dir_protocol import FailedLogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Committed, ReplicaLog, read_logs, replica_row

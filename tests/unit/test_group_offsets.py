@@ -11,7 +11,7 @@ from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
 from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import group_offsets
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.groups import Group
 
 GROUP_AUTHORIZATION_FAILED, UNSTABLE_OFFSET_COMMIT = 30, 88
 

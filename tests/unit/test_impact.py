@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import impact
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import (
     AFTER_FORK,
@@ -26,7 +27,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact im
     RECORDS_LOST,
     Divergence,
     EpochEnd,
-    Group,
     Log,
     Producer,
     Transaction,

@@ -12,7 +12,7 @@ from made_up_brokers import API_VERSIONS, VERSIONS, Broker, api_versions, broker
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_protocol import FailedLogDirs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dir_protocol import FailedLogDirs
 
 DESCRIBE_LOG_DIRS = 35
 KEY, OTHER = ("t", 0), ("t", 1)

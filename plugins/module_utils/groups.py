@@ -1,0 +1,15 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Consumer groups. Pure: no I/O, no Kafka client."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Group(NamedTuple):
+    """How the coordinator lists a group: `state` and `type` as Kafka writes them, empty where the broker is too old to say."""
+
+    state: str = ""
+    type: str = ""
