@@ -13,7 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors im
 
 # Rows of one answer share their names: so many texts are remembered at a time.
 TEXTS = 4096
-SMALL_NUMBERS = range(-5, 257)  # Python has each of them once
+FIRST_NUMBER, LAST_NUMBER = -5, 256  # Python has each number between these once
 
 
 class Kept:
@@ -42,25 +42,26 @@ def size_of(value: Any) -> int:
     """
     total = 0
     texts: set[int] = set()
-    waiting = [iter((value,))]
+    waiting: list[Any] = [(value,)]
     while waiting:
-        for one in waiting[-1]:
-            if isinstance(one, str):
-                if id(one) in texts:
-                    continue
+        for one in waiting.pop():
+            if one is None:
+                continue
+            if isinstance(one, int):  # first, because most values are
+                if not FIRST_NUMBER <= one <= LAST_NUMBER:
+                    total += getsizeof(one)
+            elif isinstance(one, (tuple, list, set, frozenset)):
+                total += getsizeof(one)
+                waiting.append(one)
+            elif isinstance(one, dict):
+                total += getsizeof(one)
+                waiting.append(one.values())
+                waiting.append(key for key in one if not isinstance(key, tuple))
+            elif not isinstance(one, str):
+                total += getsizeof(one)
+            elif id(one) not in texts:
                 if len(texts) >= TEXTS:
                     texts.clear()
                 texts.add(id(one))
-            elif one is None or (isinstance(one, int) and one in SMALL_NUMBERS):
-                continue
-            total += getsizeof(one)
-            if isinstance(one, dict):
-                waiting.append(iter(one.values()))
-                waiting.append(key for key in one if not isinstance(key, tuple))
-                break
-            if isinstance(one, (list, tuple, set, frozenset)):
-                waiting.append(iter(one))
-                break
-        else:
-            waiting.pop()
+                total += getsizeof(one)
     return total

@@ -45,6 +45,8 @@ class _Walk:
         return int.from_bytes(self.data[at : self.skip(at, size)], "big", signed=True)
 
     def unsigned(self, at: int) -> tuple[int, int]:
+        if at < self.end and self.data[at] < 0x80:  # as nearly all of them are
+            return self.data[at], at + 1
         value = 0
         for shift in range(0, 35, 7):
             if at >= self.end:
@@ -120,7 +122,8 @@ def _sequence(steps: list[Step]) -> Step:
 
 def _fixed(size: int) -> Step:
     def walk_fixed(walk: _Walk, at: int) -> int:
-        return walk.skip(at, size)
+        end = at + size
+        return end if end <= walk.end else walk.skip(at, size)
 
     return walk_fixed
 
@@ -196,6 +199,8 @@ def _tagged(known: dict[int, Any]) -> Step:
     steps = {tag: _fixed(step) if isinstance(step, int) else step for tag, step in known.items()}
 
     def walk_tagged(walk: _Walk, at: int) -> int:
+        if at < walk.end and not walk.data[at]:  # as in nearly all rows
+            return at + 1
         count, begin = walk.unsigned(at)
         at = begin
         last = -1
