@@ -77,26 +77,24 @@ class Evidence:
         pairs, proofs = _by_partition([*self.pairs, *self.fenced_pairs]), _by_partition(self.proofs)
         replicas = {**self.replicas, **self.fenced}
         histories, healthy = _by_partition(self.histories), _by_partition(self.healthy)
+        unread = ReplicaLog(error=None)
         for state in self.states:
-            config = self.configs.of(state.topic)
+            key, config = state.key, self.configs.of(state.topic)
+            logs = [log_fields(broker, replicas.get((key, broker), unread)) for broker in state.replicas if state.leader < 0]
+            for log in logs:
+                log["broker_state"] = broker_states[log["broker_id"]]
             yield {
                 **state.as_dict(),
-                "named": state.key in named,
-                "reassigning": state.key in reassigning,
+                "named": key in named,
+                "reassigning": key in reassigning,
                 "min_insync_replicas": config.effective_min_isr(len(state.replicas)),
                 "unclean_leader_election_enable": config.unclean_leader_election_enable,
                 "cleanup_policy": config.cleanup_policy,
-                "logs": [
-                    {
-                        **log_fields(broker_id, replicas.get((state.key, broker_id), ReplicaLog(error=None))),
-                        "broker_state": broker_states[broker_id],
-                    }
-                    for broker_id in (state.replicas if state.leader < 0 else ())
-                ],
-                "pairs": pairs.get(state.key, []),
-                "proofs": proofs.get(state.key, []),
-                "history": next(iter(histories.get(state.key, ())), None),
-                "healthy": next(iter(healthy.get(state.key, ())), None),
+                "logs": logs,
+                "pairs": pairs.get(key, []),
+                "proofs": proofs.get(key, []),
+                "history": next(iter(histories.get(key, ())), None),
+                "healthy": next(iter(healthy.get(key, ())), None),
             }
 
 
@@ -104,8 +102,8 @@ def _by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, lis
     """Rows by the partition that they name, without its name."""
     found: dict[TopicPartition, list[dict[str, Any]]] = {}
     for row in rows:
-        rest = {name: value for name, value in row.items() if name not in ("topic", "partition")}
-        found.setdefault((row["topic"], row["partition"]), []).append(rest)
+        rest = dict(row)
+        found.setdefault((rest.pop("topic"), rest.pop("partition")), []).append(rest)
     return found
 
 
@@ -131,16 +129,14 @@ def gather(
         # A reassignment may have ended meanwhile.
         brokers.mention(states)
     offline = [state for state in states if state.leader < 0]
-    alive = [(state.key, broker) for state in offline for broker in state.replicas if broker in brokers.unfenced]
+    alive = [(key, broker) for state in offline for key in [state.key] for broker in state.replicas if broker in brokers.unfenced]
     wanted = [replica for replica in alive if replica not in silent]
     cut_off = dict.fromkeys((state.key, broker) for state in offline for broker in state.replicas if broker in cluster.cut_off)
     with budget.logs() as seconds:
         epochs = {state.key: state.leader_epoch for state in offline}
         first = FirstAnswers(awaited, budget.first_answer_seconds)
         logs = read_logs(cluster, wanted, seconds, epochs, [*cut_off, *({*alive} & {*silent})], first)
-    ahead = {
-        state.key for state in offline if any(is_ahead(logs.get((state.key, broker)), state.leader_epoch) for broker in state.replicas)
-    }
+    ahead = {key for (key, _broker), log in logs.items() if is_ahead(log, epochs[key])}
     if cut_off or ahead or any(log.error or log.probe_error for log in logs.values()):
         # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
         with budget.state():
@@ -164,13 +160,12 @@ def gather(
         evidence.configs = _configs(cluster, {state.topic for state in offline}, evidence.cut)
     prober = forks.Prober(cluster.batches)
     for state in offline:
-        answered = sorted(
-            broker for broker in state.replicas if (log := replicas.get((state.key, broker))) is not None and log.error is None
-        )
-        beside = [broker for broker in state.replicas if (state.key, broker) in fenced]
-        evidence.pairs += [forks.pair_row(state.key, one, other) for one, other in combinations(answered, 2)]
-        pairs = combinations(sorted([*answered, *beside]), 2)
-        evidence.fenced_pairs += [forks.pair_row(state.key, *pair) for pair in pairs if {*pair} & {*beside}]
+        key = state.key
+        answered = sorted(broker for broker in state.replicas if (log := replicas.get((key, broker))) is not None and log.error is None)
+        evidence.pairs += [forks.pair_row(key, one, other) for one, other in combinations(answered, 2)]
+        if beside := {broker for broker in state.replicas if (key, broker) in fenced}:
+            pairs = combinations(sorted([*answered, *beside]), 2)
+            evidence.fenced_pairs += [forks.pair_row(key, *pair) for pair in pairs if {*pair} & beside]
     with budget.part():
         pairs_of_all = [*evidence.pairs, *evidence.fenced_pairs]
         logs = {**replicas, **fenced}
@@ -217,7 +212,7 @@ class _Brokers:
 
 def _as_it_is_now(state: PartitionState, unfenced: Collection[int]) -> PartitionState:
     """Return the state without a leader that is not alive."""
-    return state if has_live_leader(state, unfenced) else replace(state, leader=-1)
+    return state if state.leader == -1 or has_live_leader(state, unfenced) else replace(state, leader=-1)
 
 
 def _known_to(

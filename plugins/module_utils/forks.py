@@ -176,16 +176,16 @@ def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, 
         try:
             waiting.append((pair, comparison, comparison.send(answer)))
         except StopIteration as done:
-            pair.update(done.value._asdict())
+            _settle(pair, done.value)
         except _UndecidedError as error:
-            pair.update(_Verdict(UNKNOWN, reason=str(error))._asdict())
+            _settle(pair, _Verdict(UNKNOWN, reason=str(error)))
 
     for pair in pairs:
         go_on(pair, _compared(pair, replicas, pair["topic"] in compacted), None)
     while waiting:
         if deadline.has_passed():
             for pair, _, _ in waiting:
-                pair.update(_Verdict(UNKNOWN, reason=NOT_COMPARED.format(pair["broker_a"], pair["broker_b"]))._asdict())
+                _settle(pair, _Verdict(UNKNOWN, reason=NOT_COMPARED.format(pair["broker_a"], pair["broker_b"])))
             return len(waiting)
         # Batches first: what they leave open is then asked for together with the rest.
         kind = _BatchAt if any(isinstance(question, _BatchAt) for _, _, question in waiting) else _EndOf
@@ -203,6 +203,10 @@ def settle(pairs: Iterable[dict[str, Any]], replicas: Replicas, prober: Prober, 
             else:
                 waiting.append((pair, comparison, question))
     return 0
+
+
+def _settle(pair: dict[str, Any], verdict: _Verdict) -> None:
+    pair["relation"], pair["shorter"], pair["common_offset"], pair["reason"] = verdict
 
 
 def _compared(pair: Mapping[str, Any], replicas: Replicas, compacted: bool) -> _Comparison:

@@ -60,9 +60,18 @@ class PartitionState:
 
     def as_dict(self) -> dict[str, Any]:
         """The state as JSON-ready fields, tuples as lists, without `error`."""
-        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
-        del fields["error"]
-        return fields
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "topic_id": self.topic_id,
+            "leader": self.leader,
+            "leader_epoch": self.leader_epoch,
+            "replicas": list(self.replicas),
+            "isr": list(self.isr),
+            "eligible_leader_replicas": list(self.eligible_leader_replicas),
+            "last_known_elr": list(self.last_known_elr),
+            "offline_replicas": list(self.offline_replicas),
+        }
 
 
 def has_live_leader(state: PartitionState, unfenced: Collection[int]) -> bool:
@@ -174,10 +183,19 @@ def _from_file(path: Path) -> list[TopicPartition]:
         if isinstance(entry, dict) and isinstance(entry.get("partitions"), list):
             if not entry["partitions"]:
                 raise PartitionError(f"{where}: its list of partitions is empty")
-            found += [_one({"topic": entry.get("topic"), "partition": partition}, where) for partition in entry["partitions"]]
+            found += _all(entry.get("topic"), entry["partitions"], where)
         else:
             found.append(_one(entry, where))
     return found
+
+
+def _all(topic: Any, numbers: list[Any], where: str) -> list[TopicPartition]:
+    """Return partitions of one topic, whose name is checked once: a file may have a hundred thousand of them."""
+    first = _one({"topic": topic, "partition": numbers[0]}, where)[0]
+    return [
+        (first, number) if type(number) is int and 0 <= number <= BROKER.high else _one({"topic": topic, "partition": number}, where)
+        for number in numbers
+    ]
 
 
 def _one(entry: Any, where: str) -> TopicPartition:

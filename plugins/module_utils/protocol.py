@@ -179,7 +179,7 @@ def with_brokers(metadata: Any, nodes: Iterable[Node]) -> Any:
 
 def read_metadata(answer: Any) -> list[PartitionState]:
     """Partition states of a Metadata answer (no ELR in it)."""
-    return [_state(topic, row, row.leader_id, (), ()) for topic in answer.topics for row in topic.partitions]
+    return [_state(topic, ident, row, (), ()) for topic, ident in _topic_ids(answer) for row in topic.partitions]
 
 
 def describe_topic_partitions(topics: Iterable[str], start: TopicPartition | None, limit: int) -> DescribeTopicPartitionsRequest:
@@ -193,19 +193,24 @@ def describe_topic_partitions(topics: Iterable[str], start: TopicPartition | Non
 def read_topic_partitions(answer: Any) -> list[PartitionState]:
     """Partition states of one DescribeTopicPartitions page."""
     return [
-        _state(topic, row, row.leader_id, row.eligible_leader_replicas or (), row.last_known_elr or ())
-        for topic in answer.topics
+        _state(topic, ident, row, row.eligible_leader_replicas or (), row.last_known_elr or ())
+        for topic, ident in _topic_ids(answer)
         for row in topic.partitions
     ]
 
 
-def _state(topic: Any, row: Any, leader: int, elr: Collection[int], last_known_elr: Collection[int]) -> PartitionState:
+def _topic_ids(answer: Any) -> list[tuple[Any, str]]:
+    """Topics of an answer, each with its id."""
+    return [(topic, topic_id(topic.topic_id)) for topic in answer.topics]
+
+
+def _state(topic: Any, ident: str, row: Any, elr: Collection[int], last_known_elr: Collection[int]) -> PartitionState:
     if not TOPIC_NAME.fullmatch(topic.name or "") or row.partition_index < 0 or not row.replica_nodes or min(row.replica_nodes) < 0:
         raise AnswerError(
             f"a broker describes partition {topic.name!r:.300}-{row.partition_index} with replicas {row.replica_nodes!s:.300}"
         )
     for ids in (row.replica_nodes, row.isr_nodes, row.offline_replicas, elr, last_known_elr):
-        if len(ids) > IDS or len(set(ids)) < len(ids):
+        if len(ids) > 1 and (len(ids) > IDS or len(set(ids)) < len(ids)):
             raise AnswerError(
                 f"a broker describes partition {topic.name}-{row.partition_index} with a list of {len(ids)} brokers, {len(set(ids))} different "
                 f"ones; at most {IDS} are taken"
@@ -213,8 +218,8 @@ def _state(topic: Any, row: Any, leader: int, elr: Collection[int], last_known_e
     return PartitionState(
         topic=topic.name,
         partition=row.partition_index,
-        topic_id=topic_id(topic.topic_id),
-        leader=leader,
+        topic_id=ident,
+        leader=row.leader_id,
         leader_epoch=row.leader_epoch,
         replicas=tuple(row.replica_nodes),
         isr=tuple(row.isr_nodes),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
@@ -30,8 +29,7 @@ STALE_METADATA = "STALE_METADATA"
 PASSING = {NO_ANSWER, STALE_METADATA, LIMIT_REACHED}
 
 
-@dataclass(frozen=True)
-class ReplicaLog:
+class ReplicaLog(NamedTuple):
     """One survivor's log. Offsets in records; `last_written_epoch` is -1 for an empty log and None where no batch could be read.
 
     The native backend knows the `broker_epoch` (KIP-966: another one means that the broker has rebooted since), and the log's end where the
@@ -109,7 +107,7 @@ def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[st
 def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
     """A log as flat fields; the last batch's are None where there is none."""
     batch = log.last_batch
-    return {
+    fields: dict[str, Any] = {
         "broker_id": broker_id,
         "error": log.error,
         "log_start_offset": log.log_start_offset,
@@ -124,9 +122,11 @@ def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
         "last_batch_transactional": batch.transactional if batch else None,
         "broker_epoch": log.broker_epoch if log.broker_epoch is None or log.broker_epoch >= 0 else None,
         "probe_error": log.probe_error,
-        # Most logs have none, and a landing file has millions of them.
-        **({"failed_log_dirs": list(log.failed_log_dirs)} if log.failed_log_dirs else {}),
     }
+    # Most logs have none, and a landing file has millions of them.
+    if log.failed_log_dirs:
+        fields["failed_log_dirs"] = list(log.failed_log_dirs)
+    return fields
 
 
 def read_logs(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def write(path: Path, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any
     digest = hashlib.sha256()
     count = 0
     with replacing(path) as stream:
-        for row in ({"kind": "header", "schema": SCHEMA, **header}, *rows):
+        for row in chain([{"kind": "header", "schema": SCHEMA, **header}], rows):
             line = (_encode(row) + "\n").encode()
             digest.update(line)
             stream.write(line)

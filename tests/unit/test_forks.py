@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -295,8 +294,8 @@ def test_a_broker_that_stops_answering_makes_the_pair_unknown() -> None:
 @pytest.mark.parametrize(
     ("log", "says"),
     [
-        (replace(log_of((5, 0)).measured, last_batch=None), "the last batch of broker 1 could not be read"),
-        (replace(log_of((5, 0)).measured, log_end_offset=7), "ends at offset 7 with a batch of offsets 0 to 4 in leader epoch 0"),
+        (log_of((5, 0)).measured._replace(last_batch=None), "the last batch of broker 1 could not be read"),
+        (log_of((5, 0)).measured._replace(log_end_offset=7), "ends at offset 7 with a batch of offsets 0 to 4 in leader epoch 0"),
         (log_of((5, -1)).measured, "ends at offset 5 with a batch of offsets 0 to 4 in leader epoch -1"),
     ],
 )

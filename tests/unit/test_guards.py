@@ -54,9 +54,9 @@ def test_nothing_moved_nothing_refused() -> None:
 
 def test_a_broker_that_has_rebooted_has_to_be_looked_at_again_although_its_log_is_as_long_as_it_was() -> None:
     entry = replace(ENTRY, broker_epochs={2: 31, 3: 40})
-    logs = {(KEY, 2): replace(log(1, 121), broker_epoch=31), (KEY, 3): replace(log(0, 100), broker_epoch=40)}
+    logs = {(KEY, 2): log(1, 121)._replace(broker_epoch=31), (KEY, 3): log(0, 100)._replace(broker_epoch=40)}
     assert refused(entry, replace(LIVE, logs=logs)) is None
-    rebooted = refused(entry, replace(LIVE, logs={**logs, (KEY, 2): replace(log(1, 121), broker_epoch=55)}))
+    rebooted = refused(entry, replace(LIVE, logs={**logs, (KEY, 2): log(1, 121)._replace(broker_epoch=55)}))
     assert rebooted is not None and (rebooted.outcome, rebooted.reason_code) == ("stale", "broker_restarted")
     assert "broker 2 has registered again: its broker epoch is 55, no longer 31" in (rebooted.reason or "")
 
@@ -104,7 +104,7 @@ def test_an_order_that_was_gathered_while_an_own_killed_run_had_it_changed_is_no
         (replace(LIVE, logs={**LIVE.logs, (KEY, 3): log(1, 100)}), "stale", "log_changed", "broker 3 .* in epoch 1"),
         (replace(LIVE, logs={**LIVE.logs, (KEY, 3): ReplicaLog("NO_ANSWER")}), "stale", "survivor_silent", "broker 3 does not answer"),
         (
-            replace(LIVE, logs={**LIVE.logs, (KEY, 3): replace(log(0, 100), broker_epoch=7)}),
+            replace(LIVE, logs={**LIVE.logs, (KEY, 3): log(0, 100)._replace(broker_epoch=7)}),
             "stale",
             "broker_restarted",
             "its broker epoch is 7, no longer None",
