@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Designated election: repair what a killed run left, then in batches: guards, journal, reorder, elect, restore, verify.
+"""Designated election, in batches: guards, journal, reorder, elect, restore, verify.
 
 Compat backend, for every Kafka that has KIP-460: the controller elects the first live replica of the assignment where there is no
 clean leader, so the designated one is put first for the moment, and the others best-first behind it. KIP-1275's own ElectLeaders
@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
@@ -36,7 +36,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal i
     ChangedOrder,
     Journal,
     Left,
-    foreign,
     to_restore,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
@@ -53,6 +52,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode, of_kafka
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Asked, read_logs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_orders import Reordering
 
 BATCH = 1000
 # Batches side by side keep the controller busy while the answers of others are read.
@@ -66,17 +66,11 @@ NOT_NEEDED = "ELECTION_NOT_NEEDED"
 # The broker that is asked learns of a new leader a moment after the controller has elected it; a busy one takes longer.
 FIRST_LOOK, LAST_LOOK = 0.05, 1.0
 
-Orders = Mapping[TopicPartition, Sequence[int]]
 
-
-class Electing(Asked, Protocol):
+class Electing(Asked, Reordering, Protocol):
     """What elections need of a cluster."""
 
-    in_doubt: set[TopicPartition]
-
-    def reassigning(self) -> set[TopicPartition]: ...
     def feature_level(self, feature: str) -> int | None: ...
-    def reorder(self, orders: Orders) -> dict[TopicPartition, Refusal | None]: ...
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
     def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]: ...
 
@@ -84,27 +78,13 @@ class Electing(Asked, Protocol):
 Elect = Callable[[Electing, Journal, Sequence[Entry], Live, float], list[Result]]
 
 
-def repair(cluster: Electing, journal: Journal) -> list[TopicPartition]:
-    """Restore the replica orders that killed runs left changed. Returns the partitions concerned."""
-    left = journal.left_behind()
-    states = cluster.partitions(set(left))
-    orders = to_restore(left, states)
-    unsettled = {key: left[key] for key in [*_restore(cluster, orders), *foreign(left, states), *(left.keys() & cluster.in_doubt)]}
-    journal.settle(unsettled)
-    return sorted(orders)
-
-
 def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
     """Read again everything that the guards of `entries` stand on.
 
-    `known`: orders that this workdir's runs have changed. Those that still stand are seen as they will be when they are put back.
+    `known`: orders that this workdir's runs have changed.
     """
-
-    def described() -> dict[TopicPartition, PartitionState]:
-        states = cluster.partitions({entry.key for entry in entries})
-        return states | {key: replace(states[key], replicas=order) for key, order in to_restore(known, states).items()}
-
-    states, unfenced = described(), cluster.unfenced()
+    keys = {entry.key for entry in entries}
+    states, unfenced = cluster.partitions(keys), cluster.unfenced()
     # Also replicas that are alive but no survivors of the plan: are they still as silent as they were, or has somebody to look at them?
     wanted = [
         (entry.key, broker) for entry in entries if entry.key in states for broker in states[entry.key].replicas if broker in unfenced
@@ -114,10 +94,10 @@ def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
     # Reading logs takes time, and a leader or a broker may have come meanwhile: so these are read last.
     mentioned = {broker for entry in entries for broker in entry.replicas}
     broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
-    states = described()
+    states = cluster.partitions(keys)
     ours = {key: {order.changed for order in orders} for key, orders in known.items()}
     elr = keeps_elr(cluster, states.values())
-    return Live(states, broker_states, logs, cluster.reassigning(), ours, elr, frozenset(cluster.cut_off))
+    return Live(states, broker_states, logs, cluster.reassigning(), ours, elr, frozenset(cluster.cut_off), to_restore(known, states))
 
 
 def run(
@@ -189,7 +169,7 @@ def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: E
 def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float) -> list[Result]:
     """Compat backend: put the designated replicas first, elect UNCLEAN, put the orders back, see who leads (until `deadline`)."""
     changed = [
-        ChangedOrder(entry.topic, entry.partition, entry.topic_id, live.states[entry.key].replicas, entry.best_first)
+        ChangedOrder(entry.topic, entry.partition, entry.topic_id, live.original(entry.key), entry.best_first)
         for entry in batch
         if needs_reorder(entry, live)
     ]
@@ -197,7 +177,7 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
     refused: dict[TopicPartition, Refusal] = {}
     try:
         if changed:
-            refused = {key: error for key, error in cluster.reorder({order.key: order.changed for order in changed}).items() if error}
+            refused = replica_orders.change(cluster, {order.key: order.changed for order in changed})
         ready = [entry for entry in batch if entry.key not in refused]
         errors = cluster.elect_unclean([entry.key for entry in ready]) if ready else {}
     finally:
@@ -205,7 +185,7 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         # when new leaders are there to be seen, too.
         time.sleep(FIRST_LOOK)
         states = cluster.partitions({entry.key for entry in batch})
-        unsettled = _put_back(cluster, changed, refused, states)
+        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states)
         # What hangs somewhere may change an order once more: the journal has to know it for the next run.
         if identifier is not None and not unsettled and not any(order.key in cluster.in_doubt for order in changed):
             journal.close(identifier)
@@ -228,27 +208,6 @@ def elect_by_designation(cluster: Electing, journal: Journal, batch: Sequence[En
     return [_judge(entry, live, states.get(entry.key), errors[entry.key]) for entry in batch]
 
 
-def _put_back(
-    cluster: Electing,
-    changed: Sequence[ChangedOrder],
-    refused: Mapping[TopicPartition, Refusal],
-    states: Mapping[TopicPartition, PartitionState],
-) -> list[TopicPartition]:
-    """Restore what was changed, but no order that somebody else has set meanwhile. Returns the partitions that the journal has to keep.
-
-    Whoever changed an order last restores what it found, and the one before that what stood first. `states` may lag behind the
-    controller: where they still show the original, it is restored all the same; where they show a change that was refused (a time
-    limit, perhaps), too.
-    """
-    others = foreign({order.key: (order,) for order in changed}, states)
-    orders = {
-        order.key: order.original
-        for order in changed
-        if order.key not in others and (order.key not in refused or (order.key in states and states[order.key].replicas == order.changed))
-    }
-    return [*others, *_restore(cluster, orders)]
-
-
 def _wait_for_leaders(
     cluster: Electing, states: dict[TopicPartition, PartitionState], errors: Mapping[TopicPartition, Refusal | None], deadline: float
 ) -> dict[TopicPartition, PartitionState]:
@@ -261,15 +220,6 @@ def _wait_for_leaders(
         pause = min(2 * pause, LAST_LOOK)
         states |= cluster.partitions(waiting)
     return states
-
-
-def _restore(cluster: Electing, orders: Orders) -> list[TopicPartition]:
-    """Put replica orders back. Returns the partitions where that failed: the journal keeps them for the next run."""
-    failed: list[TopicPartition] = []
-    for chunk in chunks(orders, BATCH):
-        errors = cluster.reorder({key: orders[key] for key in chunk})
-        failed += [key for key in chunk if errors.get(key)]
-    return failed
 
 
 def _may_have_elected(refused: Refusal | None) -> bool:

@@ -156,6 +156,7 @@ class Live:
 
     `ours`: replica orders that this workdir's runs set for an election, by partition. A plan may have been gathered while one stood.
     `elr`: whether the cluster keeps eligible leader replicas, None where that is not known. `cut_off`: fenced brokers that answer.
+    `originals`: the orders from before, of partitions where one of `ours` still stands. `states` have the orders that stand: the controller elects by them.
     """
 
     states: Mapping[TopicPartition, PartitionState]
@@ -165,6 +166,11 @@ class Live:
     ours: Mapping[TopicPartition, Collection[tuple[int, ...]]] = field(default_factory=dict)
     elr: bool | None = None
     cut_off: frozenset[int] = frozenset()
+    originals: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+
+    def original(self, key: TopicPartition) -> tuple[int, ...]:
+        """The replica order that has to stand after an election."""
+        return self.originals.get(key, self.states[key].replicas)
 
     @property
     def unfenced(self) -> set[int]:
@@ -196,7 +202,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
     moved = _moved(entry, live, state)
     if moved is not None:
         return Result.of(entry, STALE, moved.code, f"{moved.sentence}; gather the evidence again")
-    if state.replicas != entry.replicas and entry.replicas not in live.ours.get(entry.key, ()):
+    if live.original(entry.key) != entry.replicas and entry.replicas not in live.ours.get(entry.key, ()):
         # The run that set this order restores the one before it. Two runs must not take each other's order for the original.
         reason = (
             f"its replicas stand in the order {list(state.replicas)}, not {list(entry.replicas)} as they did: another run is electing it, "

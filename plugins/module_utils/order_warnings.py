@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Left, foreign, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import some_names
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_orders import Reordering
 
 
-def order_warnings(cluster: Electing, left: Left, journal_path: Path) -> Iterator[str]:
+def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Iterator[str]:
     """Yield a warning for each kind of changed order. `left`: orders that the journal still has."""
     states = cluster.partitions(set(left))
     changed, others = sorted(to_restore(left, states)), sorted(foreign(left, states))

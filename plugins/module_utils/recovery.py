@@ -47,6 +47,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.plan_entries import PlanEntries, plan_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import some_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_orders import repair
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import each_kind_first, given_up, without_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.offline_list import WITHOUT_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.second_decision import (
@@ -202,7 +203,7 @@ class Recovery:
         Internal topics come first: while `__consumer_offsets` has no leader, no committed offset can be read, and these prove what was committed.
         """
         with Journal(self._journal_path, self._cluster.cluster_id, self._header["run_id"]) as journal:
-            self._repaired = [f"{topic}-{partition}" for topic, partition in election.repair(self._cluster, journal)]
+            self._repaired = [f"{topic}-{partition}" for topic, partition in repair(self._cluster, journal)]
             deadline = time.monotonic() + self._duration
             internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
             first = self._run(journal, internal, deadline)
@@ -214,7 +215,7 @@ class Recovery:
             self._results += self._run(journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline)
             try:
                 if journal.left_behind():
-                    election.repair(self._cluster, journal)
+                    repair(self._cluster, journal)
                 self.warnings += order_warnings(self._cluster, journal.left_behind(), self._journal_path)
             except SpokenError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")

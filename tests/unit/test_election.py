@@ -14,7 +14,7 @@ import pytest
 from controller import Controller, Killed
 from found_again import found_again
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
@@ -35,10 +35,10 @@ ENTRIES = [entry(0, (1, 3, 2)), entry(1, (1, 2, 3)), entry(2, (3, 1, 2))]
 
 def recover(controller: Controller, path: Path, attempts: int = 1) -> dict[TopicPartition, str]:
     with Journal(path, "abc") as journal:
-        election.repair(controller, journal)
+        replica_orders.repair(controller, journal)
         results = election.run(controller, journal, ENTRIES, 0.0, attempts, election.elect_by_order)
         if journal.left_behind():
-            election.repair(controller, journal)
+            replica_orders.repair(controller, journal)
     return {(result.topic, result.partition): result.outcome for result in results}
 
 

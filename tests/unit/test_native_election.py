@@ -12,7 +12,7 @@ import pytest
 from controller import Controller, Killed
 from test_election import ENTRIES
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
@@ -23,7 +23,7 @@ REQUESTS = 10  # that an undisturbed run sends
 
 def recover(controller: Controller, path: Path) -> dict[TopicPartition, Result]:
     with Journal(path, "abc") as journal:
-        election.repair(controller, journal)
+        replica_orders.repair(controller, journal)
         results = election.run(controller, journal, ENTRIES, 0.0, 1, election.elect_by_designation)
         assert not journal.left_behind(), "nothing to put back"
     return {(result.topic, result.partition): result for result in results}

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Replica orders that elections change for the moment: how they are set, and put back unless the cluster still needs the order that stands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import (
+    ChangedOrder,
+    Journal,
+    Left,
+    foreign,
+    to_restore,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, chunks
+
+REQUEST_LIMIT = 1000
+
+Orders = Mapping[TopicPartition, Sequence[int]]
+States = Mapping[TopicPartition, PartitionState]
+
+
+class Reordering(Protocol):
+    """What changes of replica orders need of a cluster."""
+
+    in_doubt: set[TopicPartition]
+
+    def partitions(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, PartitionState]: ...
+    def reassigning(self) -> set[TopicPartition]: ...
+    def reorder(self, orders: Orders) -> dict[TopicPartition, Refusal | None]: ...
+
+
+def change(cluster: Reordering, orders: Orders) -> dict[TopicPartition, Refusal]:
+    """Give partitions new replica orders. Returns why it was refused, by partition."""
+    refused: dict[TopicPartition, Refusal] = {}
+    for chunk in chunks(orders, REQUEST_LIMIT):
+        answered = cluster.reorder({key: orders[key] for key in chunk})
+        refused |= {key: refusal for key in chunk if (refusal := answered.get(key))}
+    return refused
+
+
+def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
+    """Restore the replica orders that killed runs left changed. Returns the partitions where that was done."""
+    left = journal.left_behind()
+    states = cluster.partitions(set(left))
+    orders = to_restore(left, states)
+    refused = change(cluster, orders)
+    unsettled = {*refused, *foreign(left, states), *cluster.in_doubt}
+    journal.settle({key: changes for key, changes in left.items() if key in unsettled})
+    return sorted(orders.keys() - refused)
+
+
+def put_back(
+    cluster: Reordering, left: Left, changed: Sequence[ChangedOrder], refused: Mapping[TopicPartition, Refusal], states: States
+) -> list[TopicPartition]:
+    """Restore what was changed, but no order that somebody else has set meanwhile. Returns the partitions that the journal has to keep.
+
+    Whoever changed an order last restores what it found, and the one before that what stood first. `left`: what the journal has open. `states` may lag
+    behind the controller: where they still show the original, it is restored all the same; where they show a change that was refused (a time
+    limit, perhaps), too.
+    """
+    others = foreign({order.key: left[order.key] for order in changed}, states)
+    orders = {
+        order.key: order.original
+        for order in changed
+        if order.key not in others and (order.key not in refused or (order.key in states and states[order.key].replicas == order.changed))
+    }
+    return [*others, *change(cluster, orders)]

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Replica orders: no election relies on an order that does not stand, and none is put back while the cluster still needs the order that stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from controller import Controller
+from found_again import found_again
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal, Left
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+
+KEY = ("t", 0)
+ORIGINAL, BEST_FIRST = (1, 3, 2), (2, 3, 1)
+NOT_REGISTERED = Refusal(
+    "INVALID_REPLICA_ASSIGNMENT", "The manual partition assignment includes broker 1, but no such broker is registered."
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "east.jsonl"
+
+
+def entry(replicas: tuple[int, ...] = ORIGINAL) -> Entry:
+    return found_again(Entry("t", 0, 2, BEST_FIRST, "id", 1, replicas, {2: (0, 121), 3: (0, 100)}, "prefix", "balanced"))
+
+
+def kill(controller: Controller, path: Path, original: tuple[int, ...], changed: tuple[int, ...]) -> None:
+    """Leave what a run leaves that is killed while its order stands."""
+    with Journal(path, "abc") as journal:
+        journal.intend([ChangedOrder(*KEY, "id", original, changed)])
+    controller.states[KEY] = replace(controller.states[KEY], replicas=changed)
+
+
+def recover(controller: Controller, path: Path, one: Entry, attempts: int = 0) -> Result:
+    """Do what a run does."""
+    with Journal(path, "abc") as journal:
+        replica_orders.repair(controller, journal)
+        (result,) = election.run(controller, journal, [one], 60.0, attempts, election.elect_by_order)
+        if journal.left_behind():
+            replica_orders.repair(controller, journal)
+    return result
+
+
+def left_behind(path: Path) -> Left:
+    with Journal(path, "abc") as journal:
+        return journal.left_behind()
+
+
+class Closed(Controller):
+    """Refuses every order."""
+
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+        return dict.fromkeys(orders, NOT_REGISTERED)
+
+
+def test_an_order_that_cannot_be_put_back_is_not_taken_for_one_that_was(path: Path) -> None:
+    controller = Closed()
+    kill(controller, path, BEST_FIRST, (3, 2, 1))
+    result = recover(controller, path, entry(BEST_FIRST))
+    assert (result.outcome, result.reason_code, result.error) == ("failed", "replica_order_refused", "INVALID_REPLICA_ASSIGNMENT")
+    assert controller.states[KEY].leader == -1, "the controller would elect broker 3, which holds less"
+    assert left_behind(path)
+
+
+def test_an_order_that_cannot_be_put_back_serves_an_election_that_needs_no_other(path: Path) -> None:
+    controller = Closed()
+    kill(controller, path, ORIGINAL, BEST_FIRST)
+    assert recover(controller, path, entry()).outcome == "elected"
+    assert controller.states[KEY].leader == 2
+    assert left_behind(path)[KEY][0].original == ORIGINAL
+
+
+def test_the_order_from_before_a_killed_run_is_put_back_after_an_election_that_changes_its_order_again(path: Path) -> None:
+    class ClosedAtFirst(Controller):
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            self.written += 1
+            return dict.fromkeys(orders, NOT_REGISTERED) if self.written == 1 else super().reorder(orders)
+
+    controller = ClosedAtFirst()
+    kill(controller, path, ORIGINAL, (3, 2, 1))
+    assert recover(controller, path, entry()).outcome == "elected"
+    assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (2, ORIGINAL)
+    assert not left_behind(path)
+
+
+def test_only_orders_that_were_put_back_count_as_repaired(path: Path) -> None:
+    controller = Closed()
+    kill(controller, path, ORIGINAL, BEST_FIRST)
+    with Journal(path, "abc") as journal:
+        assert replica_orders.repair(controller, journal) == []
