@@ -97,7 +97,9 @@ def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
     states = cluster.partitions(keys)
     ours = {key: {order.changed for order in orders} for key, orders in known.items()}
     elr = keeps_elr(cluster, states.values())
-    return Live(states, broker_states, logs, cluster.reassigning(), ours, elr, frozenset(cluster.cut_off), to_restore(known, states))
+    reassigning = cluster.reassigning()
+    originals = {key: order for key, order in to_restore(known, states).items() if key not in reassigning}
+    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals)
 
 
 def run(

@@ -47,26 +47,36 @@ def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
     """Restore the replica orders that killed runs left changed. Returns the partitions where that was done."""
     left = journal.left_behind()
     states = cluster.partitions(set(left))
-    orders = to_restore(left, states)
+    kept = under_reassignment(cluster, left)
+    orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
     refused = change(cluster, orders)
-    unsettled = {*refused, *foreign(left, states), *cluster.in_doubt}
+    unsettled = {*refused, *kept, *foreign(left, states), *cluster.in_doubt}
     journal.settle({key: changes for key, changes in left.items() if key in unsettled})
     return sorted(orders.keys() - refused)
+
+
+def under_reassignment(cluster: Reordering, keys: Collection[TopicPartition]) -> set[TopicPartition]:
+    """Return which of these partitions have a reassignment under way. A new order would replace it.
+
+    Kafka lists the replicas that a reassignment removes behind those that stay: that can look like the order of an election.
+    """
+    return cluster.reassigning() & {*keys} if keys else set()
 
 
 def put_back(
     cluster: Reordering, left: Left, changed: Sequence[ChangedOrder], refused: Mapping[TopicPartition, Refusal], states: States
 ) -> list[TopicPartition]:
-    """Restore what was changed, but no order that somebody else has set meanwhile. Returns the partitions that the journal has to keep.
+    """Restore what was changed, but no order that somebody else has set meanwhile, and none under reassignment. Returns what the journal has to keep.
 
     Whoever changed an order last restores what it found, and the one before that what stood first. `left`: what the journal has open. `states` may lag
     behind the controller: where they still show the original, it is restored all the same; where they show a change that was refused (a time
     limit, perhaps), too.
     """
     others = foreign({order.key: left[order.key] for order in changed}, states)
+    kept = {*others, *under_reassignment(cluster, [order.key for order in changed])}
     orders = {
         order.key: order.original
         for order in changed
-        if order.key not in others and (order.key not in refused or (order.key in states and states[order.key].replicas == order.changed))
+        if order.key not in kept and (order.key not in refused or (order.key in states and states[order.key].replicas == order.changed))
     }
-    return [*others, *change(cluster, orders)]
+    return [*kept, *change(cluster, orders)]

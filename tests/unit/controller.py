@@ -38,6 +38,7 @@ class Controller:
         self.undescribed: dict[int, str] = {}
         self.levels: dict[str, int | None] = {}  # of features
         self.in_doubt: set[TopicPartition] = set()
+        self.moves: set[TopicPartition] = set()  # partitions under reassignment
 
     def _request(self) -> None:
         self.requests += 1
@@ -92,7 +93,7 @@ class Controller:
 
     def reassigning(self) -> set[TopicPartition]:
         self._request()
-        return set()
+        return set(self.moves)
 
     def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
         self._request()

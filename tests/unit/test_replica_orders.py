@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import el
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal, Left
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 
 KEY = ("t", 0)
@@ -99,3 +100,35 @@ def test_only_orders_that_were_put_back_count_as_repaired(path: Path) -> None:
     kill(controller, path, ORIGINAL, BEST_FIRST)
     with Journal(path, "abc") as journal:
         assert replica_orders.repair(controller, journal) == []
+
+
+def warnings(controller: Controller, path: Path) -> str:
+    return "\n".join(order_warnings(controller, left_behind(path), path))
+
+
+def test_a_reassignment_that_looks_like_the_order_of_an_election_is_not_replaced(path: Path) -> None:
+    """Kafka shows a reassignment that removes replica 1 as [2, 3, 1]."""
+    controller = Controller()
+    kill(controller, path, ORIGINAL, BEST_FIRST)
+    controller.moves = {KEY}
+    assert recover(controller, path, entry()).outcome in ("stale", "held")
+    assert (controller.written, controller.states[KEY].replicas) == (0, BEST_FIRST)
+    assert left_behind(path)[KEY][0].original == ORIGINAL, "it may be cancelled"
+    assert "1 partitions" in warnings(controller, path) and "reassignment" in warnings(controller, path)
+    controller.moves = set()
+    recover(controller, path, entry())
+    assert controller.states[KEY].replicas == ORIGINAL
+    assert not left_behind(path)
+    assert not warnings(controller, path)
+
+
+def test_a_reassignment_that_begins_during_the_election_is_not_replaced(path: Path) -> None:
+    class Overtaken(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            self.moves = {KEY}
+            return super().elect_unclean(keys)
+
+    controller = Overtaken()
+    assert recover(controller, path, entry()).outcome == "elected"
+    assert (controller.written, controller.states[KEY].replicas) == (2, BEST_FIRST), "an order and an election"
+    assert left_behind(path)[KEY][0].original == ORIGINAL
