@@ -52,7 +52,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode, of_kafka
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Asked, read_logs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_orders import Reordering
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_orders import (
+    FIRST_LOOK,
+    LAST_LOOK,
+    NOT_ANSWERED,
+    Reordering,
+)
 
 BATCH = 1000
 # Batches side by side keep the controller busy while the answers of others are read.
@@ -60,11 +65,8 @@ SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
 # For the logs of a batch. Brokers have answered for them a moment before.
 LOOK_SECONDS = 30.0
-NOT_ANSWERED = Refusal("", "the controller's answer does not tell of it")
 NOT_VISIBLE = Refusal("", "no leader became visible")
 NOT_NEEDED = "ELECTION_NOT_NEEDED"
-# The broker that is asked learns of a new leader a moment after the controller has elected it; a busy one takes longer.
-FIRST_LOOK, LAST_LOOK = 0.05, 1.0
 
 
 class Electing(Asked, Reordering, Protocol):
@@ -177,10 +179,12 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
     ]
     identifier = journal.intend(changed) if changed else None
     refused: dict[TopicPartition, Refusal] = {}
+    missing: set[TopicPartition] = set()
     try:
         if changed:
             refused = replica_orders.change(cluster, {order.key: order.changed for order in changed})
-        ready = [entry for entry in batch if entry.key not in refused]
+            missing = replica_orders.not_visible(cluster, {order.key: order.changed for order in changed if order.key not in refused})
+        ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing]
         errors = cluster.elect_unclean([entry.key for entry in ready]) if ready else {}
     finally:
         # The order has done its work when the controller has answered. The one look that is taken before it is put back comes
@@ -192,10 +196,11 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         if identifier is not None and not unsettled and not any(order.key in cluster.in_doubt for order in changed):
             journal.close(identifier)
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
-    not_reordered = [
-        _refused(entry, ReasonCode.REPLICA_ORDER_REFUSED, "its replica order was not accepted", refused[entry.key])
+    not_reordered = [_not_reordered(entry, refused[entry.key]) for entry in batch if entry.key in refused]
+    not_reordered += [
+        Result.of(entry, FAILED, ReasonCode.REPLICA_ORDER_NOT_VISIBLE, "the replica order that its election needs did not become visible")
         for entry in batch
-        if entry.key in refused
+        if entry.key in missing
     ]
     return not_reordered + [_judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready]
 
@@ -226,6 +231,12 @@ def _wait_for_leaders(
 
 def _may_have_elected(refused: Refusal | None) -> bool:
     return refused is None or refused.error == NOT_NEEDED
+
+
+def _not_reordered(entry: Entry, refused: Refusal) -> Result:
+    """The failure of a partition whose replica order was not changed."""
+    code = ReasonCode.NOT_ANSWERED if refused == NOT_ANSWERED else ReasonCode.REPLICA_ORDER_REFUSED
+    return _refused(entry, code, "its replica order was not accepted", refused)
 
 
 def _refused(entry: Entry, code: ReasonCode, what: str, refused: Refusal) -> Result:

@@ -73,6 +73,7 @@ class ReasonCode(StrEnum):
     REQUEST_FAILED = "request_failed"
     NOT_ANSWERED = "not_answered"
     REPLICA_ORDER_REFUSED = "replica_order_refused"
+    REPLICA_ORDER_NOT_VISIBLE = "replica_order_not_visible"
     NO_LEADER_VISIBLE = "no_leader_visible"
     ELIGIBLE_LEADERS_NOT_AVAILABLE = "eligible_leaders_not_available"
     PARTITION_OFFLINE = "partition_offline"

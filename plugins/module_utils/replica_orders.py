@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
@@ -19,6 +20,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, chunks
 
 REQUEST_LIMIT = 1000
+NOT_ANSWERED = Refusal("", "the controller's answer leaves it out")
+# A broker shows what the controller has changed a moment later; a busy one takes longer.
+FIRST_LOOK, LAST_LOOK, VISIBLE_SECONDS = 0.05, 1.0, 5.0
 
 Orders = Mapping[TopicPartition, Sequence[int]]
 States = Mapping[TopicPartition, PartitionState]
@@ -35,12 +39,25 @@ class Reordering(Protocol):
 
 
 def change(cluster: Reordering, orders: Orders) -> dict[TopicPartition, Refusal]:
-    """Give partitions new replica orders. Returns why it was refused, by partition."""
+    """Give partitions new replica orders. Returns why it was refused, by partition: NOT_ANSWERED for those that the answer leaves out."""
     refused: dict[TopicPartition, Refusal] = {}
     for chunk in chunks(orders, REQUEST_LIMIT):
         answered = cluster.reorder({key: orders[key] for key in chunk})
-        refused |= {key: refusal for key in chunk if (refusal := answered.get(key))}
+        refused |= {key: refusal for key in chunk if (refusal := answered.get(key, NOT_ANSWERED))}
     return refused
+
+
+def not_visible(cluster: Reordering, orders: Orders) -> set[TopicPartition]:
+    """Wait until these orders stand. Returns the partitions that have another one still, or again, after VISIBLE_SECONDS."""
+    end, pause = time.monotonic() + VISIBLE_SECONDS, FIRST_LOOK
+    missing = set(orders)
+    while True:
+        states = cluster.partitions(missing)
+        missing = {key for key in missing if key not in states or states[key].replicas != tuple(orders[key])}
+        if not missing or time.monotonic() + pause > end:
+            return missing
+        time.sleep(pause)
+        pause = min(2 * pause, LAST_LOOK)
 
 
 def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
@@ -70,13 +87,14 @@ def put_back(
 
     Whoever changed an order last restores what it found, and the one before that what stood first. `left`: what the journal has open. `states` may lag
     behind the controller: where they still show the original, it is restored all the same; where they show a change that was refused (a time
-    limit, perhaps), too.
+    limit, perhaps), too. What was not answered may have been done.
     """
     others = foreign({order.key: left[order.key] for order in changed}, states)
     kept = {*others, *under_reassignment(cluster, [order.key for order in changed])}
     orders = {
         order.key: order.original
         for order in changed
-        if order.key not in kept and (order.key not in refused or (order.key in states and states[order.key].replicas == order.changed))
+        if order.key not in kept
+        and (refused.get(order.key, NOT_ANSWERED) == NOT_ANSWERED or (order.key in states and states[order.key].replicas == order.changed))
     }
     return [*kept, *change(cluster, orders)]

@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_ch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal, Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.order_warnings import order_warnings
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 
 KEY = ("t", 0)
 ORIGINAL, BEST_FIRST = (1, 3, 2), (2, 3, 1)
@@ -132,3 +132,66 @@ def test_a_reassignment_that_begins_during_the_election_is_not_replaced(path: Pa
     assert recover(controller, path, entry()).outcome == "elected"
     assert (controller.written, controller.states[KEY].replicas) == (2, BEST_FIRST), "an order and an election"
     assert left_behind(path)[KEY][0].original == ORIGINAL
+
+
+class Forgetful(Controller):
+    """Leaves every change of order out of its answer. `lost`: whether it does not make the change either."""
+
+    def __init__(self, lost: bool) -> None:
+        super().__init__()
+        self.lost = lost
+
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+        super().reorder({} if self.lost else orders)
+        return {}
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_nothing_is_elected_by_an_order_that_the_answer_leaves_out(path: Path, lost: bool) -> None:
+    controller = Forgetful(lost)
+    result = recover(controller, path, entry())
+    assert (result.outcome, result.reason_code) == ("failed", "not_answered")
+    assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (-1, ORIGINAL)
+    assert not left_behind(path)
+
+
+def test_an_order_that_was_not_answered_is_put_back_although_brokers_do_not_show_it_yet(path: Path) -> None:
+    class Behind(Forgetful):
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+            return {key: replace(state, replicas=ORIGINAL) for key, state in super().partitions(keys).items()}
+
+    controller = Behind(lost=False)
+    assert recover(controller, path, entry()).reason_code == "not_answered"
+    assert controller.states[KEY].replicas == ORIGINAL
+
+
+class Late(Controller):
+    """Its brokers show orders after `looks` more looks at the partitions."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        self.looks, self.shown = looks, (0, ORIGINAL)
+
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+        self.shown = (self.looks, self.states[KEY].replicas)
+        return super().reorder(orders)
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        looks, order = self.shown
+        self.shown = (looks - 1, order)
+        return {key: replace(state, replicas=order) if looks > 0 else state for key, state in super().partitions(keys).items()}
+
+
+def test_an_order_that_brokers_show_late_is_waited_for(path: Path) -> None:
+    controller = Late(looks=2)
+    assert recover(controller, path, entry()).outcome == "elected"
+    assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (2, ORIGINAL)
+
+
+def test_nothing_is_elected_by_an_order_that_no_broker_shows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_orders, "VISIBLE_SECONDS", 0.0)
+    controller = Late(looks=9)
+    result = recover(controller, path, entry())
+    assert (result.outcome, result.reason_code) == ("failed", "replica_order_not_visible")
+    assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (-1, ORIGINAL)
+    assert not left_behind(path)
