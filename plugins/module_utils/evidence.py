@@ -45,6 +45,7 @@ class Evidence:
     rows of `last_healthy`, configs. `missed`: why there may be more proofs. `cut`: what else there was no time for.
 
     `fenced`: logs on fenced brokers that answer, which the controller does not elect; `fenced_pairs`: how they relate to each other and to the others.
+    `unread`: what such brokers gave no log of.
     """
 
     states: Sequence[PartitionState]
@@ -59,6 +60,7 @@ class Evidence:
     cut: list[str] = field(default_factory=list)
     fenced: Replicas = field(default_factory=dict)
     fenced_pairs: list[dict[str, Any]] = field(default_factory=list)
+    unread: Replicas = field(default_factory=dict)
 
     @property
     def offline(self) -> list[PartitionState]:
@@ -75,7 +77,7 @@ class Evidence:
         snapshot knew."""
         broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
         pairs, proofs = _by_partition([*self.pairs, *self.fenced_pairs]), _by_partition(self.proofs)
-        replicas = {**self.replicas, **self.fenced}
+        replicas = {**self.replicas, **self.fenced, **self.unread}
         histories, healthy = _by_partition(self.histories), _by_partition(self.healthy)
         unread = ReplicaLog(error=None)
         for state in self.states:
@@ -150,12 +152,14 @@ def gather(
                 logs = dict(_known_to(offline, logs, cut_off))
     replicas = {(key, broker): log for (key, broker), log in logs.items() if broker in brokers.unfenced and (key, broker) not in cut_off}
     # One that was fenced since its log was read, and answers still, keeps what it said.
-    fenced = {
+    beside = {
         (key, broker): log
         for (key, broker), log in logs.items()
-        if broker not in brokers.unfenced and ((key, broker) in cut_off or broker in cluster.cut_off) and log.error is None
+        if broker not in brokers.unfenced and ((key, broker) in cut_off or broker in cluster.cut_off)
     }
-    evidence = Evidence(states, brokers.rows, replicas, fenced=fenced)
+    fenced = {replica: log for replica, log in beside.items() if log.error is None}
+    unread = {replica: log for replica, log in beside.items() if log.error is not None}
+    evidence = Evidence(states, brokers.rows, replicas, fenced=fenced, unread=unread)
     with budget.part():
         evidence.configs = _configs(cluster, {state.topic for state in offline}, evidence.cut)
     prober = forks.Prober(cluster.batches)

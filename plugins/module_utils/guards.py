@@ -14,7 +14,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     DISK_FAILED,
-    IMPOSSIBLE_ANSWER,
     Log,
     PartitionEvidence,
 )
@@ -219,8 +218,9 @@ def refusal(entry: Entry, live: Live) -> Result | None:
 
 def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Result | None:
     """Decide again on live evidence. Return why the entry may not be elected, None if the decision still allows its leader."""
-    evidence = as_it_is_now(entry.live_evidence, state, live.broker_states, live.logs, live.reassigning) if entry.live_evidence else None
-    if evidence is None or any(log.broker_id in live.cut_off and _is_unread(log) for log in evidence.logs):
+    collected = entry.live_evidence
+    evidence = as_it_is_now(collected, state, live.broker_states, live.logs, live.reassigning) if collected else None
+    if collected is None or evidence is None or any(log.broker_id in live.cut_off and _may_say_more(log) for log in collected.logs):
         reason = "its evidence cannot be used, or has changed since it was collected again; run again, or make a new plan"
         return Result.of(entry, STALE, ReasonCode.EVIDENCE_CHANGED, reason)
     decision = decide(evidence, entry.policy, live.elr)
@@ -248,9 +248,10 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
     return Result.of(entry, STALE, ReasonCode.DECIDED_OTHERWISE, reason)
 
 
-def _is_unread(log: Log) -> bool:
-    """Whether the broker of a log may say what it holds when the evidence is collected again."""
-    return not log.answered and log.error != IMPOSSIBLE_ANSWER
+def _may_say_more(log: Log) -> bool:
+    """Whether a fenced broker that answers now may say more of its log than when the evidence was collected. A fenced broker that answered then, and
+    gave an error, or nothing within its time, would do so again."""
+    return not log.answered and (log.broker_state == UNFENCED or log.error is None)
 
 
 def _may_be_elected(broker: int, key: TopicPartition, live: Live) -> bool:

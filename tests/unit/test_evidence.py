@@ -345,8 +345,11 @@ def test_an_impossible_answer_of_a_fenced_broker_does_not_spoil_the_evidence(ans
 @pytest.mark.usefixtures("quick")
 def test_a_fenced_broker_is_asked_once_and_what_it_does_not_say_is_lost_with_it() -> None:
     cut_off = CutOff("UNKNOWN_TOPIC_OR_PARTITION")
-    assert _ends(cut_off.gathered())[1] == ("fenced", None)
+    found = cut_off.gathered()
+    assert _ends(found)[1] == ("fenced", None)
     assert cut_off.asked == 1
+    assert {log["broker_id"]: log["error"] for log in found["logs"]} == {1: "UNKNOWN_TOPIC_OR_PARTITION", 2: None, 3: None}
+    assert decide(decode(json.dumps({**found, "named": False, "reassigning": False})), Policy()).choices == (2,)
 
 
 def test_a_broker_that_came_back_while_its_log_was_read_has_not_answered() -> None:

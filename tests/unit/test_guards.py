@@ -324,14 +324,27 @@ def test_a_fenced_broker_that_answers_and_whose_log_was_not_read_is_no_lost_brok
     assert result is not None and (result.outcome, result.reason_code) == ("stale", "evidence_changed")
 
 
-def test_a_fenced_broker_whose_answer_cannot_be_true_makes_no_plan_stale() -> None:
+@pytest.mark.parametrize("error", ["IMPOSSIBLE_ANSWER", "UNKNOWN_TOPIC_OR_PARTITION", "KAFKA_STORAGE_ERROR", "NO_ANSWER"])
+def test_a_fenced_broker_that_gave_no_log_when_the_evidence_was_collected_makes_no_plan_stale(error: str) -> None:
     entry = found_again(ENTRY)
     assert entry.live_evidence is not None
-    logs = tuple(log._replace(error="IMPOSSIBLE_ANSWER") if log.broker_id == 1 else log for log in entry.live_evidence.logs)
+    logs = tuple(log._replace(error=error) if log.broker_id == 1 else log for log in entry.live_evidence.logs)
     again = replace(LIVE, cut_off=frozenset({1}))
     assert refusal(replace(entry, live_evidence=replace(entry.live_evidence, logs=logs)), again) is None
     unread = refusal(entry, again)
     assert unread is not None and unread.reason_code == "evidence_changed"
+
+
+def test_a_broker_that_was_silent_and_is_fenced_and_answers_now_may_say_more() -> None:
+    entry = found_again(replace(ENTRY, strategy="aggressive"))
+    assert entry.live_evidence is not None
+    logs = tuple(
+        log._replace(broker_state="unfenced", error="NO_ANSWER") if log.broker_id == 1 else log for log in entry.live_evidence.logs
+    )
+    silent = replace(entry, live_evidence=replace(entry.live_evidence, logs=logs))
+    assert refusal(silent, LIVE) is None
+    result = refusal(silent, replace(LIVE, cut_off=frozenset({1})))
+    assert result is not None and result.reason_code == "evidence_changed"
 
 
 @pytest.mark.parametrize("broker", [1, 3])

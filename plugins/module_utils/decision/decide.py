@@ -268,7 +268,7 @@ def _reason(
         return "wait_for_clean_leader"
     if strategy == Strategy.KIP966_BALANCED and evidence.unheard:
         return "wait_for_elr"
-    if _is_ahead(evidence, state) and not (strategy == Strategy.AGGRESSIVE and state.named):
+    if _is_ahead(evidence, state, strategy) and not (strategy == Strategy.AGGRESSIVE and state.named):
         return "ahead_of_controller"
     if strategy != Strategy.AGGRESSIVE and not all(map(follows, fenced)):
         return "fenced_broker_holds_more"
@@ -281,10 +281,14 @@ def _reason(
     return None
 
 
-def _is_ahead(evidence: PartitionEvidence, state: State) -> bool:
+def _is_ahead(evidence: PartitionEvidence, state: State, strategy: Strategy) -> bool:
     """Whether a log was written in an epoch that the controller has not issued, as after a quorum that was rebuilt. Epochs are issued twice then, and
-    one offset in one epoch is no longer one record."""
-    return any(max(log.last_written_epoch or 0, log.partition_leader_epoch or 0) > state.leader_epoch for log in evidence.logs)
+    one offset in one epoch is no longer one record. Aggressive gives up what fenced brokers hold, so it does not look at their epochs."""
+    return any(
+        max(log.last_written_epoch or 0, log.partition_leader_epoch or 0) > state.leader_epoch
+        for log in evidence.logs
+        if strategy != Strategy.AGGRESSIVE or log.broker_state == UNFENCED
+    )
 
 
 def _stands_best_first(evidence: PartitionEvidence, state: State, best_first: tuple[int, ...]) -> bool:
