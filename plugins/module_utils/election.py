@@ -39,7 +39,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal i
     to_restore,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
-    is_own_choice,
     keeps_elr,
     own_choice,
     somebody_elses,
@@ -257,9 +256,9 @@ def _judge(entry: Entry, live: Live, state: PartitionState | None, refused: Refu
             f"or it was elected by {others}"
         )
         return Result.of(entry, ELECTED, ReasonCode.OTHER_SURVIVOR_ELECTED, reason, state.leader)
-    before = live.states[entry.key]
-    if is_own_choice(state.leader, before, state, live.elr):
-        return Result.of(entry, CLEAN_LEADER, *own_choice(state.leader, before), state.leader)
+    choice = own_choice(state.leader, live.states[entry.key], state, entry.survivors, live.elr)
+    if choice is not None:
+        return Result.of(entry, CLEAN_LEADER, *choice, state.leader)
     reason = (
         f"broker {state.leader} leads, whose log was not read: it came back while every survivor was gone, "
         f"or it was elected by {others}; records may be lost"

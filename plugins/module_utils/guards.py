@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
     Reason,
-    is_own_choice,
+    already_leads,
     own_choice,
     somebody_elses,
 )
@@ -197,7 +197,7 @@ def refusal(entry: Entry, live: Live) -> Result | None:
         return Result.of(entry, STALE, ReasonCode.TOPIC_RECREATED, "the topic was deleted or created again since the evidence was gathered")
     if has_live_leader(state, live.unfenced):
         since = _elected_since(entry, state, live.elr)
-        return Result.of(entry, ALREADY_ONLINE, since.code, f"broker {state.leader} leads it: {since.sentence}", state.leader)
+        return Result.of(entry, ALREADY_ONLINE, since.code, already_leads(state.leader, since.sentence), state.leader)
     moved = _moved(entry, live, state)
     if moved is not None:
         return Result.of(entry, STALE, moved.code, f"{moved.sentence}; gather the evidence again")
@@ -266,9 +266,8 @@ def _disk_failed(log: ReplicaLog | None) -> bool:
 
 def _elected_since(entry: Entry, now: PartitionState, elr: bool | None) -> Reason:
     """Who has elected this leader since the evidence was gathered, as far as that can be told."""
-    if now.leader not in entry.survivors and is_own_choice(now.leader, entry, now, elr):
-        return own_choice(now.leader, entry)
-    return Reason(ReasonCode.ELECTED_BY_OTHERS, f"elected by {somebody_elses(entry.unclean_leader_election_enable)}")
+    choice = None if now.leader in entry.survivors else own_choice(now.leader, entry, now, entry.survivors, elr)
+    return choice or Reason(ReasonCode.ELECTED_BY_OTHERS, f"elected by {somebody_elses(entry.unclean_leader_election_enable)}")
 
 
 def _moved(entry: Entry, live: Live, state: PartitionState) -> Reason | None:

@@ -16,11 +16,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Registration,
     Why,
     elr_is_on,
+    origins,
     possible,
-    waited_for,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt, doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
+    IN_SYNC,
     LAST_IN_SYNC,
     LAST_KNOWN_LEADER,
     MAY_LACK,
@@ -32,11 +33,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_co
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import MIN_ISR, UNCLEAN, TopicConfig
 
 ELR_FEATURE = "eligible.leader.replicas.version"
-# What the controller's own choice is worth.
-FROM_ELR = "from the ELR, without loss"
-EITHER = (
-    f"from the ELR, without loss, if its shutdown was clean; else as the last known leader, and then {MAY_LACK} "
-    "(the metadata log says which: kafka_controller_bootstrap_servers)"
+# Of a leader that came back: how it was elected, and what that is worth.
+_BY_ITSELF = "the controller elected it by itself:"
+_WHICH = "(the metadata log says which: kafka_controller_bootstrap_servers)"
+_IF_CLEAN = "from the ELR, without loss, if its shutdown was clean; else"
+FROM_ELR = f"{_BY_ITSELF} from the ELR, without loss"
+AS_LAST_KNOWN_LEADER = f"{_BY_ITSELF} {LAST_KNOWN_LEADER}"
+UNCLEANLY = f"was elected by an unclean election, after an unclean shutdown, so {MAY_LACK}"
+_ELR_OR_LAST_KNOWN_LEADER = f"{_BY_ITSELF} {_IF_CLEAN} as the last known leader, and then {MAY_LACK} {_WHICH}"
+_ELR_OR_UNCLEAN = f"was elected: {_IF_CLEAN} by an unclean election, and then {MAY_LACK} {_WHICH}"
+_FORMER_ELR = (
+    f"{_BY_ITSELF} from the ELR of before the feature was switched off, which it does not leave: after an unclean shutdown {MAY_LACK}"
 )
 
 
@@ -67,6 +74,8 @@ def keeps_elr(cluster: Featured, states: Iterable[PartitionState]) -> bool | Non
 class Standing(Protocol):
     """Whom a partition without a leader keeps as candidates, in Kafka's own names."""
 
+    @property
+    def replicas(self) -> tuple[int, ...]: ...
     @property
     def isr(self) -> tuple[int, ...]: ...
     @property
@@ -150,27 +159,52 @@ def _election(candidates: Sequence[_Candidate], kind: Why) -> str:
     return f"{chosen}{', however it was shut down' if kind == Why.ISR else ''} ({_NAMES[kind]})"
 
 
-def is_own_choice(leader: int, before: Standing, now: PartitionState, elr: bool | None) -> bool:
-    """Whether the controller elects this broker without a request, given who is alive now. `elr`: as in `decide`."""
-    present = {leader, *now.replicas} - ({*now.offline_replicas} - {leader})
-    registered = Registration(now.replicas, before.isr, before.eligible_leader_replicas, before.last_known_elr)
-    return leader in waited_for(registered, present, elr)
+def own_choice(leader: int, before: Standing, now: PartitionState, survivors: Collection[int], elr: bool | None) -> Reason | None:
+    """Return what it is worth that `leader` was elected from this standing. None if the controller elects it by an unclean election only.
 
+    survivors  the brokers that were alive when the standing was read
+    elr        whether the cluster keeps eligible leader replicas, None if that is not known
 
-def own_choice(leader: int, before: Standing) -> Reason:
-    """What it is worth that the controller elected `leader` by itself from this standing.
-
-    A broker that registers after an unclean shutdown leaves the ELR, and is elected all the same where it is the last known leader and nobody
-    else is left there. What brokers tell does not show that afterwards, the metadata log does (`own_choices`).
+    A broker that registers after an unclean shutdown leaves the ELR. It may be elected all the same: as the last known leader, or by an unclean
+    election. Brokers do not show that afterwards, the metadata log does (`own_choices`).
     """
-    chosen = f"broker {leader} came back and the controller elected it by itself"
-    if leader in before.eligible_leader_replicas:
-        if before.last_known_elr == (leader,) and not before.isr:
-            return Reason(ReasonCode.ELECTED_FROM_ELR_OR_AS_LAST_KNOWN_LEADER, f"{chosen}: {EITHER}")
-        return Reason(ReasonCode.ELECTED_FROM_ELR, f"{chosen}: {FROM_ELR}")
-    if leader in before.isr:
-        return Reason(ReasonCode.ELECTED_FROM_ISR, f"{chosen}: {LAST_IN_SYNC}")
-    return Reason(ReasonCode.ELECTED_AS_LAST_KNOWN_LEADER, f"{chosen}: {LAST_KNOWN_LEADER}")
+    present = {*now.replicas} - {*now.offline_replicas} - {leader}
+    # With the feature off an ELR is on record only until the partition next changes.
+    keeps_elr = True if elr is None and before.eligible_leader_replicas else elr
+    reasons: dict[bool, set[Why]] = {True: set(), False: set()}
+    for order in {before.replicas, now.replicas}:  # an election may have changed the order for a moment
+        registered = Registration(order, before.isr, before.eligible_leader_replicas, before.last_known_elr)
+        for clean, whys in origins(registered, leader, present & {*survivors}, present, keeps_elr).items():
+            reasons[clean] |= whys
+    if {*reasons[True], *reasons[False]} <= {Why.UNCLEAN}:
+        return None
+    code, worth = _worth(reasons[True], reasons[False])
+    return Reason(code, came_back(leader, worth))
+
+
+def _worth(clean: Collection[Why], unclean: Collection[Why]) -> Reason:
+    """Return the code and the worth of a leader from why it may have been elected, after a clean shutdown and after an unclean one."""
+    if Why.ELR in unclean:
+        return Reason(ReasonCode.ELECTED_FROM_FORMER_ELR, _FORMER_ELR)
+    if Why.ELR in clean:
+        if not unclean:
+            return Reason(ReasonCode.ELECTED_FROM_ELR, FROM_ELR)
+        if Why.UNCLEAN in unclean:
+            return Reason(ReasonCode.ELECTED_FROM_ELR_OR_UNCLEAN, _ELR_OR_UNCLEAN)
+        return Reason(ReasonCode.ELECTED_FROM_ELR_OR_AS_LAST_KNOWN_LEADER, _ELR_OR_LAST_KNOWN_LEADER)
+    if Why.ISR in clean:
+        return Reason(ReasonCode.ELECTED_FROM_ISR, f"{_BY_ITSELF} {LAST_IN_SYNC if Why.ISR in unclean else IN_SYNC}")
+    return Reason(ReasonCode.ELECTED_AS_LAST_KNOWN_LEADER, AS_LAST_KNOWN_LEADER)
+
+
+def came_back(leader: int, worth: str) -> str:
+    """Return the sentence about a leader that was elected after its return."""
+    return f"broker {leader} came back and {worth}"
+
+
+def already_leads(leader: int, sentence: str) -> str:
+    """Return the sentence about a leader that was there before the run elected one."""
+    return f"broker {leader} leads it: {sentence}"
 
 
 def somebody_elses(unclean: bool | None) -> str:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The controller's own choices, as the metadata log has them: from the ELR, or as the last known leader after an unclean shutdown (KIP-966)?
+"""The controller's own choices, as the metadata log has them: from the ELR, or after an unclean shutdown (KIP-966)?
 
 Brokers do not show that afterwards (`leadership.own_choice`). It only makes a result more exact: whatever goes wrong here changes nothing.
 """
@@ -16,14 +16,25 @@ from typing import Any, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, isr_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import LAST_KNOWN_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import EITHER, FROM_ELR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
+    AS_LAST_KNOWN_LEADER,
+    FROM_ELR,
+    UNCLEANLY,
+    Reason,
+    already_leads,
+    came_back,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 
 LOG_SAYS = "as the metadata log says"
+# What the metadata log may say of a leader: if its election was unclean, and by which kind of election.
+UNCLEAN_CHOICES: dict[str, Reason] = {
+    ReasonCode.ELECTED_FROM_ELR_OR_AS_LAST_KNOWN_LEADER: Reason(ReasonCode.ELECTED_AS_LAST_KNOWN_LEADER, AS_LAST_KNOWN_LEADER),
+    ReasonCode.ELECTED_FROM_ELR_OR_UNCLEAN: Reason(ReasonCode.ELECTED_BY_OTHERS, UNCLEANLY),
+}
 
 
 class Described(Protocol):
@@ -38,7 +49,7 @@ def doubtful(results: Sequence[Result]) -> set[TopicPartition]:
 
 
 def _in_doubt(result: Result) -> bool:
-    return result.reason_code == ReasonCode.ELECTED_FROM_ELR_OR_AS_LAST_KNOWN_LEADER
+    return result.reason_code in UNCLEAN_CHOICES
 
 
 def settled(results: Sequence[Result], cluster: Described, connection: Connection, seconds: float) -> list[Result]:
@@ -57,11 +68,13 @@ def settled(results: Sequence[Result], cluster: Described, connection: Connectio
 
 def _settled(result: Result, history: Mapping[str, Any] | None) -> Result:
     unclean = None if history is None or history["doubt"] is not None else _was_unclean(history["changes"], result.leader)
-    if unclean is None or result.reason is None or not _in_doubt(result):
+    if unclean is None or result.leader is None or not _in_doubt(result):
         return result
-    code = ReasonCode.ELECTED_AS_LAST_KNOWN_LEADER if unclean else ReasonCode.ELECTED_FROM_ELR
-    worth = f"{LAST_KNOWN_LEADER if unclean else FROM_ELR} ({LOG_SAYS})"
-    return replace(result, reason_code=code, reason=result.reason.replace(EITHER, worth))
+    choice = UNCLEAN_CHOICES[result.reason_code or ""] if unclean else Reason(ReasonCode.ELECTED_FROM_ELR, FROM_ELR)
+    sentence = came_back(result.leader, f"{choice.sentence} ({LOG_SAYS})")
+    if result.outcome == ALREADY_ONLINE:
+        sentence = already_leads(result.leader, sentence)
+    return replace(result, reason_code=choice.code, reason=sentence)
 
 
 def _was_unclean(changes: Sequence[Mapping[str, Any]], leader: int | None) -> bool | None:

@@ -60,6 +60,8 @@ class ReasonCode(StrEnum):
     # Online with a leader that this run did not designate.
     ELECTED_FROM_ELR = "elected_from_elr"
     ELECTED_FROM_ELR_OR_AS_LAST_KNOWN_LEADER = "elected_from_elr_or_as_last_known_leader"
+    ELECTED_FROM_ELR_OR_UNCLEAN = "elected_from_elr_or_unclean"
+    ELECTED_FROM_FORMER_ELR = "elected_from_former_elr"
     ELECTED_FROM_ISR = "elected_from_isr"
     ELECTED_AS_LAST_KNOWN_LEADER = "elected_as_last_known_leader"
     ELECTED_BY_OTHERS = "elected_by_others"
@@ -88,8 +90,11 @@ class ReasonCode(StrEnum):
 DOUBTFUL = frozenset(
     {
         ReasonCode.ELECTED_FROM_ELR_OR_AS_LAST_KNOWN_LEADER,
+        ReasonCode.ELECTED_FROM_ELR_OR_UNCLEAN,
+        ReasonCode.ELECTED_FROM_FORMER_ELR,
         ReasonCode.ELECTED_FROM_ISR,
         ReasonCode.ELECTED_AS_LAST_KNOWN_LEADER,
+        ReasonCode.ELECTED_BY_OTHERS,
         ReasonCode.ELECTED_SINCE_PLAN,
         ReasonCode.UNREAD_REPLICA_ELECTED,
     }

@@ -15,6 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Registration,
     Why,
     elected,
+    origins,
     possible,
     waited_for,
 )
@@ -81,3 +82,25 @@ def test_what_is_not_known_makes_an_election_possible() -> None:
     assert possible(partition, {2}, ElectionConfig(elr=True, unclean=None)) == {None, Election(2, Why.UNCLEAN)}
     assert possible(partition, {2}, ElectionConfig(elr=True, unclean=False), [(1, True)]) == {Election(1, Why.ELR)}
     assert possible(partition, {2}, ElectionConfig(elr=True, unclean=False), [(1, None)]) == {Election(1, Why.ELR), None}
+
+
+@pytest.mark.parametrize("elr", [False, True, None])
+@pytest.mark.parametrize("partition", partitions())
+def test_a_broker_has_an_origin_beside_an_unclean_election_if_it_may_be_waited_for(partition: Registration, elr: bool | None) -> None:
+    for broker in REPLICAS:
+        for back in ((), *(tuple(other for other in REPLICAS if other not in (broker, absent)) for absent in REPLICAS)):
+            reasons = origins(partition, broker, (), back, elr)
+            own = {why for whys in reasons.values() for why in whys} - {Why.UNCLEAN}
+            assert bool(own) == (broker in waited_for(partition, {broker, *back}, elr))
+
+
+@pytest.mark.parametrize("partition", partitions())
+def test_origins_are_all_elections_that_some_order_of_returns_makes_possible(partition: Registration) -> None:
+    config = ElectionConfig(elr=True, unclean=None)
+    for order in permutations(REPLICAS):
+        for number, broker in enumerate(order):
+            for clean in (True, False):
+                back = [(other, None) for other in order[:number]]
+                elections = possible(partition, (), config, [*back, (broker, clean)])
+                whys = {election.why for election in elections if election is not None and election.broker == broker}
+                assert whys <= origins(partition, broker, (), order[:number], True)[clean]

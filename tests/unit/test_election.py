@@ -168,7 +168,10 @@ def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_
 @pytest.mark.parametrize(
     ("standing", "unclean", "leader", "outcome", "code", "words"),
     [
-        ({"eligible_leader_replicas": (1, 4), "last_known_elr": (4,)}, False, 1, "clean_leader", "elected_from_elr", "by itself: from the ELR, without loss"),
+        (
+            {"eligible_leader_replicas": (1, 4), "last_known_elr": (4,)}, False, 1, "clean_leader", "elected_from_elr_or_unclean",
+            "from the ELR, without loss, if its shutdown was clean; else by an unclean election",
+        ),
         (
             {"eligible_leader_replicas": (1,), "last_known_elr": (1,)}, False, 1, "clean_leader", "elected_from_elr_or_as_last_known_leader",
             "without loss, if its shutdown was clean; else",

@@ -78,18 +78,19 @@ def test_all_leaders_that_may_lack_records_are_counted() -> None:
     doubt, why = "elected_from_isr", "it came back"
     results = [Result("t", number, "clean_leader", 1, 3, "prefix", doubt, why) for number in range(28)]
     results.append(Result("t", 28, "already_online", 1, 3, None, "elected_since_plan", why))
+    results.append(Result("t", 35, "already_online", 1, 3, "prefix", "elected_by_others", why))
     results.append(Result("t", 29, "elected", 1, 3, "prefix", "unread_replica_elected", why))
     sure = [
         Result("t", 32 + number, "clean_leader", 1, 3, "prefix", code, "the end of its log may be missing")
-        for number, code in enumerate(["elected_from_elr", "elected_by_others", "other_survivor_elected"])
+        for number, code in enumerate(["elected_from_elr", "leads_already", "other_survivor_elected"])
     ]
     sums = given_up([*results, elected(30), held(31, doubt), *sure], preview=2)
-    assert sums["doubtful_leaders"]["count"] == 30
+    assert sums["doubtful_leaders"]["count"] == 31
     assert sums["doubtful_leaders"]["partitions"] == [
         {"topic": "t", "partition": number, "outcome": "clean_leader", "reason_code": doubt, "reason": why} for number in range(2)
     ]
     assert sums["text"][-7:] == [
-        "30 partitions have a leader that this run's plan did not choose, and that may lack the last committed records:",
+        "31 partitions have a leader that this run's plan did not choose, and that may lack the last committed records:",
         *(f"clean_leader: t-{number}. {why}" for number in range(5)),
-        "and 25 more",
+        "and 26 more",
     ]

@@ -12,12 +12,12 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import standing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
-    is_own_choice,
     own_choice,
     partition_row,
     somebody_elses,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import DOUBTFUL
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
 
 ALIVE = {2, 3}
@@ -92,29 +92,42 @@ def test_min_isr_counts_up_to_the_number_of_replicas(min_isr: int | None, effect
 
 
 @pytest.mark.parametrize(
-    ("before", "chosen", "code", "worth", "foretold"),
+    ("before", "survivors", "elr", "code", "worth", "foretold"),
     [
-        (state(elr=(1, 3), last=(3,)), True, "elected_from_elr", "by itself: from the ELR, without loss", "unless its shutdown was unclean"),
-        (state(elr=(1, 3), last=(1,)), True, "elected_from_elr_or_as_last_known_leader", "else as the last known leader", "unless its shutdown was unclean"),
-        (state(elr=(1,)), True, "elected_from_elr", "by itself: from the ELR, without loss", "unless its shutdown was unclean"),
-        (state(elr=(1,), last=(1,)), True, "elected_from_elr_or_as_last_known_leader", f"else as the last known leader, and then {MISSING}", "(ELR)"),
-        (state(last=(1,)), True, "elected_as_last_known_leader", f"the last known leader, whose shutdown was unclean, so {MISSING}", MISSING),
-        (state(isr=(1,)), True, "elected_from_isr", f"which stays there however it was shut down: after an unclean shutdown {MISSING}", MISSING),
-        (state(isr=(3,), elr=(2,)), False, None, None, None),
+        (state(elr=(1, 3), last=(3,)), (2,), True, "elected_from_elr_or_unclean", "else by an unclean election", "unless its shutdown was unclean"),
+        (state(elr=(1,)), (2,), True, "elected_from_elr_or_unclean", "if its shutdown was clean", "unless its shutdown was unclean"),
+        (state(elr=(1, 3), last=(1,)), (2,), True, "elected_from_elr_or_unclean", "else by an unclean", "unless its shutdown was unclean"),
+        (state(elr=(1,), last=(1,)), (2, 3), True, "elected_from_elr_or_as_last_known_leader", f"last known leader, and then {MISSING}", "(ELR)"),
+        (state(elr=(1,), last=(1,)), (2, 3), None, "elected_from_elr_or_as_last_known_leader", f"last known leader, and then {MISSING}", "(ELR)"),
+        (state(elr=(1,), last=(1,)), (2, 3), False, "elected_from_former_elr", f"after an unclean shutdown {MISSING}", "(ELR)"),
+        (state(last=(1,)), (2, 3), True, "elected_as_last_known_leader", f"the last known leader, whose shutdown was unclean, so {MISSING}", MISSING),
+        (state(isr=(1,)), (2, 3), None, "elected_from_isr", f"which stays there however it was shut down: after an unclean shutdown {MISSING}", MISSING),
+        (state(isr=(1,)), (2, 3), True, "elected_from_isr", "which holds every committed record unless its shutdown was unclean", MISSING),
     ],
 )  # fmt: skip
 def test_what_the_controllers_own_choice_is_worth(
-    before: PartitionState, chosen: bool, code: str | None, worth: str | None, foretold: str | None
+    before: PartitionState, survivors: tuple[int, ...], elr: bool | None, code: str, worth: str, foretold: str
 ) -> None:
     now = replace(before, leader=1, offline_replicas=())
-    assert is_own_choice(1, before, now, elr=True) is chosen
-    if worth is not None and foretold is not None:
-        reason = own_choice(1, before)
-        assert reason.code == code
-        assert reason.sentence.startswith("broker 1 came back and the controller elected it by itself")
-        assert worth in reason.sentence
-        assert ("else as the last known leader" in reason.sentence) == ("else as the last known leader" in worth)
-        assert foretold in standing(1, before.isr, before.eligible_leader_replicas, None)
+    reason = own_choice(1, before, now, survivors, elr)
+    assert reason is not None and reason.code == code
+    assert reason.sentence.startswith("broker 1 came back and ")
+    assert worth in reason.sentence
+    assert foretold in standing(1, before.isr, before.eligible_leader_replicas, None)
+
+
+def test_an_unclean_election_of_a_broker_behind_a_live_one_is_excluded() -> None:
+    """It takes the first live replica."""
+    before = state(elr=(3,), last=(2,))
+    reason = own_choice(3, before, replace(before, leader=3, offline_replicas=(2,)), {1}, elr=True)
+    assert reason is not None and reason.code == "elected_from_elr" and reason.code not in DOUBTFUL
+    silent = own_choice(3, before, replace(before, leader=3, offline_replicas=(1, 2)), {1}, elr=True)
+    assert silent is not None and silent.code == "elected_from_elr_or_unclean" and silent.code in DOUBTFUL
+
+
+def test_a_broker_that_is_in_no_list_is_not_the_controllers_own_choice() -> None:
+    before = state(isr=(3,), elr=(2,))
+    assert own_choice(1, before, replace(before, leader=1, offline_replicas=()), {2, 3}, elr=True) is None
 
 
 @pytest.mark.parametrize(("unclean", "controller"), [(True, True), (False, False), (None, False)])
@@ -127,6 +140,7 @@ def test_a_last_known_leader_is_not_the_controllers_choice_while_the_elr_names_a
     """Another run, or kafka-leader-election.sh, has elected it. The feature may also have been switched off."""
     before = state(elr=(2,), last=(1,))
     gone = replace(before, leader=1, offline_replicas=(2, 3))
-    assert not is_own_choice(1, before, gone, elr=True)
-    assert is_own_choice(1, before, replace(gone, offline_replicas=(3,)), elr=True), "broker 2 may have left the ELR when it came back"
-    assert not is_own_choice(1, state(last=(1,)), gone, elr=False)
+    assert own_choice(1, before, gone, (), elr=True) is None
+    back = own_choice(1, before, replace(gone, offline_replicas=(3,)), (), elr=True)
+    assert back is not None, "broker 2 may have left the ELR when it came back"
+    assert own_choice(1, state(last=(1,)), gone, (), elr=False) is None

@@ -21,8 +21,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 
 BEFORE = PartitionState("t", 0, "id", -1, 3, (1, 2, 3), (), (1,), (1,), (1, 2))
 NOW = PartitionState("t", 0, "id", 1, 4, (1, 2, 3), (1,), (), (), (2,))
-IN_DOUBT = Result("t", 0, "clean_leader", 1, 3, "prefix", *own_choice(1, BEFORE))
-OTHERS = [Result("t", 1, "elected", 3, 3, "prefix", None, None), Result("t", 2, "clean_leader", 2, 3, "prefix", *own_choice(1, NOW))]
+WORTH = own_choice(1, BEFORE, NOW, {3}, True)
+assert WORTH is not None
+IN_DOUBT = Result("t", 0, "clean_leader", 1, 3, "prefix", *WORTH)
+OTHERS = [
+    Result("t", 1, "elected", 3, 3, "prefix", None, None),
+    Result("t", 2, "clean_leader", 2, 3, "prefix", "elected_from_isr", "broker 2 came back"),
+]
 
 
 class Cluster:
@@ -67,6 +72,22 @@ def test_the_log_settles_it_where_it_tells_how_this_leader_became_one(
     assert words in (first.reason or "")
     assert (first.outcome, first.leader, first.reason_code) == ("clean_leader", 1, code)
     assert rest == OTHERS
+
+
+@pytest.mark.parametrize("outcome", ["clean_leader", "already_online"])
+@pytest.mark.parametrize(("unclean", "code"), [(True, "elected_by_others"), (False, "elected_from_elr")])
+def test_the_log_also_settles_whether_an_election_was_unclean(
+    monkeypatch: pytest.MonkeyPatch, unclean: bool, code: str, outcome: str
+) -> None:
+    choice = own_choice(1, replace(BEFORE, last_known_elr=(2,)), NOW, {3}, True)
+    assert choice is not None and choice.code == "elected_from_elr_or_unclean"
+    rows = [{**isr_history.untold(("t", 0), None), "changes": [change(-1), change(1, unclean=unclean)]}]
+    monkeypatch.setattr(isr_history, "gather", lambda controllers, states, alive, seconds: (rows, {}))
+    monkeypatch.setattr(own_choices, "Controllers", lambda connection: nullcontext())
+    doubted = Result("t", 0, outcome, 1, 3, "prefix", *choice)
+    (result,) = own_choices.settled([doubted], Cluster(), Connection(("localhost:9092",)), 1.0)
+    assert (result.outcome, result.leader, result.reason_code) == (outcome, 1, code)
+    assert (result.reason or "").startswith("broker 1 leads it: ") == (outcome == "already_online")
 
 
 def test_where_no_controller_answers_the_results_stand_as_they_are() -> None:

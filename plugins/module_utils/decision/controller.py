@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import product
+from itertools import combinations, product
 
 
 class Why(StrEnum):
@@ -127,6 +127,36 @@ def waited_for(partition: Registration, present: Collection[int], elr: bool | No
         if not {*members} <= {*present}:
             break
     return waited
+
+
+def origins(
+    partition: Registration, broker: int, live: Collection[int], back: Collection[int], elr: bool | None
+) -> dict[bool, frozenset[Why]]:
+    """Return why `broker` may have been elected after it came back, by whether it was shut down cleanly before.
+
+    live  the other brokers that were alive all the time
+    back  the other brokers that may have come back before it. One that is eligible and was shut down cleanly would have been elected, so only the
+          others matter
+    elr   as in ElectionConfig
+
+    UNCLEAN does not depend on unclean.leader.election.enable: any tool may ask for an unclean election (KIP-460).
+    """
+    eligible = {*partition.isr, *partition.elr}
+    # A member that is alive may have registered again, too.
+    returning = [member for member in partition.replicas if member in eligible and member in {*live, *back} and member != broker]
+    others = {*live} - eligible - {broker}
+    found: dict[bool, set[Why]] = {True: set(), False: set()}
+    for keeps_elr, min_isr in product(_either(elr), range(1, len(partition.replicas) + 1)):
+        for returned in (chosen for size in range(len(returning) + 1) for chosen in combinations(returning, size)):
+            left = partition
+            for member in returned:
+                left = after_unclean_shutdown(left, member, keeps_elr, min_isr)
+            for clean in (True, False):
+                now = left if clean else after_unclean_shutdown(left, broker, keeps_elr, min_isr)
+                election = elected(now, {broker, *returned, *others}, keeps_elr, True)
+                if election is not None and election.broker == broker:
+                    found[clean].add(election.why)
+    return {clean: frozenset(reasons) for clean, reasons in found.items()}
 
 
 def _either(known: bool | None) -> tuple[bool, ...]:
