@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, blast_radius, protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import INTERRUPTED
@@ -51,7 +52,6 @@ MUST_BE_NAMED = Reason(
     ReasonCode.MUST_BE_NAMED,
     "which transactions were committed stands here; it is elected only where partitions or partitions_file names it",
 )
-TRANSACTION_STATE = "__transaction_state"
 
 BATCH = 1000
 RETRY_SECONDS = 1.0
@@ -80,7 +80,7 @@ class LeaderElection:
         self._elr = keeps_elr(cluster, [self._before[key] for key in wanted if key in self._before]) if election_type == UNCLEAN else None
         self.results = outlook(sorted(wanted, key=in_recovery_order), self._before, election_type, self._elr)
         if keys is None and election_type == UNCLEAN:
-            self._hold(MUST_BE_NAMED, lambda key: key[0] == TRANSACTION_STATE)
+            self._hold(MUST_BE_NAMED, lambda key: key[0] in ELECTED_IF_NAMED)
 
     def _hold(self, why: Reason, which: Callable[[TopicPartition], bool] = lambda _: True) -> None:
         for key, result in self.results.items():

@@ -30,9 +30,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, has_live_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import MIN_ISR, UNCLEAN, TopicConfig
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import MIN_ISR, UNCLEAN, TopicConfig, TopicConfigs
 
 ELR_FEATURE = "eligible.leader.replicas.version"
+# States of which only min.insync.replicas can tell.
+NEEDS_MIN_ISR = ("under_min_isr", "not_writable")
 # Of a leader that came back: how it was elected, and what that is worth.
 _BY_ITSELF = "the controller elected it by itself:"
 _WHICH = "(the metadata log says which: kafka_controller_bootstrap_servers)"
@@ -84,6 +86,44 @@ class Standing(Protocol):
     def last_known_elr(self) -> tuple[int, ...]: ...
 
 
+def select(
+    state: str, partitions: Iterable[PartitionState], unfenced: Collection[int], configs: TopicConfigs, elr: bool | None = None
+) -> list[PartitionState]:
+    """Return the partitions in the `state` that `kafka_partition_info` offers, in the order given.
+
+    `configs`: of these topics, for the states in NEEDS_MIN_ISR. Where min.insync.replicas is not known no partition is under it.
+    `elr`: whether the cluster keeps eligible leader replicas, None where that is not known.
+    """
+    chosen = []
+    for partition in partitions:
+        config = configs.of(partition.topic)
+        offline = not has_live_leader(partition, unfenced)
+        under_min_isr = len(partition.isr) < (config.effective_min_isr(len(partition.replicas)) or 1)
+        matches = {
+            "all": True,
+            "offline": offline,
+            "under_replicated": len(partition.isr) < len(partition.replicas),
+            "under_min_isr": under_min_isr,
+            "not_writable": under_min_isr and not offline,
+            "elr_recoverable": state == "elr_recoverable" and bool(elected_on_return(partition, unfenced, config, elr)),
+        }
+        if matches[state]:
+            chosen.append(partition)
+    return chosen
+
+
+def elected_on_return(state: PartitionState, unfenced: Collection[int], config: TopicConfig, elr: bool | None) -> list[int]:
+    """Return the brokers that the controller may elect by itself if one of them comes back and no other does. Empty for a partition with a live leader."""
+    if has_live_leader(state, unfenced):
+        return []
+    return [each.broker for each in _candidates(state, config, elr) if not _disk_failed(each.broker, state, unfenced)]
+
+
+def _disk_failed(broker: int, state: PartitionState, unfenced: Collection[int]) -> bool:
+    """Whether the broker is alive, and the log directory of its replica is offline (KIP-858)."""
+    return broker in unfenced and broker in state.offline_replicas
+
+
 def partition_row(state: PartitionState, unfenced: Collection[int], config: TopicConfig, elr: bool | None = None) -> dict[str, Any]:
     """One row of `kafka_partition_info`: the state, the two configs (None where they are not known) and what follows from them in words.
 
@@ -93,6 +133,7 @@ def partition_row(state: PartitionState, unfenced: Collection[int], config: Topi
         **state.as_dict(),
         "min_insync_replicas": config.effective_min_isr(len(state.replicas)),
         "unclean_leader_election_enable": config.unclean_leader_election_enable,
+        "elected_on_return": elected_on_return(state, unfenced, config, elr),
         "explanation": _online(state, config) if has_live_leader(state, unfenced) else _offline(state, unfenced, config, elr),
     }
 
@@ -112,7 +153,7 @@ def _online(state: PartitionState, config: TopicConfig) -> str:
 def _offline(state: PartitionState, unfenced: Collection[int], config: TopicConfig, elr: bool | None) -> str:
     candidates = list(_candidates(state, config, elr))
     kind = min((each.kind for each in candidates), key=_KINDS.index, default=Why.UNCLEAN)
-    failed = [each for each in candidates if each.broker in unfenced and each.broker in state.offline_replicas]
+    failed = [each for each in candidates if _disk_failed(each.broker, state, unfenced)]
     waiting = [each for each in candidates if each not in failed]
     parts = [_election(waiting, kind)] if waiting else []
     parts += [

@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
     TopicPartition,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 
 # {plan} is the path of the cluster's plan. The command stands beside the words.
@@ -81,8 +82,6 @@ AGGRESSIVE = tuple(word for word in FORCE if word != "must_be_named")
 ALLOWED = {"kafka_recovery_allow_data_loss": "true"}
 # No run of ours helps there.
 WITHOUT_COMMAND = ("cluster_metadata", "unknown_topic_or_partition")
-# Internal topics that a strategy elects only if they are named: a command that is not about their loss must not name them.
-ELECTED_IF_NAMED = ("__transaction_state",)
 
 
 def word_of(words: Iterable[str]) -> str:
@@ -110,6 +109,7 @@ def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartit
     if word in WITHOUT_COMMAND or not partitions:
         return None
     looks_again = word in LOOK_AGAIN
+    # A command that is not about their loss must not name them.
     named = [key for key in partitions if not looks_again or key[0] not in ELECTED_IF_NAMED]
     if not named:
         return None

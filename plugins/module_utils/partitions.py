@@ -16,14 +16,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
 
 T = TypeVar("T")
 TopicPartition = tuple[str, int]
 # In the order in which they are recovered: before all others.
 INTERNAL_TOPICS = {"__transaction_state": 0, "__consumer_offsets": 1}
-# States of which only min.insync.replicas can tell.
-NEEDS_MIN_ISR = ("under_min_isr", "not_writable")
 NOT_IN_CLUSTER = "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
 SHOWN = 5  # partitions that a warning names
 TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -82,29 +79,6 @@ def has_live_leader(state: PartitionState, unfenced: Collection[int]) -> bool:
 def without_live_leader(known: Mapping[TopicPartition, PartitionState], unfenced: Collection[int]) -> list[PartitionState]:
     """Return the offline partitions among `known`, in the order of recovery. A leader that was fenced a moment ago is not a live one."""
     return [known[key] for key in sorted(known, key=in_recovery_order) if not has_live_leader(known[key], unfenced)]
-
-
-def select(state: str, partitions: Iterable[PartitionState], unfenced: Collection[int], configs: TopicConfigs) -> list[PartitionState]:
-    """Return the partitions in the `state` that `kafka_partition_info` offers, in the order given.
-
-    `configs`: of these topics, for the states in NEEDS_MIN_ISR. Where min.insync.replicas is not known no partition is under it.
-    """
-    chosen = []
-    for partition in partitions:
-        offline = not has_live_leader(partition, unfenced)
-        under_min_isr = len(partition.isr) < (configs.of(partition.topic).effective_min_isr(len(partition.replicas)) or 1)
-        matches = {
-            "all": True,
-            "offline": offline,
-            "under_replicated": len(partition.isr) < len(partition.replicas),
-            "under_min_isr": under_min_isr,
-            "not_writable": under_min_isr and not offline,
-            # KIP-966: a member of ISR or ELR that comes back is a clean leader, nothing is lost by waiting for it.
-            "elr_recoverable": offline and bool(partition.isr or partition.eligible_leader_replicas),
-        }
-        if matches[state]:
-            chosen.append(partition)
-    return chosen
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

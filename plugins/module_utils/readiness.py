@@ -20,17 +20,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.sh
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import elr_is_on
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE, partition_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE, NEEDS_MIN_ISR, partition_row, select
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
-    NEEDS_MIN_ISR,
     TopicPartition,
     absence,
     in_recovery_order,
     known_of,
     not_in_cluster,
     only_known,
-    select,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_risks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
@@ -122,16 +120,17 @@ def partitions(
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     decided_by_min_isr = state in NEEDS_MIN_ISR
     configs = cluster.topic_configs({found.topic for found in states}).demanded() if decided_by_min_isr else TopicConfigs()
-    chosen = select(state, states, unfenced, configs)
+    level = cluster.feature_level(ELR_FEATURE)
+    elr = elr_is_on(level)
+    chosen = select(state, states, unfenced, configs, elr)
     most = min(limit or RETURNED_PARTITIONS, RETURNED_PARTITIONS)
     shown = chosen[:most]
     if not decided_by_min_isr:
         # Thousands of topics take time: nobody waits for those that are not shown.
         configs = cluster.topic_configs({found.topic for found in shown})
-    level = cluster.feature_level(ELR_FEATURE)
     rows = {
         "count": len(chosen),
-        "partitions": [partition_row(found, unfenced, configs.of(found.topic), elr_is_on(level)) for found in shown],
+        "partitions": [partition_row(found, unfenced, configs.of(found.topic), elr) for found in shown],
         "unknown_count": len(absent),
         "unknown": [{"topic": topic, "partition": partition} for topic, partition in absent[:most]],
         "brokers": brokers,

@@ -24,7 +24,8 @@ options:
       - V(under_replicated) have an ISR smaller than their replica list, V(under_min_isr) one smaller than C(min.insync.replicas).
       - V(not_writable) are online, but with an ISR smaller than C(min.insync.replicas), so that C(acks=all) is refused.
       - V(under_min_isr) and V(not_writable) need DESCRIBE_CONFIGS on the topics.
-      - V(elr_recoverable) are offline, but the controller would elect a member of ISR or ELR if it came back (the words say what that leader may lack).
+      - V(elr_recoverable) are offline, but the controller may elect a broker by itself if it comes back. This is a member of ISR or ELR, or the last
+        known leader. RV(partitions[].elected_on_return) has these brokers, RV(partitions[].explanation) says what such a leader may lack.
     type: str
     choices: [offline, all, under_replicated, under_min_isr, not_writable, elr_recoverable]
     default: offline
@@ -84,6 +85,7 @@ partitions:
       offline_replicas: [1]
       min_insync_replicas: 2
       unclean_leader_election_enable: false
+      elected_on_return: [1]
       explanation: "no live leader: the controller elects broker 1 once it is unfenced (ELR)"
 count:
   description: How many partitions are in the asked state.

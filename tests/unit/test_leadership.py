@@ -14,11 +14,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
     own_choice,
     partition_row,
+    select,
     somebody_elses,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import DOUBTFUL
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
 
 ALIVE = {2, 3}
 SHUTDOWN, LEVEL = "whether it was shut down cleanly is not known", "whether eligible leader replicas are on is not known"
@@ -144,3 +145,45 @@ def test_a_last_known_leader_is_not_the_controllers_choice_while_the_elr_names_a
     back = own_choice(1, before, replace(gone, offline_replicas=(3,)), (), elr=True)
     assert back is not None, "broker 2 may have left the ELR when it came back"
     assert own_choice(1, state(last=(1,)), gone, (), elr=False) is None
+
+
+def test_states_of_partitions() -> None:
+    online = replace(state(2, isr=(2, 3)), partition=1)
+    lost = replace(state(), partition=2)
+    with_elr = replace(state(elr=(1,)), partition=3)
+    dead_leader = replace(state(1, isr=(1,)), partition=4)
+    partitions = [online, lost, with_elr, dead_leader]
+
+    def numbers(wanted: str, min_isr: int = 1) -> list[int]:
+        return [found.partition for found in select(wanted, partitions, {2, 3}, TopicConfigs({"orders": TopicConfig(min_isr)}))]
+
+    assert numbers("all") == [1, 2, 3, 4]
+    assert numbers("offline") == [2, 3, 4], "a leader on a broker that is not alive is no live leader"
+    assert numbers("elr_recoverable") == [3, 4]
+    assert numbers("under_replicated") == [1, 2, 3, 4]
+    assert numbers("under_min_isr") == [2, 3]
+    assert numbers("not_writable") == []
+    assert numbers("not_writable", min_isr=3) == [1], "it has a leader, and no producer with acks=all"
+    assert numbers("under_min_isr", min_isr=5) == [1, 2, 3, 4], "KIP-966: never more than the replication factor"
+
+
+@pytest.mark.parametrize(
+    ("found", "elr", "brokers"),
+    [
+        (state(elr=(1,)), True, [1]),
+        (state(elr=(2,)), True, []),  # alive, and its disk has failed
+        (state(elr=(2,), last=(1,)), True, []),  # the controller waits for broker 2
+        (state(elr=(1, 2), last=(2,)), True, [1]),
+        (state(last=(1,)), True, [1]),
+        (state(last=(1,)), False, []),
+        (state(last=(1, 3)), True, []),
+        (state(isr=(1,)), None, [1]),
+        (state(3, isr=(3,), elr=(1,)), True, []),
+    ],
+)
+def test_recoverable_is_what_the_controller_elects_a_leader_for_if_a_broker_comes_back(
+    found: PartitionState, elr: bool | None, brokers: list[int]
+) -> None:
+    found = replace(found, offline_replicas=(1, 2))
+    assert partition_row(found, ALIVE, TopicConfig(), elr)["elected_on_return"] == brokers
+    assert bool(select("elr_recoverable", [found], ALIVE, TopicConfigs(), elr)) == bool(brokers)

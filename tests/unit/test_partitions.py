@@ -22,10 +22,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     known_of,
     only_known,
     requested,
-    select,
     without_live_leader,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
 
 
 def state(topic: str = "orders", partition: int = 0, **fields: Any) -> PartitionState:
@@ -117,26 +115,6 @@ def test_best_effort_takes_the_partitions_that_there_are() -> None:
     assert "left out, gone-0, gone-1, gone-2, gone-3, gone-4 and 2 more: the cluster has no such partition" in absence(gone)
     with pytest.raises(PartitionError, match="no topic gone"):
         known_of(gone, known)
-
-
-def test_states_of_partitions() -> None:
-    online = state(partition=1, leader=2, isr=(2, 3))
-    lost = state(partition=2)
-    with_elr = state(partition=3, eligible_leader_replicas=(1,))
-    dead_leader = state(partition=4, leader=1, isr=(1,))
-    partitions = [online, lost, with_elr, dead_leader]
-
-    def numbers(wanted: str, min_isr: int = 1) -> list[int]:
-        return [found.partition for found in select(wanted, partitions, {2, 3}, TopicConfigs({"orders": TopicConfig(min_isr)}))]
-
-    assert numbers("all") == [1, 2, 3, 4]
-    assert numbers("offline") == [2, 3, 4], "a leader on a broker that is not alive is no live leader"
-    assert numbers("elr_recoverable") == [3, 4]
-    assert numbers("under_replicated") == [1, 2, 3, 4]
-    assert numbers("under_min_isr") == [2, 3]
-    assert numbers("not_writable") == []
-    assert numbers("not_writable", min_isr=3) == [1], "it has a leader, and no producer with acks=all"
-    assert numbers("under_min_isr", min_isr=5) == [1, 2, 3, 4], "KIP-966: never more than the replication factor"
 
 
 @given(st.lists(st.integers()), st.integers(1, 5))

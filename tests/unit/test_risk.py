@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from healthy_files import broker, leaderless, mark, write
 from pyspark.sql import DataFrame, SparkSession
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import healthy, risk
 
 RUN = "2026-11-21T14-05-00Z"
@@ -113,3 +115,22 @@ def test_what_if_says_who_would_lead_and_what_would_be_lost(spark: SparkSession,
         risk.what_if(marks, brokers, [8, 9, 7])
     with pytest.raises(risk.WhatIfError, match="no broker is named"):
         risk.what_if(marks, brokers, [])
+
+
+@pytest.mark.parametrize("lost", [(1,), (2,), (1, 2), (1, 2, 3)])
+def test_the_next_leader_is_whom_the_controller_elects(spark: SparkSession, tmp_path: Path, lost: tuple[int, ...]) -> None:
+    """Of all partitions of three replicas, one of them on a fenced broker or none. A member of the ISR that is fenced leaves it."""
+    rows, wanted = [], {}
+    for replicas in ((1, 2, 3), (3, 1, 2), (4, 2, 1), (2, 4, 3)):
+        for places in product(("isr", "elr", "out"), repeat=3):
+            isr, elr = (tuple(member for member, place in zip(replicas, places, strict=True) if place == name) for name in ("isr", "elr"))
+            for leader in (member for member in isr if member != 4):
+                topic = "-".join(map(str, (*replicas, *places, leader)))
+                rows.append(mark(topic, replicas=[*replicas], isr=[*isr], eligible_leader_replicas=[*elr], leader=leader))
+                if {*replicas} & {*lost}:
+                    live = {1, 2, 3} - {*lost}
+                    left = Registration(replicas, tuple(member for member in isr if member in live), elr)
+                    election = elected(left, live, elr=True, unclean=False)
+                    wanted[topic] = leader if leader in live else election and election.broker
+    found = risk.what_if(*read(spark, tmp_path, rows), lost).collect()
+    assert {row["topic"]: row["next_leader"] for row in found if row["cluster"] == "east"} == wanted

@@ -37,7 +37,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import waiting_for
 
-TRANSACTION_STATE, CLUSTER_METADATA = "__transaction_state", "__cluster_metadata"
+CLUSTER_METADATA = "__cluster_metadata"
+# Topics that no strategy elects unless they are named.
+ELECTED_IF_NAMED = ("__transaction_state",)
 
 
 class Strategy(StrEnum):
@@ -274,7 +276,7 @@ def _reason(
         return "fenced_broker_holds_more"
     if word not in ACCEPTED[strategy]:
         return word.value
-    if (evidence.topic == TRANSACTION_STATE or word in ALARMING) and not state.named:
+    if (evidence.topic in ELECTED_IF_NAMED or word in ALARMING) and not state.named:
         return "must_be_named"
     if state.reassigning and not _stands_best_first(evidence, state, best_first):
         return "reassignment_in_progress"
