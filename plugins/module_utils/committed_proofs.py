@@ -37,8 +37,14 @@ def proof_rows(cluster: Asked, evidence: Evidence, prober: forks.Prober, budget:
         if log.log_end_offset is not None:
             answered.setdefault(key, []).append(broker)
     forked = {(pair["topic"], pair["partition"]) for pair in evidence.pairs if pair["relation"] == forks.FORKED}
+    missed: list[str] = []
     with budget.part() as seconds:
-        committed = _committed(cluster, answered.keys(), seconds, evidence.missed) if answered else []
+        committed = _committed(cluster, answered.keys(), seconds, missed) if answered else []
+    if missed:
+        # Logs that could not be compared may fork, too.
+        may_fork = (pair for pair in evidence.pairs if pair["relation"] not in (forks.SAME, forks.PREFIX))
+        evidence.offsets_unread |= {(pair["topic"], pair["partition"]) for pair in may_fork}
+        evidence.missed += missed
     furthest = {key: (group, key, offset, epoch) for group, key, offset, epoch in sorted(committed, key=lambda row: row[2])}
     survivors = {key: sorted(answered[key]) for key in forked}
     with budget.part() as seconds:
@@ -101,6 +107,7 @@ def _held(
     prober.fetch(long_enough)
     unprobed = {(key, offset) for _broker, key, offset in long_enough - prober.found.keys()}
     if unprobed:
+        evidence.offsets_unread |= {key for key, _offset in unprobed}
         evidence.missed.append(
             f"{len(unprobed)} committed offsets were not looked for in forked logs within {seconds:.1f} s, first in {min(unprobed)[0][0]}; raise duration"
         )

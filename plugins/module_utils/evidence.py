@@ -42,7 +42,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_con
 @dataclass
 class Evidence:
     """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `documents`), history rows of `isr_history`,
-    rows of `last_healthy`, configs. `missed`: why there may be more proofs. `cut`: what else there was no time for.
+    rows of `last_healthy`, configs. `missed`: why there may be more proofs. `cut`: what else there was no time for. `offsets_unread`: the partitions whose
+    logs may fork, and of which a group may have committed an offset that is not among the proofs.
 
     `fenced`: logs on fenced brokers that answer, which the controller does not elect; `fenced_pairs`: how they relate to each other and to the others.
     `unread`: what such brokers gave no log of.
@@ -61,6 +62,7 @@ class Evidence:
     fenced: Replicas = field(default_factory=dict)
     fenced_pairs: list[dict[str, Any]] = field(default_factory=list)
     unread: Replicas = field(default_factory=dict)
+    offsets_unread: set[TopicPartition] = field(default_factory=set)
 
     @property
     def offline(self) -> list[PartitionState]:
@@ -97,6 +99,8 @@ class Evidence:
                 "proofs": proofs.get(key, []),
                 "history": next(iter(histories.get(key, ())), None),
                 "healthy": next(iter(healthy.get(key, ())), None),
+                # Most partitions have no fork, and a landing file has many of them.
+                **({"offsets_unread": True} if key in self.offsets_unread else {}),
             }
 
 
@@ -167,9 +171,9 @@ def gather(
         key = state.key
         answered = sorted(broker for broker in state.replicas if (log := replicas.get((key, broker))) is not None and log.error is None)
         evidence.pairs += [forks.pair_row(key, one, other) for one, other in combinations(answered, 2)]
-        if beside := {broker for broker in state.replicas if (key, broker) in fenced}:
-            pairs = combinations(sorted([*answered, *beside]), 2)
-            evidence.fenced_pairs += [forks.pair_row(key, *pair) for pair in pairs if {*pair} & beside]
+        if answered_fenced := {broker for broker in state.replicas if (key, broker) in fenced}:
+            pairs = combinations(sorted([*answered, *answered_fenced]), 2)
+            evidence.fenced_pairs += [forks.pair_row(key, *pair) for pair in pairs if {*pair} & answered_fenced]
     with budget.part():
         pairs_of_all = [*evidence.pairs, *evidence.fenced_pairs]
         logs = {**replicas, **fenced}

@@ -18,7 +18,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connectio
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.current_results import as_it_is_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect, designations
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election_diff import election_diff
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.group_offsets import GROUP_TOPIC
@@ -56,6 +57,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.second_de
     second_decision,
     undecided,
     with_evidence,
+    without_offsets,
 )
 
 ELECT: Mapping[str, election.Elect] = {backends.COMPAT: election.elect_by_order, backends.NATIVE: election.elect_by_designation}
@@ -225,8 +227,8 @@ class Recovery:
 
         A partition of `__consumer_offsets` that the plan elects had no leader then. By now another run can have elected it.
         """
-        outcomes = (ELECTED, CLEAN_LEADER, ALREADY_ONLINE) if self._decide_again else (ELECTED, CLEAN_LEADER)
-        return any(result.topic == GROUP_TOPIC and result.outcome in outcomes for result in results)
+        online = (ELECTED, CLEAN_LEADER, ALREADY_ONLINE)
+        return any(result.topic == GROUP_TOPIC and result.outcome in online for result in results)
 
     def _use_offsets(self, journal: Journal) -> None:
         """Collect the evidence again: committed offsets can be read now, and may prove another branch of a fork."""
@@ -239,6 +241,10 @@ class Recovery:
                 self._collect_again(self._connection, journal.left_behind())
         except SpokenError as error:
             self._give_up(error)
+        held = without_offsets(self._entries)
+        left_out = {(result.topic, result.partition) for result in held}
+        self._entries = [entry for entry in self._entries if entry.key not in left_out]
+        self._results += held
 
     def _decide_with_offsets(self, connection: Connection, left: Left) -> None:
         """Decide about the partitions again that are not elected yet, and about those that the plan holds although offsets may prove more."""
@@ -358,21 +364,5 @@ class Recovery:
                 f"{counts} of {len(self._results)} partitions have no leader, first {first.topic}-{first.partition}: {first.reason}"
             )
         if with_diff:
-            report["diff"] = self._diff()
+            report["diff"] = election_diff(self._entries, self._results)
         return report
-
-    def _diff(self) -> dict[str, str]:
-        outcomes = {(result.topic, result.partition): result for result in self._results}
-        before, after = [], []
-        for entry in self._entries:
-            result = outcomes[entry.key]
-            if result.outcome == ELECTED:
-                name = f"{printable(entry.topic)}-{entry.partition}: replicas {list(entry.replicas)}"
-                cuts = "".join(f", broker {row['broker_id']} truncates {_from(row)}" for row in entry.truncated)
-                before.append(f"{name}, no leader\n")
-                after.append(f"{name}, leader {result.leader}{cuts}\n")
-        return {"before": "".join(before), "after": "".join(after)}
-
-
-def _from(cut: Mapping[str, Any]) -> str:
-    return "from where is not known" if cut["offset"] is None else f"{cut['records']} records from offset {cut['offset']} on"

@@ -32,6 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.group_offsets import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import HELD, Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import INTERNAL_TOPICS, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
@@ -122,6 +123,25 @@ def beyond_limits(entry: Entry, reasons: Sequence[str]) -> Result:
     """Return the result of a partition that the second decision elects and that limits hold."""
     reason = f"it was decided again once internal topics had leaders, and would get broker {entry.designated_leader}: {'; '.join(reasons)}"
     return Result.of(entry, HELD, ReasonCode.LIMIT_REACHED, reason)
+
+
+def without_offsets(entries: Sequence[Entry]) -> list[Result]:
+    """Return results that hold the forks among these entries of which committed offsets are still unread, whatever evidence their strategy accepts.
+
+    The coordinators have a leader now, so what groups have committed can be read by another run.
+    """
+    reason = (
+        f"{GROUP_TOPIC} has a leader, but committed offsets could not all be read in time, and they may prove another branch of this fork; plan again "
+        "once every coordinator has a leader and has loaded its groups, or raise duration"
+    )
+    return [
+        Result.of(entry, HELD, ReasonCode.INCOMPLETE, reason)
+        for entry in entries
+        if not entry.designated_by_hand
+        and entry.topic not in INTERNAL_TOPICS
+        and entry.live_evidence
+        and entry.live_evidence.offsets_unread
+    ]
 
 
 def _leaders(decisions: Mapping[TopicPartition, Decision], planned: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -161,6 +161,20 @@ def test_a_last_known_leader_is_not_waited_for_where_the_cluster_keeps_no_elr_an
         assert decide(evidence(situation), BALANCED, elr).waiting_for == ((2, "unfenced"),)
 
 
+@pytest.mark.parametrize("topic", ["forked", "figure-8-proven", "resolved", "resolved-prefix", "resolved-and-proven"])
+def test_a_fork_is_incomplete_while_committed_offsets_are_unread(topic: str) -> None:
+    read_in_part = read(document(BY_TOPIC[topic].rows()) | {"offsets_unread": True})
+    decision = decide(read_in_part, BALANCED)
+    assert (decision.outcome, decision.word, decision.reason) == (Outcome.HELD, "incomplete", "incomplete")
+    assert decide(read_in_part, AGGRESSIVE).choices == decided(topic, AGGRESSIVE).choices
+
+
+@pytest.mark.parametrize("topic", ["prefix", "identical", "below", "contradicted"])
+def test_committed_offsets_that_are_unread_do_not_change_what_they_cannot(topic: str) -> None:
+    decision = decide(read(document(BY_TOPIC[topic].rows()) | {"offsets_unread": True}), BALANCED)
+    assert (decision.word, decision.reason) == (decided(topic, BALANCED).word, decided(topic, BALANCED).reason)
+
+
 # --- damaged documents -------------------------------------------------------------------------------------------------
 
 DAMAGE: dict[str, dict[str, Any]] = {

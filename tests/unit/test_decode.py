@@ -101,6 +101,7 @@ REQUIRED: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 NULLABLE: dict[str, tuple[Any, ...]] = {
     "min_insync_replicas": (*INT32, 0), "unclean_leader_election_enable": BOOLEAN, "cleanup_policy": TEXT,
+    "offsets_unread": BOOLEAN,
     "logs.1.error": TEXT, "logs.1.log_start_offset": OFFSET, "logs.1.log_end_offset": OFFSET, "logs.1.high_watermark": OFFSET,
     "logs.1.partition_leader_epoch": (*INT32, -2), "logs.1.last_written_epoch": (*INT32, -2), "logs.1.broker_epoch": OFFSET,
     "logs.1.last_batch_transactional": BOOLEAN,
@@ -304,7 +305,9 @@ def test_every_field_that_gathering_writes_is_known() -> None:
     )
     (written,) = gathered.documents([], [])
     found = decode(json.dumps(written))
-    assert found.defects == ()
+    assert found.defects == () and not found.offsets_unread
+    gathered.offsets_unread.add(key)
+    assert decode(json.dumps(next(gathered.documents([], [])))).offsets_unread
     assert len(found.logs) == 3 and found.history and found.healthy
     assert [*read_brokers(gathered.brokers)] == [1, 2, 3]
 

@@ -550,8 +550,24 @@ def test_offsets_are_looked_for_in_forked_logs_for_a_time(monkeypatch: pytest.Mo
     monkeypatch.setattr(Budget, "part", no_time)
     found = gather(forked, [forked.states[KEY]], Budget(5.0))
     assert found.proofs == []
+    assert found.offsets_unread == {KEY}
     assert not {4, 6} & forked.probed
     assert found.missed == [f"2 committed offsets were not looked for in forked logs within 0.0 s, first in {KEY[0]}; raise duration"]
+
+
+class PartlyRead(Read):
+    """A coordinator does not list its groups."""
+
+    def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]:
+        missed.append("broker 2 does not list its groups: COORDINATOR_LOAD_IN_PROGRESS")
+        return super().committed_offsets(keys, seconds, missed)
+
+
+@pytest.mark.parametrize(("forked", "kind", "unread"), [(True, Read, False), (True, PartlyRead, True), (False, PartlyRead, False)])
+def test_the_document_of_a_fork_says_that_committed_offsets_are_unread(forked: bool, kind: type[Read], unread: bool) -> None:
+    cluster = kind(forked, ("a", 5, 0))
+    (document,) = gather(cluster, [cluster.states[KEY]], Budget(5.0)).documents((), ())
+    assert decode(json.dumps(document)).offsets_unread == unread
 
 
 def test_where_logs_fork_survivors_are_asked_for_the_last_record_that_was_read() -> None:

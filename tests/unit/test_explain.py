@@ -266,6 +266,13 @@ def parts_of(found: Fields) -> list[str]:
     return [part for part in found["explanation"].split("; ") if not LOSS_TEXT.match(part)]
 
 
+def test_committed_offsets_that_are_unread_are_stated() -> None:
+    case = Situation("orders", {1: FENCED, 2: Log.of((10, 0), (5, 1)), 3: Log.of((20, 0))}, state={"offsets_unread": True})
+    found = entry_of(decided(case))
+    assert found["reason_code"] == "incomplete"
+    assert any(part.startswith("groups may have committed offsets") for part in parts_of(found))
+
+
 def test_times_are_whole_seconds_in_utc_however_far_away() -> None:
     assert [instant(milliseconds) for milliseconds in (0, 999, 1_795_000_005_999)] == [
         "1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-11-18T11:06:45Z",

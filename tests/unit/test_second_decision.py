@@ -74,9 +74,12 @@ def test_the_branch_that_a_group_has_read_is_elected_once_offsets_can_be_read(tm
     assert written["decided_again"] == again
 
 
-def test_a_plan_that_a_person_may_have_reviewed_elects_no_other_leader(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_others", [False, True], ids=["by this run", "by another run"])
+def test_a_plan_that_a_person_may_have_reviewed_elects_no_other_leader(tmp_path: Path, by_others: bool) -> None:
     controller = Committing()
     recovery = planned_without_offsets(controller, tmp_path)
+    if by_others:
+        controller.elect_unclean([OFFSETS])
     assert outcomes(recovery)["t"] == ("stale", "decided_otherwise")
     assert controller.states[T].leader == -1
     assert row_of_t(recovery)["decided_again"] is None
@@ -107,6 +110,28 @@ def test_a_doubt_still_holds_and_the_results_have_its_present_reason(tmp_path: P
     assert controller.states[T].leader == -1
     row = row_of_t(recovery)
     assert (row["designated_leader"], row["decided_again"]["planned_reason_code"]) == (2, "forked")
+
+
+class Loading(Committing):
+    """The coordinator of the group still loads its partition of `__consumer_offsets` when the time for it is over."""
+
+    def committed_offsets(
+        self, keys: Collection[TopicPartition], seconds: float, missed: list[str]
+    ) -> list[tuple[str, TopicPartition, int, int]]:
+        missed.append("broker 2 does not list its groups: COORDINATOR_LOAD_IN_PROGRESS")
+        return []
+
+
+@pytest.mark.parametrize("decide_again", [True, False])
+@pytest.mark.parametrize("held", [None, {"reason_code": "forked"}], ids=["elected", "held"])
+def test_no_fork_is_elected_after_the_offsets_topic_while_its_coordinator_loads(
+    tmp_path: Path, held: dict[str, Any] | None, decide_again: bool
+) -> None:
+    controller = Loading()
+    recovery = planned_without_offsets(controller, tmp_path, decide_again, held, "aggressive")
+    expected = "forked" if held and not decide_again else "incomplete"
+    assert outcomes(recovery) == {"__consumer_offsets": ELECTED, "t": ("held", expected)}
+    assert controller.states[T].leader == -1
 
 
 class Hostile(Committing):

@@ -240,6 +240,8 @@ def _word(
         return Word.INCOMPLETE
     if all(map(follows, relations)) and not compared.survivors_fork():
         return Word.PREFIX
+    if evidence.offsets_unread:
+        return Word.INCOMPLETE
     if resolved:
         return Word.FORKED_RESOLVED
     return Word.FORKED_PROVEN if singled_out else Word.FORKED

@@ -129,7 +129,10 @@ class Healthy(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the controller keeps of the partition, and what was asked for."""
+    """What the controller keeps of the partition, and what was asked for.
+
+    `offsets_unread`: whether logs fork, or may fork, and groups may have committed offsets that were not read, or not looked for in these logs.
+    """
 
     topic_id: str
     leader: int
@@ -143,6 +146,7 @@ class State(NamedTuple):
     min_insync_replicas: int | None
     unclean_leader_election_enable: bool | None
     cleanup_policy: str | None
+    offsets_unread: bool | None = None
 
 
 class Broker(NamedTuple):
@@ -195,6 +199,11 @@ class PartitionEvidence:
     def pair(self, one: int, other: int) -> Pair | None:
         """The comparison of the logs of two brokers, None if there is none."""
         return self.pairs.get((min(one, other), max(one, other)))
+
+    @property
+    def offsets_unread(self) -> bool:
+        """Whether committed offsets that are not among the proofs may prove another branch of a fork."""
+        return self.state is not None and bool(self.state.offsets_unread)
 
     @property
     def unheard(self) -> tuple[int, ...]:

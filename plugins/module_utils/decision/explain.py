@@ -54,6 +54,7 @@ def explanation(decision: Decision, loss: Loss, cluster: Cluster) -> str:
         _unwritten(decision),
         " and ".join(_unanswered(decision)),
         " and ".join(_uncompared(decision)),
+        _offsets_unread(decision),
         " and ".join(_corrupt(decision)),
         " and ".join(_fenced(decision)),
         ", ".join(_end(decision)),
@@ -160,6 +161,12 @@ def _uncompared(decision: Decision) -> Iterator[str]:
     for row in decision.uncompared:
         reason = "no reason given" if row.reason is None else row.reason
         yield f"whether broker {row.other.broker_id}'s log (to offset {row.other.end}) fits it is not known ({reason})"
+
+
+def _offsets_unread(decision: Decision) -> str | None:
+    if not decision.evidence.offsets_unread:
+        return None
+    return "groups may have committed offsets that were not read, or not looked for in these logs: they may prove another branch"
 
 
 def _corrupt(decision: Decision) -> Iterator[str]:

@@ -96,6 +96,7 @@ STATE = _of(
         "min_insync_replicas": whole_or_null(1, INT32),
         "unclean_leader_election_enable": boolean_or_null,
         "cleanup_policy": text_or_null,
+        "offsets_unread": boolean_or_null,
     },
     *_NAME,
     "offline_replicas",
