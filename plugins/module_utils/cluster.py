@@ -13,10 +13,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
-    acls,
     brokers,
     quorum,
     reachability,
@@ -53,8 +52,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum im
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import group_offsets, permissions, protocol
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import group_offsets, protocol
+
+if TYPE_CHECKING:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls
 
 FENCED_MS = 3000  # for an answer of a fenced broker, most of which are lost
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
@@ -220,6 +221,8 @@ class Cluster(LogDirAsking):
 
         No other broker is asked: it has no vote, and one that hangs would hold up the rest.
         """
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
+
         voters = {voter.replica_id for voter in found.voters if quorum.behind(voter, found.leader_id) is None}
         nodes = self._unfenced() & {*voters, self._homes.get(ASKING)}
         answers = self._ask_each({node: [quorum_timeouts.describe([node])] for node in nodes})
@@ -307,6 +310,8 @@ class Cluster(LogDirAsking):
 
     def permissions(self, topics: Collection[str] | None, moves: bool = False) -> acls.Held:
         """What this client may do here; see `permissions.probe`."""
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils import permissions
+
         return permissions.probe(self._ask, topics, moves)
 
     def reassigning(self) -> set[TopicPartition]:
@@ -358,10 +363,10 @@ class Cluster(LogDirAsking):
             asked = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
             for node, answers in self._ask_each(asked, lambda answer: only(wanted, protocol.read_batches(answer))).items():
                 found[node] |= {key: row for key, row in _merged(answers).items() if key in left[node]}
-            left = {
-                node: {key: offset for key, offset in offsets.items() if _came_empty(found[node].get(key))}
-                for node, offsets in left.items()
+            came_empty = {
+                node: {key for key, row in rows.items() if row.batch is None and row.error is None} for node, rows in found.items()
             }
+            left = {node: {key: offset for key, offset in offsets.items() if key in came_empty[node]} for node, offsets in left.items()}
         return found
 
     def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, protocol.EpochEnd]]:
@@ -494,7 +499,3 @@ def _merged(parts: Iterable[dict[Any, Any]]) -> dict[Any, Any]:
     for part in parts:
         merged |= part
     return merged
-
-
-def _came_empty(fetched: protocol.FetchedBatch | None) -> bool:
-    return fetched is not None and fetched.error is None and fetched.batch is None

@@ -80,7 +80,7 @@ class Evidence:
         broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
         pairs, proofs = _by_partition([*self.pairs, *self.fenced_pairs]), _by_partition(self.proofs)
         replicas = {**self.replicas, **self.fenced, **self.unread}
-        histories, healthy = _by_partition(self.histories), _by_partition(self.healthy)
+        histories, healthy = ({key: rows[0] for key, rows in _by_partition(each).items()} for each in (self.histories, self.healthy))
         unread = ReplicaLog(error=None)
         for state in self.states:
             key, config = state.key, self.configs.of(state.topic)
@@ -97,8 +97,8 @@ class Evidence:
                 "logs": logs,
                 "pairs": pairs.get(key, []),
                 "proofs": proofs.get(key, []),
-                "history": next(iter(histories.get(key, ())), None),
-                "healthy": next(iter(healthy.get(key, ())), None),
+                "history": histories.get(key),
+                "healthy": healthy.get(key),
                 # Most partitions have no fork, and a landing file has many of them.
                 **({"offsets_unread": True} if key in self.offsets_unread else {}),
             }

@@ -16,14 +16,12 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
     evidence,
     forks,
-    isr_history,
     last_healthy,
     snapshot_proofs,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 
@@ -79,8 +77,11 @@ class Sources:
         """
         if not self.connection.controller_bootstrap_servers or not found.offline:
             return None
-        with Controllers(self.connection) as controllers, self.budget.part(1) as seconds:
-            found.histories, cost = isr_history.gather(controllers, found.offline, found.alive, seconds)
+        # Most clusters are collected without their controllers.
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils import controllers, isr_history
+
+        with controllers.Controllers(self.connection) as nodes, self.budget.part(1) as seconds:
+            found.histories, cost = isr_history.gather(nodes, found.offline, found.alive, seconds)
         return cost
 
     def reassigning(self) -> set[TopicPartition]:

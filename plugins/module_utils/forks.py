@@ -212,12 +212,13 @@ def _settle(pair: dict[str, Any], verdict: _Verdict) -> None:
 def _compared(pair: Mapping[str, Any], replicas: Replicas, compacted: bool) -> _Comparison:
     """Compare the logs of one pair: yield questions for the brokers, return the verdict."""
     key = pair["topic"], pair["partition"]
-    logs = {broker: replicas[key, broker] for broker in (pair["broker_a"], pair["broker_b"])}
-    first, second = sorted(logs, key=lambda broker: _length(logs[broker]))
-    if logs[second].empty:
-        same = _length(logs[first]) == _length(logs[second])
-        return _prefix(None if same else second, logs[second].log_end_offset or 0)
-    longer, shorter = _Side(first, logs[first]), _Side(second, logs[second])
+    first, second = pair["broker_a"], pair["broker_b"]
+    long, short = replicas[key, first], replicas[key, second]
+    if _length(short) < _length(long):
+        first, second, long, short = second, first, short, long
+    if short.empty:
+        return _prefix(None if _length(long) == _length(short) else second, short.log_end_offset or 0)
+    longer, shorter = _Side(first, long), _Side(second, short)
     end, epoch = shorter.end, shorter.last.epoch
     if longer.start >= end:
         raise _UndecidedError(

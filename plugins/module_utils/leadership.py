@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
+    ELR_FEATURE,
     ElectionConfig,
     Registration,
     Why,
@@ -32,7 +33,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import MIN_ISR, UNCLEAN, TopicConfig, TopicConfigs
 
-ELR_FEATURE = "eligible.leader.replicas.version"
 # States of which only min.insync.replicas can tell.
 NEEDS_MIN_ISR = ("under_min_isr", "not_writable")
 # Of a leader that came back: how it was elected, and what that is worth.

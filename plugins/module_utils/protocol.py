@@ -294,11 +294,9 @@ def read_topic_configs(answer: Any) -> TopicConfigs:
 def list_offsets(keys: Iterable[TopicPartition], replica_id: int = DEBUGGING_REPLICA) -> ListOffsetsRequest:
     """Log end offset and partition leader epoch of any replicas; as CONSUMER the high watermark instead, which leaders alone tell."""
     kind = ListOffsetsRequest.ListOffsetsTopic
+    row = kind.ListOffsetsPartition
     topics = [
-        kind(
-            name=topic,
-            partitions=[kind.ListOffsetsPartition(partition_index=number, timestamp=LATEST, current_leader_epoch=-1) for number in numbers],
-        )
+        kind(name=topic, partitions=[row(partition_index=number, timestamp=LATEST, current_leader_epoch=-1) for number in numbers])
         for topic, numbers in by_topic(keys).items()
     ]
     return ListOffsetsRequest(replica_id=replica_id, isolation_level=0, topics=topics)

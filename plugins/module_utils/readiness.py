@@ -19,8 +19,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.controllers import Controllers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import elr_is_on
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import ELR_FEATURE, NEEDS_MIN_ISR, partition_row, select
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE, elr_is_on
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import NEEDS_MIN_ISR, partition_row, select
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     TopicPartition,

@@ -174,7 +174,7 @@ def read_logs(
         for replica in without_disk:
             if replica not in since or now - since[replica] >= SETTLED_SECONDS:
                 logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
-        missing = [replica for replica in missing if _may_pass(logs[replica].error) or _may_pass(logs[replica].probe_error)]
+        missing = [replica for replica in missing if _may_pass((log := logs[replica]).error) or _may_pass(log.probe_error)]
         # Whether a broker lives without its disk is worth a few seconds more.
         end = max([end, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])
         if missing and now >= end and not late:
@@ -233,20 +233,20 @@ def _ask_once(cluster: Asked, wanted: Sequence[tuple[TopicPartition, int]]) -> R
         }
     )
     # No batch at the log's last offset: the log is empty (Kafka calls the offset out of range). Its end can be asked for start and high watermark.
-    rest = {
-        broker: {
-            key: end.log_end_offset
-            for key, end in found.items()
-            if end.error is None
-            and (end.log_end_offset == 0 or (key in tails[broker] and tails[broker][key].error == "OFFSET_OUT_OF_RANGE"))
+    rest: dict[int, dict[TopicPartition, int]] = {}
+    for broker, found in ends.items():
+        out_of_range = {key for key, tail in tails[broker].items() if tail.error == "OFFSET_OUT_OF_RANGE"}
+        empty = {
+            key: end.log_end_offset for key, end in found.items() if end.error is None and (not end.log_end_offset or key in out_of_range)
         }
-        for broker, found in ends.items()
-    }
-    heads = cluster.batches({broker: offsets for broker, offsets in rest.items() if offsets}, retry_empty=False)
+        if empty:
+            rest[broker] = empty
+    heads = cluster.batches(rest, retry_empty=False)
+    answers = {broker: (ends.get(broker, {}), {**tails.get(broker, {}), **heads.get(broker, {})}) for broker in work}
     logs: Replicas = {}
     for key, broker in wanted:
-        end = ends.get(broker, {}).get(key)
-        fetched = heads.get(broker, {}).get(key) or tails.get(broker, {}).get(key)
+        own_ends, own_batches = answers[broker]
+        end, fetched = own_ends.get(key), own_batches.get(key)
         if end is not None and end.error:
             logs[key, broker] = ReplicaLog(error=end.error)
         elif end is None:

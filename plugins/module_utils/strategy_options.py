@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition, can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import shortened

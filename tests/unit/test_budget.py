@@ -17,7 +17,13 @@ from controller import ALIVE, Controller
 from wire.course import Step
 from wire.run import run
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence_collection, forks, isr_history, reachability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
+    controllers,
+    evidence_collection,
+    forks,
+    isr_history,
+    reachability,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import BEYOND_SECONDS, Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
@@ -109,7 +115,7 @@ def collected(
     monkeypatch: pytest.MonkeyPatch, clock: Clock, workdir: Path, duration: float, *hangs: str
 ) -> tuple[evidence_collection.evidence.Evidence, list[str], float]:
     """The evidence, warnings, and how long its collection took."""
-    monkeypatch.setattr(evidence_collection, "Controllers", lambda _connection: contextlib.nullcontext(NoController(clock)))
+    monkeypatch.setattr(controllers, "Controllers", lambda _connection: contextlib.nullcontext(NoController(clock)))
     began = clock.now
     cluster = Hanging(clock, *hangs)
     connection = Connection(("127.0.0.1:1",), controller_bootstrap_servers=("127.0.0.1:2",))

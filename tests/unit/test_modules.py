@@ -92,3 +92,17 @@ def test_the_action_group_has_every_module_that_takes_a_connection() -> None:
     runtime = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())
     connecting = [name for name in MODULES if CONNECTION in (ROOT / f"plugins/modules/{name}.py").read_text()]
     assert runtime["action_groups"]["kafka"] == connecting
+
+
+# Each file costs every start of the module some milliseconds, and what it imports as well.
+NOT_FOR_EVIDENCE = {
+    "acls", "controllers", "decision.decide", "election", "guards", "impact", "isr_history", "journal", "planfile", "reassignments", "recovered",
+}  # fmt: skip
+
+
+def test_collecting_evidence_loads_nothing_of_plans_elections_and_controllers() -> None:
+    package = "ansible_collections.streamops.kafka_recovery.plugins"
+    code = f"import sys, {package}.modules.kafka_replica_log_info; print(*sys.modules, sep='\\n')"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert f"{package}.module_utils.evidence" in loaded
+    assert not NOT_FOR_EVIDENCE & {name.removeprefix(f"{package}.module_utils.") for name in loaded}

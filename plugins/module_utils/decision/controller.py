@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations, product
 
+ELR_FEATURE = "eligible.leader.replicas.version"
+
 
 class Why(StrEnum):
     """Why the controller elects a broker."""

@@ -35,20 +35,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     State,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import IsrProof
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import waiting_for
 
 CLUSTER_METADATA = "__cluster_metadata"
 # Topics that no strategy elects unless they are named.
 ELECTED_IF_NAMED = ("__transaction_state",)
-
-
-class Strategy(StrEnum):
-    """Which evidence an election needs (ACCEPTED), and which brokers it waits for."""
-
-    NONE = "none"
-    BALANCED = "balanced"
-    KIP966_BALANCED = "kip966_balanced"  # as balanced, and waits as KIP-966's strategy of that name does
-    AGGRESSIVE = "aggressive"
 
 
 class Word(StrEnum):
