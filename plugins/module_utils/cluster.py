@@ -28,6 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking im
     ClusterError,
     words,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import (
     BROKERS,
     PARTITIONS,
@@ -74,6 +75,7 @@ class Cluster(LogDirAsking):
 
     `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked. `in_doubt`: partitions whose
     order a request was to change that was sent and never answered: a broker that hangs may still carry it out, long afterwards.
+    `elections_in_doubt`: the same of elections.
     `last_quorum`: the metadata quorum as it was described last, None before.
     `cut_off`: fenced brokers that run and do not come back, as `broker_states` found last: they answer, and do not fetch the metadata log.
     """
@@ -84,6 +86,7 @@ class Cluster(LogDirAsking):
         self._lists_fenced = False
         self.cluster_id = ""
         self.in_doubt: set[TopicPartition] = set()
+        self.elections_in_doubt: set[TopicPartition] = set()
         self.last_quorum: quorum.Quorum | None = None
         self.cut_off: set[int] = set()
         self._mute: set[int] = set()  # fenced brokers whose port accepts connections, and that have not answered
@@ -462,20 +465,8 @@ class Cluster(LogDirAsking):
 
     def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
         """Give each partition the same replicas in a new order. Returns why it was refused (None: done) by partition."""
-        made: list[Any] = []
-
-        def make() -> Any:
-            made.append(protocol.reorder(orders, self._timeout_ms))
-            return made[-1]
-
-        answered = 0
-        try:
+        with unanswered.noted(lambda: protocol.reorder(orders, self._timeout_ms), orders, self.in_doubt) as make:
             answer = self._tell(make)
-            answered = 1
-        finally:
-            # A request has a version from the moment on in which it is written to its connection.
-            if sum(1 for request in made if request.API_VERSION is not None) > answered:
-                self.in_doubt |= orders.keys()
         refused = protocol.refusal(answer.error_code, answer.error_message)
         return dict.fromkeys(orders, refused) if refused else protocol.read_reorder(answer)
 
@@ -485,7 +476,8 @@ class Cluster(LogDirAsking):
 
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """KIP-460's election, `preferred` or `unclean`. Returns why it was refused (None: elected) by partition."""
-        answer = self._tell(lambda: protocol.elect(election_type, keys, self._timeout_ms))
+        with unanswered.noted(lambda: protocol.elect(election_type, keys, self._timeout_ms), keys, self.elections_in_doubt) as make:
+            answer = self._tell(make)
         refused = protocol.refusal(answer.error_code, None)
         return dict.fromkeys(keys, refused) if refused else protocol.read_election(answer)
 

@@ -10,25 +10,36 @@ from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Left, foreign, to_restore
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import some_names
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_orders import Reordering, under_reassignment
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_orders import (
+    Reordering,
+    awaiting_election,
+    under_reassignment,
+)
 
 
 def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Iterator[str]:
     """Yield a warning for each kind of changed order. `left`: orders that the journal still has."""
     states = cluster.partitions(set(left))
     moving = under_reassignment(cluster, left)
-    changed, others = sorted(to_restore(left, states).keys() - moving), sorted(foreign(left, states).keys() - moving)
+    awaiting = awaiting_election(cluster, left, states) - moving
+    kept = moving | awaiting
+    changed, others = sorted(to_restore(left, states).keys() - kept), sorted(foreign(left, states).keys() - kept)
     if moving:
         yield (
             f"{len(moving)} partitions that an election left in another replica order have a reassignment under way ({some_names(sorted(moving))}), which "
             "an order that is put back would replace; let it complete or cancel it, then run again with allow_data_loss"
+        )
+    if awaiting:
+        yield (
+            f"an election of {len(awaiting)} partitions ({some_names(sorted(awaiting))}) was never answered, and a broker that hangs may still carry it out. "
+            "So they keep the replica order of the election; run again with allow_data_loss when every broker answers, to elect them and put their order back"
         )
     if changed:
         yield (
             f"{len(changed)} partitions still have the replica order of an election ({some_names(changed)}); "
             "run again with allow_data_loss to put their order back"
         )
-    doubtful = sorted((cluster.in_doubt & left.keys()) - {*changed, *others, *moving})
+    doubtful = sorted((cluster.in_doubt & left.keys()) - {*changed, *others, *kept})
     if doubtful:
         yield (
             f"a request to change the replica order of {len(doubtful)} partitions ({some_names(doubtful)}) was never answered, and a broker that "

@@ -32,6 +32,7 @@ class Reordering(Protocol):
     """What changes of replica orders need of a cluster."""
 
     in_doubt: set[TopicPartition]
+    elections_in_doubt: set[TopicPartition]
 
     def partitions(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, PartitionState]: ...
     def reassigning(self) -> set[TopicPartition]: ...
@@ -64,7 +65,7 @@ def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
     """Restore the replica orders that killed runs left changed. Returns the partitions where that was done."""
     left = journal.left_behind()
     states = cluster.partitions(set(left))
-    kept = under_reassignment(cluster, left)
+    kept = under_reassignment(cluster, left) | awaiting_election(cluster, left, states)
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
     refused = change(cluster, orders)
     unsettled = {*refused, *kept, *foreign(left, states), *cluster.in_doubt}
@@ -80,17 +81,26 @@ def under_reassignment(cluster: Reordering, keys: Collection[TopicPartition]) ->
     return cluster.reassigning() & {*keys} if keys else set()
 
 
+def awaiting_election(cluster: Reordering, keys: Collection[TopicPartition], states: States) -> set[TopicPartition]:
+    """Return which of these partitions an election may still reach that was sent and never answered.
+
+    It would elect the first live replica of the order that stands by then. Once a partition has a leader it changes nothing.
+    """
+    return {key for key in cluster.elections_in_doubt & {*keys} if key in states and states[key].leader < 0}
+
+
 def put_back(
     cluster: Reordering, left: Left, changed: Sequence[ChangedOrder], refused: Mapping[TopicPartition, Refusal], states: States
 ) -> list[TopicPartition]:
-    """Restore what was changed, but no order that somebody else has set meanwhile, and none under reassignment. Returns what the journal has to keep.
+    """Restore what was changed, but no order that somebody else has set meanwhile, or that the partition still needs. Returns what the journal has to keep.
 
     Whoever changed an order last restores what it found, and the one before that what stood first. `left`: what the journal has open. `states` may lag
     behind the controller: where they still show the original, it is restored all the same; where they show a change that was refused (a time
     limit, perhaps), too. What was not answered may have been done.
     """
     others = foreign({order.key: left[order.key] for order in changed}, states)
-    kept = {*others, *under_reassignment(cluster, [order.key for order in changed])}
+    keys = [order.key for order in changed]
+    kept = {*others, *under_reassignment(cluster, keys), *awaiting_election(cluster, keys, states)}
     orders = {
         order.key: order.original
         for order in changed

@@ -38,6 +38,7 @@ class Controller:
         self.undescribed: dict[int, str] = {}
         self.levels: dict[str, int | None] = {}  # of features
         self.in_doubt: set[TopicPartition] = set()
+        self.elections_in_doubt: set[TopicPartition] = set()
         self.moves: set[TopicPartition] = set()  # partitions under reassignment
 
     def _request(self) -> None:

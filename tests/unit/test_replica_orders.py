@@ -14,6 +14,7 @@ from controller import Controller
 from found_again import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal, Left
@@ -194,4 +195,47 @@ def test_nothing_is_elected_by_an_order_that_no_broker_shows(path: Path, monkeyp
     result = recover(controller, path, entry())
     assert (result.outcome, result.reason_code) == ("failed", "replica_order_not_visible")
     assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (-1, ORIGINAL)
+    assert not left_behind(path)
+
+
+class Hanging(Controller):
+    """Never answers its first election, and carries it out later."""
+
+    late: Collection[TopicPartition] = ()
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        if self.late:
+            return super().elect_unclean(keys)
+        self.late = keys
+        self.elections_in_doubt.update(keys)
+        raise ClusterError("no broker answered ElectLeadersRequest")
+
+
+def test_an_election_that_was_never_answered_finds_the_designated_replica_first_however_late_it_comes(path: Path) -> None:
+    controller = Hanging()
+    assert recover(controller, path, entry()).reason_code == "request_failed"
+    assert left_behind(path)[KEY][0].original == ORIGINAL
+    assert "replica order" in warnings(controller, path) and "never answered" in warnings(controller, path)
+    controller.elect_unclean(controller.late)
+    assert controller.states[KEY].leader == 2
+    controller.elections_in_doubt = set()  # of the next run
+    assert recover(controller, path, entry()).outcome == "already_online"
+    assert controller.states[KEY].replicas == ORIGINAL
+    assert not left_behind(path)
+
+
+def test_an_election_that_was_never_answered_is_made_again_by_the_next_run(path: Path) -> None:
+    controller = Hanging()
+    recover(controller, path, entry())
+    controller.elections_in_doubt = set()
+    assert recover(controller, path, entry()).outcome == "elected"
+    assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (2, ORIGINAL)
+    assert not left_behind(path)
+
+
+def test_another_attempt_ends_the_doubt_about_an_election(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(election, "RETRY_SECONDS", 0.0)
+    controller = Hanging()
+    assert recover(controller, path, entry(), attempts=1).outcome == "elected"
+    assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (2, ORIGINAL)
     assert not left_behind(path)

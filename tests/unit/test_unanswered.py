@@ -1,0 +1,68 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests that were sent and never answered are remembered, those that were answered or never sent are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import made_up_brokers
+import pytest
+from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ElectLeadersResponse
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+
+ELECT_LEADERS, REORDER = 43, 45
+KEY = ("t", 0)
+CHANGES = [(ELECT_LEADERS, "elect_unclean", [KEY], "elections_in_doubt"), (REORDER, "reorder", {KEY: (2, 1)}, "in_doubt")]
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[made_up_brokers.Broker]:
+    """One broker, which hangs up on requests to change something."""
+    monkeypatch.setitem(made_up_brokers.VERSIONS, ELECT_LEADERS, (0, 2))
+    monkeypatch.setitem(made_up_brokers.VERSIONS, REORDER, (0, 0))
+    with made_up_brokers.brokers(1) as (one,):
+        one.names([(1, "127.0.0.1", one.port)])
+        yield one
+
+
+def opened(broker: made_up_brokers.Broker) -> Cluster:
+    return Cluster(Connection((broker.server,), request_timeout=3.0))
+
+
+@pytest.mark.parametrize(("key", "method", "argument", "doubtful"), CHANGES)
+def test_a_request_without_an_answer_is_in_doubt(
+    broker: made_up_brokers.Broker, key: int, method: str, argument: object, doubtful: str
+) -> None:
+    with opened(broker) as cluster:
+        with pytest.raises(ClusterError):
+            getattr(cluster, method)(argument)
+        assert getattr(cluster, doubtful) == {KEY}
+        assert key in {request.api_key for request in broker.requests}
+
+
+@pytest.mark.parametrize(("key", "method", "argument", "doubtful"), CHANGES)
+def test_a_request_with_an_answer_is_not(broker: made_up_brokers.Broker, key: int, method: str, argument: object, doubtful: str) -> None:
+    answers = {
+        ELECT_LEADERS: ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=[]),
+        REORDER: AlterPartitionReassignmentsResponse(throttle_time_ms=0, error_code=0, error_message=None, responses=[]),
+    }
+    broker.answers[key] = lambda _request: answers[key]
+    with opened(broker) as cluster:
+        getattr(cluster, method)(argument)
+        assert not getattr(cluster, doubtful)
+
+
+@pytest.mark.parametrize(("key", "method", "argument", "doubtful"), CHANGES)
+def test_a_request_that_no_broker_takes_is_not(
+    broker: made_up_brokers.Broker, monkeypatch: pytest.MonkeyPatch, key: int, method: str, argument: object, doubtful: str
+) -> None:
+    monkeypatch.delitem(made_up_brokers.VERSIONS, key)
+    with opened(broker) as cluster:
+        with pytest.raises(ClusterError):
+            getattr(cluster, method)(argument)
+        assert not getattr(cluster, doubtful)
