@@ -69,10 +69,10 @@ class Comparison:
 
     def __init__(self, evidence: PartitionEvidence, state: State) -> None:
         self.evidence = evidence
-        alive = [] if evidence.defects else [log for log in evidence.logs if log.broker_state == UNFENCED and log.answered]
-        self.survivors = tuple(sorted(alive, key=lambda log: state.replicas.index(log.broker_id)))
-        beside = [] if evidence.defects else [log for log in evidence.logs if log.broker_state != UNFENCED and log.answered]
-        self.fenced = tuple(sorted(beside, key=lambda log: state.replicas.index(log.broker_id)))
+        answered = [] if evidence.defects else [log for log in evidence.logs if log.answered]
+        answered.sort(key=lambda log: state.replicas.index(log.broker_id))
+        self.survivors = tuple([log for log in answered if log.broker_state == UNFENCED])
+        self.fenced = tuple([log for log in answered if log.broker_state != UNFENCED])
         self.forks = tuple(pair for pair in evidence.pairs.values() if pair.relation == FORKED)
         self.points = tuple(self._points()) if self.survivors else ()
         self._proven: dict[int, int] = {}
@@ -175,6 +175,8 @@ class Comparison:
     def singled_out(self, winner: Log, relations: tuple[Relation, ...]) -> bool:
         """Whether proof of commitment leaves one branch of a fork: the winner holds the greatest proven offset, so do at most logs that are
         prefixes of the winner's (or equal to it), a log that forked from it does not, and nothing is proven that the winner lacks."""
+        if all(row.relation != FORKED for row in relations):
+            return False
         greatest = max((point.offset for point in self.points), default=0)
         if not greatest or self.proven(winner) < greatest or not self.holds_all_points(winner):
             return False

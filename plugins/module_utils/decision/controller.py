@@ -86,11 +86,11 @@ def after_unclean_shutdown(partition: Registration, broker: int, elr: bool, min_
 
     It leaves ISR and ELR. Without the feature ELR the last member of the ISR stays there.
     """
-    rest = tuple(member for member in partition.isr if member != broker)
-    if not elr:
-        return replace(partition, isr=rest or partition.isr)
     if broker not in partition.isr and broker not in partition.elr:
         return partition
+    rest = tuple(member for member in partition.isr if member != broker)
+    if not elr:
+        return replace(partition, isr=rest) if rest else partition
     if len(rest) >= min(min_isr, len(partition.replicas)):
         return replace(partition, isr=rest, elr=())
     members = [*partition.elr, *(member for member in partition.isr if member not in partition.elr)]
@@ -182,6 +182,6 @@ def _after_returns(
             partition = after_unclean_shutdown(partition, broker, elr, min_isr)
         live.add(broker)
         election = elected(partition, live, elr, unclean)
-        if not elr:
+        if not elr and partition.elr:
             partition = replace(partition, elr=())  # whenever the controller has looked at the partition
     return election

@@ -105,6 +105,8 @@ class Decision:
     contradicted  whether each log that the ISR history calls complete is known to lack something that is proven committed
     waiting_for   brokers that the controller may elect by itself, with their states
     fenced        logs on fenced brokers that answered, compared with the winner's: they are not survivors and cannot be elected
+    lost          replicas whose brokers are not alive, or whose disks have failed
+    unanswered    replicas whose brokers are alive and did not answer for them
     """
 
     evidence: PartitionEvidence
@@ -125,6 +127,8 @@ class Decision:
     contradicted: bool
     waiting_for: tuple[tuple[int, str], ...]
     fenced: tuple[Relation, ...]
+    lost: tuple[Log, ...]
+    unanswered: tuple[Log, ...]
 
     @property
     def state(self) -> State:
@@ -163,16 +167,6 @@ class Decision:
         """Lost replicas whose logs are not known either."""
         return tuple(log for log in self.lost if not log.answered)
 
-    @property
-    def unanswered(self) -> tuple[Log, ...]:
-        """Replicas whose brokers are alive and did not answer for them."""
-        return tuple(log for log in self.evidence.logs if log.silent)
-
-    @property
-    def lost(self) -> tuple[Log, ...]:
-        """Replicas whose brokers are not alive, or whose disks have failed."""
-        return tuple(log for log in self.evidence.logs if log.broker_state != UNFENCED or log.disk_failed)
-
 
 def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None) -> Decision:
     """Decide about one partition. Same evidence, same decision. `elr`: whether the cluster keeps eligible leader replicas, None where that is not known."""
@@ -197,9 +191,11 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
     identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
     # The replica order of a partition under reassignment is not changed, so only the winner may be chosen.
     choices = () if outcome != Outcome.ELECT or winner is None else (winner.broker_id,) if state.reassigning else identical
+    lost = tuple(log for log in evidence.logs if log.broker_state != UNFENCED or log.disk_failed)
+    unanswered = tuple(log for log in evidence.logs if log.silent)
     return Decision(
         evidence, outcome, word, reason, choices, best_first, compared.survivors, ranked, relations, identical, compared.points, lacking,
-        compared.isr_proof, singled_out, resolved, contradicted, waited, fenced,
+        compared.isr_proof, singled_out, resolved, contradicted, waited, fenced, lost, unanswered,
     )  # fmt: skip
 
 

@@ -27,14 +27,9 @@ def doubt(partition: Registration, live: Collection[int], config: ElectionConfig
             was shut down cleanly is not known
     config  `unclean` is about elections by the controller itself: an unclean one may elect any broker
     """
-    if broker in live:
-        if _elects(partition, live, config, broker, ()):
-            return None
-    elif _elects(partition, live, config, broker, [(broker, None)]):
-        return None
-    elif _elects(partition, live, config, broker, [(broker, True)]):
-        return Doubt.SHUTDOWN
     back = () if broker in live else [(broker, True)]
+    if _elects(partition, live, config, broker, back):
+        return None if broker in live or _elects(partition, live, config, broker, [(broker, False)]) else Doubt.SHUTDOWN
     if config.elr is None and any(_elects(partition, live, replace(config, elr=elr), broker, back) for elr in (True, False)):
         return Doubt.ELR
     return Doubt.OTHERS

@@ -142,11 +142,14 @@ def _upper_bounds(decision: Decision, winner: Log) -> Iterator[_Upper]:
     complete = (decision.isr_proof.holders, state.eligible_leader_replicas, state.isr)
     lacking = {winner.broker_id: 0, **{row.other.broker_id: row.beyond_common for row in (*decision.relations, *decision.fenced)}}
     for broker, lost in lacking.items():
-        source = next((place for place, brokers in enumerate(complete) if broker in brokers), None)
-        if lost is not None and source is not None:
-            yield _Upper(lost, source)
+        if lost is None:
+            continue
+        for source, brokers in enumerate(complete):
+            if broker in brokers:
+                yield _Upper(lost, source)
+                break
     known = [lost for lost in lacking.values() if lost is not None]
-    if not decision.unread and not decision.unanswered and len(known) == len(lacking):
+    if len(known) == len(lacking) and not decision.unread and not decision.unanswered:
         yield _Upper(max(known), UPPER_SOURCES.index(ALL_REPLICAS))
 
 

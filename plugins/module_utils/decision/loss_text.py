@@ -65,7 +65,7 @@ def loss_text(decision: Decision, loss: Loss, cluster: Cluster) -> str | None:
 def uncounted_text(decision: Decision) -> str | None:
     """Return which offsets of consumer groups the bounds leave out, the greatest first. None if there are none beyond the winner's log."""
     winner = decision.winner
-    if winner is None:
+    if winner is None or not decision.evidence.proofs:
         return None
     groups = {(proof.offset, proof.name or "") for proof in decision.evidence.proofs if proof.source == CONSUMER_GROUP}
     confirmed = {(point.offset, point.name) for point in decision.points}

@@ -44,6 +44,8 @@ REASONS: Mapping[str, str] = {
 
 def remedy(decision: Decision, cluster: Cluster) -> str | None:
     """Return why a partition is held and what to do, None if it is not held."""
+    if decision.reason is None:
+        return None
     failed = [log.broker_id for log in decision.lost if log.disk_failed]
     if decision.reason == Word.NO_SURVIVOR and failed:
         return f"held: no replica is on a live broker that answers; bring one of its brokers back, or the disk of {broker_list(failed)}"
@@ -52,4 +54,4 @@ def remedy(decision: Decision, cluster: Cluster) -> str | None:
         doubt = doubt_about(broker, decision.evidence, decision.state, cluster.elr)
         if doubt is not None:
             return f"held: wait, the controller may then elect broker {broker} by itself: {doubt} (strategy aggressive would not wait)"
-    return REASONS.get(decision.reason or "")
+    return REASONS.get(decision.reason)

@@ -27,6 +27,8 @@ def waiting_for(evidence: PartitionEvidence, state: State, elr: bool | None) -> 
     """Yield whom the controller may elect by itself, because the broker is there or comes back: first those that come back."""
     there = {log.broker_id for log in evidence.logs if not log.gone}
     waited = waited_for(registration(state), there, elr)
+    if not waited:
+        return
     # Survivors stand in the order of the assignment, the others in that of their ids.
     assigned = [log for broker in state.replicas for log in evidence.logs if log.broker_id == broker and log.answered]
     logs = [*assigned, *(log for log in evidence.logs if log not in assigned)]
@@ -37,8 +39,9 @@ def waiting_for(evidence: PartitionEvidence, state: State, elr: bool | None) -> 
 def elected_on_return(evidence: PartitionEvidence, state: State, elr: bool | None) -> Iterator[int]:
     """Yield the fenced brokers that the controller may elect by itself if that broker comes back and no other does."""
     there = {log.broker_id for log in evidence.logs if not log.gone}
+    kept = registration(state)
     for log in evidence.logs:
-        if log.broker_state == FENCED and log.broker_id in waited_for(registration(state), {*there, log.broker_id}, elr):
+        if log.broker_state == FENCED and log.broker_id in waited_for(kept, {*there, log.broker_id}, elr):
             yield log.broker_id
 
 
