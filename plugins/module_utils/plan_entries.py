@@ -32,7 +32,8 @@ class OtherClusterError(SpokenError):
 class PlanEntries:
     """What a plan elects (`entries`), what it holds or found online (`results`), and the policy that it was made with.
 
-    `survivors`: the brokers whose logs the plan knows, by partition to elect or held. `brokers`: those of the cluster.
+    `survivors`: the brokers whose logs the plan knows, by partition to elect or held. `brokers`: those of the cluster. `named`: the partitions that the
+    request named.
     """
 
     plan_id: str | None = None
@@ -41,6 +42,7 @@ class PlanEntries:
     results: tuple[Result, ...] = ()
     survivors: Mapping[TopicPartition, Collection[int]] = field(default_factory=dict)
     brokers: frozenset[int] = frozenset()
+    named: frozenset[TopicPartition] = frozenset()
 
 
 def check_strategies(plan: Mapping[str, Any], allowed: Collection[str], source: str) -> None:
@@ -92,7 +94,9 @@ def plan_entries(plan: Mapping[str, Any], source: str, cluster_id: str) -> PlanE
     survivors = {entry.key: frozenset(entry.survivors) for entry in entries}
     survivors |= {_key(row): frozenset(survivor["broker_id"] for survivor in row["survivors"]) for row in plan["held"]}
     results = (*map(_held, plan["held"]), *map(_online, plan["online"]))
-    return PlanEntries(plan["plan_id"], policy, entries, results, survivors, frozenset(row["broker_id"] for row in plan["brokers"]))
+    brokers = frozenset(row["broker_id"] for row in plan["brokers"])
+    named = frozenset(_key(row) for row in (*plan["partitions"], *plan["held"]) if row["named"])
+    return PlanEntries(plan["plan_id"], policy, entries, results, survivors, brokers, named)
 
 
 def _key(row: Mapping[str, Any]) -> TopicPartition:

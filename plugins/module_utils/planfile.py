@@ -32,7 +32,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjso
 )
 
 # Raised with every change of what stands in a plan. A plan of another version is not read.
-VERSION = 4
+VERSION = 5
 SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20
 # Made once: json.dumps makes a new encoder for every call with options.
@@ -180,6 +180,7 @@ _PLAN: dict[str, Any] = {
             "loss": _LOSS,
             "truncated": _TRUNCATED,
             "survivors": _SURVIVORS,
+            "named": bool,
             **_CONFIGS,
         }
     ],

@@ -158,8 +158,7 @@ class Recovery:
         sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget)
         # The leaders of these answered for the plan, perhaps as late.
         awaited = {entry.key for entry in self._entries if entry.policy.strategy == Strategy.AGGRESSIVE}
-        named = {entry.key for entry in self._entries if entry.named_in_request}
-        live = collect_again(sources, wanted, named, self._plan.survivors, awaited, left)
+        live = collect_again(sources, wanted, self._plan.named, self._plan.survivors, awaited, left)
         self.warnings += [warning for warning in live.warnings if warning not in self.warnings]
         return live
 

@@ -83,7 +83,9 @@ def planned_without_offsets(
         for topic, replicas, order, epoch in (("t", [1, 3, 2], [3, 2, 1], 1), ("__consumer_offsets", [1, 2, 3], [2, 3, 1], 0))
     ]  # fmt: skip
     guards = rows[0]["guards"]
-    kept = {"topic": "t", "partition": 0, "candidate": 3, "evidence": "forked", "explanation": "why", "survivors": guards["survivors"]}
+    kept = {
+        "topic": "t", "partition": 0, "candidate": 3, "evidence": "forked", "explanation": "why", "survivors": guards["survivors"], "named": False,
+    }  # fmt: skip
     plan = {
         "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": strategy, "ranking": "last_written_epoch",
         "topic_strategies": list(topic_strategies),

@@ -459,7 +459,7 @@ def test_a_partition_whose_state_is_damaged_is_held_with_what_is_known() -> None
             "estimate": None, "estimate_from": "none", "gaps": ["compaction"], "lower_bound": None, "lower_bound_from": "none",
             "upper_bound": None, "upper_bound_from": "unknown",
         },
-        "truncated": [], "survivors": [], "min_insync_replicas": None, "unclean_leader_election_enable": None,
+        "truncated": [], "survivors": [], "named": False, "min_insync_replicas": None, "unclean_leader_election_enable": None,
     }  # fmt: skip
 
 

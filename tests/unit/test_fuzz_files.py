@@ -51,12 +51,12 @@ def designated(partition: int, replicas: list[int]) -> dict[str, Any]:
 
 
 PLAN = {
-    "version": 4, "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
+    "version": 5, "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
     "backend": "compat", "strategy": "balanced", "topic_strategies": [], "ranking": "last_written_epoch", "dry_run": False,
     "brokers": [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}],
     "partitions": [designated(0, [1, 3, 2]), designated(1, [1, 2, 3])],
     "held": [{"topic": "t", "partition": 7, "reason_code": "forked", "evidence": "forked", "candidate": 2, "explanation": "words", "loss": LOSS,
-              "truncated": TRUNCATED, "survivors": SURVIVORS, **CONFIGS}],
+              "truncated": TRUNCATED, "survivors": SURVIVORS, "named": False, **CONFIGS}],
     "online": [{"topic": "t", "partition": 2, "leader": 3}],
 }  # fmt: skip
 BARE = {"partitions": [{"topic": "t", "partition": 0, "designatedLeader": 2}, {"topic": "t", "partition": 1, "designatedLeader": 2}]}

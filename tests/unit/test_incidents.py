@@ -192,7 +192,7 @@ def test_check_mode_takes_nothing_on(tmp_path: Path) -> None:
 def test_check_mode_writes_the_files_that_its_commands_name_and_no_others(tmp_path: Path) -> None:
     row: dict[str, Any] = {
         "topic": "orders", "reason_code": "no_survivor", "evidence": "none", "candidate": None, "explanation": "words", "loss": LOSS,
-        "truncated": [], "survivors": [], "min_insync_replicas": 1, "unclean_leader_election_enable": False,
+        "truncated": [], "survivors": [], "named": False, "min_insync_replicas": 1, "unclean_leader_election_enable": False,
     }  # fmt: skip
     content = {**plan(), "held": [{**row, "partition": number} for number in range(MOST_NAMED + 1)]}
     written(tmp_path, content)

@@ -42,6 +42,15 @@ def test_a_plan_has_its_policy_its_entries_and_what_it_holds(tmp_path: Path) -> 
     assert found.survivors == {("prefix", 0): {2, 3}, ("forked", 0): {2, 3}}
 
 
+def test_a_plan_knows_which_partitions_the_request_named(tmp_path: Path) -> None:
+    rows = [row for case in CASES if case.topic in ("prefix", "forked", "identical", "figure-8") for row in case.rows()]
+    named = [{**row, "named": row["topic"] in ("prefix", "forked")} if row["kind"] == "partition" else row for row in rows]
+    plan = plan_all(tmp_path, {"east": named}, "balanced")["east"]
+    found = plan_entries(plan, "plan.json", plan["cluster_id"])
+    assert {row.topic for row in found.results} == {"forked", "figure-8"}, "these are held"
+    assert found.named == {("prefix", 0), ("forked", 0)}
+
+
 def test_a_plan_of_another_cluster_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OtherClusterError):
         plan_entries(made(tmp_path, "balanced"), "plan.json", "another")

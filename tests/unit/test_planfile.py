@@ -41,7 +41,7 @@ ELECTED = {
 }  # fmt: skip
 HELD = {
     "topic": "orders", "partition": 1, "reason_code": "forked", "evidence": "forked", "candidate": None, "explanation": "words", "loss": LOSS,
-    "truncated": [], "survivors": SURVIVORS, "min_insync_replicas": None, "unclean_leader_election_enable": None,
+    "truncated": [], "survivors": SURVIVORS, "named": True, "min_insync_replicas": None, "unclean_leader_election_enable": None,
 }  # fmt: skip
 ONLINE = {"topic": "orders", "partition": 2, "leader": 1}
 BARE = {"partitions": [{"topic": "foo", "partition": 1, "designatedLeader": 0}]}
@@ -50,7 +50,7 @@ BARE = {"partitions": [{"topic": "foo", "partition": 1, "designatedLeader": 0}]}
 def content() -> dict[str, Any]:
     """A valid plan, but for its sha256."""
     entries = {"brokers": [BROKER], "partitions": [ELECTED], "held": [HELD], "online": [ONLINE]}
-    return copy.deepcopy({"version": 4, **HEADER, **entries})
+    return copy.deepcopy({"version": 5, **HEADER, **entries})
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def edit(*keys: Any, to: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (edit("version", to=2), "version 2 of the plan file is not 4: make the plan with this version of the collection"),
+        (edit("version", to=2), "version 2 of the plan file is not 5: make the plan with this version of the collection"),
         (
             edit("partitions", 0, "loss", "upper_bound", to="unknown"),
             r"partitions\[0\].loss.upper_bound: expected a whole number, found a text",

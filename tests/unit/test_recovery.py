@@ -65,6 +65,7 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
         "reason_code": "forked",
         "explanation": "why",
         "survivors": [],
+        "named": False,
     }
     plan = {
         "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "balanced", "ranking": "last_written_epoch", "topic_strategies": [],
@@ -112,6 +113,7 @@ def test_a_topic_that_the_plan_did_not_find_and_that_is_there_now_is_reported_as
         "reason_code": "unknown_topic_or_partition",
         "explanation": "why",
         "survivors": [],
+        "named": False,
     }
     plan = {
         "cluster": "east", "cluster_id": "abc", "plan_id": "p", "strategy": "balanced", "ranking": "last_written_epoch",

@@ -103,6 +103,26 @@ def test_what_no_offset_can_change_stays_held(tmp_path: Path, decide_again: bool
     assert controller.states[T].leader == -1
 
 
+class Acknowledging(Committing):
+    """The high watermark of broker 3 says that its branch was committed, too."""
+
+    def batches(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
+        found = super().batches(work, retry_empty)
+        if T in found.get(3, {}):
+            found[3][T] = found[3][T]._replace(high_watermark=90)
+        return found
+
+
+@pytest.mark.parametrize(("named", "expected"), [(True, ELECTED), (False, ("held", "must_be_named"))])
+def test_a_partition_that_the_plan_holds_stays_named(tmp_path: Path, named: bool, expected: tuple[str, str | None]) -> None:
+    controller = Acknowledging()
+    held = {"reason_code": "incomplete", "named": named}
+    assert outcomes(planned_without_offsets(controller, tmp_path, True, held, "aggressive"))["t"] == expected
+    assert controller.states[T].leader == (2 if named else -1)
+
+
 def test_a_doubt_still_holds_and_the_results_have_its_present_reason(tmp_path: Path) -> None:
     controller = Committing()
     recovery = planned_without_offsets(controller, tmp_path, True, {"reason_code": "forked"}, "balanced")

@@ -71,6 +71,7 @@ def _held(decision: Decision, loss: Loss, text: str) -> Fields:
         "loss": loss_fields(loss),
         "truncated": list(truncated(decision)),
         "survivors": list(_survivors(decision)),
+        "named": decision.state.named,
         **_configs(decision),
     }
 

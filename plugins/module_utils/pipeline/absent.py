@@ -53,6 +53,7 @@ def _row(cluster: str, topic: str, partition: int) -> Row:
         "loss": loss_fields(NO_LOSS),
         "truncated": [],
         "survivors": [],
+        "named": True,
         "min_insync_replicas": None,
         "unclean_leader_election_enable": None,
     }
