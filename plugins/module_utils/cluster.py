@@ -89,6 +89,7 @@ class Cluster(LogDirAsking):
         self.elections_in_doubt: set[TopicPartition] = set()
         self.last_quorum: quorum.Quorum | None = None
         self.cut_off: set[int] = set()
+        self._brief: set[int] = set()  # brokers whose pages of partitions end early
         self._mute: set[int] = set()  # fenced brokers whose port accepts connections, and that have not answered
 
     # --- asking -------------------------------------------------------------------------------------------------
@@ -132,7 +133,8 @@ class Cluster(LogDirAsking):
 
         `at_most`: how many brokers are asked, for questions that none can answer when one cannot.
         """
-        nodes = sorted(self._unfenced(), key=lambda node: (node in self.unreachable, node != self._homes.get(ASKING), node))
+        home = self._homes.get(ASKING)
+        nodes = sorted(self._unfenced(), key=lambda node: (node in self.unreachable, node in self._brief, node != home, node))
         return self._answered(make, nodes[:at_most], hedge_after, ASKING)
 
     def _tell(self, make: Callable[[], Any]) -> Any:
@@ -284,6 +286,8 @@ class Cluster(LogDirAsking):
                 )
             if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
                 break
+            if len(states) < limit:
+                self._brief.add(self._homes.get(ASKING, -1))  # the next page is better asked of another broker
             following = page.next_cursor.topic_name, page.next_cursor.partition_index
             self._check_page(start, following, found, deadline)
             start = following

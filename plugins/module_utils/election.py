@@ -62,8 +62,9 @@ BATCH = 1000
 # Batches side by side keep the controller busy while the answers of others are read.
 SIDE_BY_SIDE = 5
 RETRY_SECONDS = 1.0
-# For the logs of a batch. Brokers have answered for them a moment before.
-LOOK_SECONDS = 30.0
+# For everything that the guards of a batch read, and for its logs. Brokers have answered for them a moment before; one that hangs must leave time for
+# what is read after the logs.
+LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
 NOT_VISIBLE = Refusal("", "no leader became visible")
 NOT_NEEDED = "ELECTION_NOT_NEEDED"
 
@@ -80,17 +81,22 @@ Elect = Callable[[Electing, Journal, Sequence[Entry], Live, float], list[Result]
 
 
 def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
-    """Read again everything that the guards of `entries` stand on.
+    """Read again everything that the guards of `entries` stand on, within LOOK_SECONDS (ClusterError if that is not enough).
 
     `known`: orders that this workdir's runs have changed.
     """
+    with deadline.until(time.monotonic() + LOOK_SECONDS):
+        return _live(cluster, entries, known)
+
+
+def _live(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
     keys = {entry.key for entry in entries}
     states, unfenced = cluster.partitions(keys), cluster.unfenced()
     # Also replicas that are alive but no survivors of the plan: are they still as silent as they were, or has somebody to look at them?
     wanted = [
         (entry.key, broker) for entry in entries if entry.key in states for broker in states[entry.key].replicas if broker in unfenced
     ]
-    with deadline.until(time.monotonic() + LOOK_SECONDS):
+    with deadline.until(time.monotonic() + LOG_SECONDS):
         logs = read_logs(cluster, wanted, duration=0.0)
     # Reading logs takes time, and a leader or a broker may have come meanwhile: so these are read last.
     mentioned = {broker for entry in entries for broker in entry.replicas}

@@ -114,3 +114,32 @@ def test_a_fenced_broker_that_answers_is_cut_off_and_one_that_hangs_is_asked_onc
             cut_off.answers[made_up_brokers.LIST_OFFSETS] = lambda _request: made_up_brokers.log_ends("t", 5)
             assert cluster.log_ends({2: [("t", 0)]})[2]["t", 0].log_end_offset == 7
         ended.set()
+
+
+def test_a_broker_with_short_pages_is_not_asked_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = 75  # API key of DescribeTopicPartitions
+    monkeypatch.setitem(made_up_brokers.VERSIONS, pages, (0, 0))
+
+    def page(numbers: Sequence[int], following: int | None) -> Any:
+        rows = [
+            TOPIC.DescribeTopicPartitionsResponsePartition(
+                partition_index=number, leader_id=1, leader_epoch=0, replica_nodes=[1], isr_nodes=[1], offline_replicas=[]
+            )
+            for number in numbers
+        ]
+        cursor = None if following is None else CURSOR(topic_name="a", partition_index=following)
+        topic = TOPIC(error_code=0, name="a", topic_id=TOPIC_ID, is_internal=False, partitions=rows, topic_authorized_operations=0)
+        return DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=[topic], next_cursor=cursor)
+
+    with made_up_brokers.brokers(2) as (brief, whole):
+        count = iter(range(PAGES_TO_GIVE_UP))
+        brief.answers[pages] = lambda _request: page([number := next(count)], number + 1)
+        whole.answers[pages] = lambda _request: page(range(1, PAGES_TO_GIVE_UP), None)
+        nodes = [(1, "127.0.0.1", brief.port), (2, "127.0.0.1", whole.port)]
+        for broker in (brief, whole):
+            broker.names(nodes)
+        with Cluster(Connection((brief.server,), request_timeout=10.0)) as cluster:
+            cluster._homes["asking"] = 1
+            states = cluster.partitions({("a", number) for number in range(PAGES_TO_GIVE_UP)})
+        assert len(states) == PAGES_TO_GIVE_UP
+        assert [sum(request.api_key == pages for request in broker.requests) for broker in (brief, whole)] == [1, 1]

@@ -16,6 +16,7 @@ from found_again import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
@@ -303,3 +304,17 @@ def test_a_leader_that_came_while_logs_were_read_is_seen(tmp_path: Path) -> None
     controller = Slow()
     assert recover(controller, tmp_path / "j")["t", 0] == "already_online"
     assert controller.states["t", 0].leader == 3
+
+
+def test_everything_that_guards_read_has_to_come_before_one_deadline() -> None:
+    """A broker that answers slowly, piece by piece, must not stop a recovery for many times the request_timeout."""
+
+    class Watched(Controller):
+        def _request(self) -> None:
+            super()._request()
+            ends.add(deadline.end())
+
+    ends: set[float | None] = set()
+    election.look(Watched(), ENTRIES, {})
+    assert len(ends) == 2, "that of the logs, and of everything"
+    assert None not in ends
