@@ -26,7 +26,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking im
     CLIENT_IMPORT_ERROR,
     TELLING,
     ClusterError,
-    words,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import (
@@ -39,7 +38,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import LogDirAsking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.follower_asking import (
+    HEDGE_AFTER,
+    FollowerAsking,
+    UnsupportedRequestError,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
@@ -60,36 +63,27 @@ if TYPE_CHECKING:
 
 FENCED_MS = 3000  # for an answer of a fenced broker, most of which are lost
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
-HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
 LOADING_SECONDS, LOADING_PAUSE = 5.0, 0.2  # a coordinator that has just been elected has loaded its groups by then, unless they are many
 # Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
 FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
 
-class UnsupportedRequestError(ClusterError):
-    """No broker that answers takes a request of this kind."""
-
-
-class Cluster(LogDirAsking):
-    """One Kafka cluster, opened as a context manager.
+class Cluster(FollowerAsking):
+    """One Kafka cluster, opened as a context manager. Only brokers that follow the active controller are asked for its state.
 
     `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked. `in_doubt`: partitions whose
     order a request was to change that was sent and never answered: a broker that hangs may still carry it out, long afterwards.
     `elections_in_doubt`: the same of elections.
-    `last_quorum`: the metadata quorum as it was described last, None before.
     `cut_off`: fenced brokers that run and do not come back, as `broker_states` found last: they answer, and do not fetch the metadata log.
     """
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, connection.bootstrap_servers)
-        self._nodes: list[brokers.Node] = []
         self._lists_fenced = False
         self.cluster_id = ""
         self.in_doubt: set[TopicPartition] = set()
         self.elections_in_doubt: set[TopicPartition] = set()
-        self.last_quorum: quorum.Quorum | None = None
         self.cut_off: set[int] = set()
-        self._brief: set[int] = set()  # brokers whose pages of partitions end early
         self._mute: set[int] = set()  # fenced brokers whose port accepts connections, and that have not answered
 
     # --- asking -------------------------------------------------------------------------------------------------
@@ -104,38 +98,24 @@ class Cluster(LogDirAsking):
         if not self._nodes:
             servers = ", ".join(self._connection.bootstrap_servers)
             raise ClusterError(f"{servers} answered, but knows no broker that is alive yet; try again shortly")
-        self._refresh_nodes()
+        self._refresh_nodes(self._unfenced())
 
-    def _refresh_nodes(self) -> None:
-        """Ask again which brokers are registered, and which of them are fenced."""
-        alive = self._ask(lambda: protocol.metadata(()))
+    def _refresh_nodes(self, nodes: Collection[int] | None = None) -> None:
+        """Ask one of these brokers (None: of those that follow the active controller) which brokers are registered, and which of them are fenced."""
+        asked = self._current() if nodes is None else nodes
+        alive = self._ask_of(asked, lambda: protocol.metadata(()))
         self._nodes = self._take_brokers(alive)
-        answer = self._ask(protocol.describe_cluster)
+        first = self._homes.get(ASKING)
+        answer = self._ask_of(asked, protocol.describe_cluster)
+        self._describer = first if first == self._homes.get(ASKING) else None
         self._lists_fenced = answer.API_VERSION >= 2
         if self._lists_fenced:
             self._nodes = self._read_brokers(answer)
             self._manager.cluster.update_metadata(protocol.with_brokers(alive, self._fenced_nodes()))
 
-    def _take_brokers(self, metadata: Any) -> list[brokers.Node]:
-        """The brokers that are alive, known to the client from here on. ConnectionOptionError if the login must not be sent to one."""
-        nodes = self._read_brokers(metadata)
-        self._manager.cluster.update_metadata(metadata)
-        return nodes
-
-    def _read_brokers(self, answer: Any) -> list[brokers.Node]:
-        """The brokers that an answer names. ConnectionOptionError if the login must not be sent to one."""
-        nodes = protocol.read_nodes(answer)
-        self._connection.check_plaintext(f"{node.host}:{node.port}" for node in nodes)
-        return nodes
-
-    def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER, at_most: int | None = None) -> Any:
-        """Ask any live broker: the one that answered last time first, the next one too when it takes longer than `hedge_after` seconds.
-
-        `at_most`: how many brokers are asked, for questions that none can answer when one cannot.
-        """
-        home = self._homes.get(ASKING)
-        nodes = sorted(self._unfenced(), key=lambda node: (node in self.unreachable, node in self._brief, node != home, node))
-        return self._answered(make, nodes[:at_most], hedge_after, ASKING)
+    def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER) -> Any:
+        """Ask any live broker that follows the active controller, as `_ask_of` does."""
+        return self._ask_of(self._current(), make, hedge_after)
 
     def _tell(self, make: Callable[[], Any]) -> Any:
         """Tell one broker to change something: another one than is asked, because a broker finishes the requests of a connection one by one.
@@ -144,13 +124,9 @@ class Cluster(LogDirAsking):
         """
         asked, told = self._homes.get(ASKING), self._homes.get(TELLING)
         nodes = sorted(
-            self._unfenced(), key=lambda node: (node in self.unreachable, node not in self._heard, node != told, node == asked, node)
+            self._current(), key=lambda node: (node in self.unreachable, node not in self._heard, node != told, node == asked, node)
         )
         return self._answered(make, nodes, self._connection.request_timeout, TELLING)
-
-    def _unfenced(self) -> set[int]:
-        """Ids of the brokers that were unfenced when that was asked the last time."""
-        return {node.broker_id for node in self._nodes if not node.fenced}
 
     def _fenced_nodes(self) -> list[brokers.Node]:
         return [node for node in self._nodes if node.fenced and is_address(node.host, node.port)]
@@ -158,26 +134,6 @@ class Cluster(LogDirAsking):
     def _limit_ms(self, node: Any) -> int:
         fenced = any(one.fenced and one.broker_id == node for one in self._nodes)
         return min(self._timeout_ms, FENCED_MS) if fenced else self._timeout_ms
-
-    def _answered(self, make: Callable[[], Any], nodes: Sequence[int], hedge_after: float, purpose: str) -> Any:
-        if not nodes:
-            servers = ", ".join(self._connection.bootstrap_servers)
-            raise ClusterError(f"{servers} answered, but knows no broker that is alive any more; try again shortly")
-        try:
-            return self._ask_any(make, nodes, hedge_after, purpose)
-        except errors.IncompatibleBrokerVersion as error:
-            raise UnsupportedRequestError(
-                f"no broker takes this request: {words(error)} Is bootstrap_servers a cluster of a supported Kafka release, and is no proxy in between?"
-            ) from error
-        except errors.KafkaError as error:
-            limit = self._connection.request_timeout
-            raise ClusterError(f"no broker answered {make().name} (request_timeout {limit:g} s): {self._why(error)}") from error
-
-    def _why(self, error: Exception) -> str:
-        """A broker that hangs has taken its time already. One that refuses is looked at: it may have been advertised by a wrong name."""
-        if isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError)):
-            return words(error)
-        return reachability.reasons(self._connection, [f"{node.host}:{node.port}" for node in self._nodes if not node.fenced], error)
 
     def unreachable_rows(self) -> list[dict[str, Any]]:
         """What modules return as `unreachable_brokers`: `broker_id` and `reason`, sorted by id."""
@@ -192,6 +148,9 @@ class Cluster(LogDirAsking):
         self._refresh_nodes()
         answering = reachability.fenced_that_answer(self._nodes)
         silence = self.quorum().silence()
+        if not self._is_current():
+            self._refresh_nodes()
+            answering = reachability.fenced_that_answer(self._nodes)
         self.cut_off = self._that_answer({broker for broker in answering if not brokers.fetches(broker, silence)})
         return brokers.state_rows(self._nodes, mentioned, silence, answering, self.cut_off)
 
@@ -216,11 +175,6 @@ class Cluster(LogDirAsking):
         self._refresh_nodes()
         return list(self._nodes)
 
-    def quorum(self) -> quorum.Quorum:
-        """The metadata quorum as its leader describes it. ClusterError where no leader answers, quorum.Refused where one may not ask."""
-        self.last_quorum = quorum.read(self._describe_quorum())
-        return self.last_quorum
-
     def quorum_timeouts(self, found: Quorum) -> dict[int, dict[str, int]]:
         """The `controller.quorum.*` timeouts in ms, by id, of voters that are brokers too and of the broker that has answered before.
 
@@ -237,18 +191,6 @@ class Cluster(LogDirAsking):
         """Ids of the brokers that are registered now, fenced ones too. None if the cluster lists no fenced ones (Kafka before 4.0)."""
         self._refresh_nodes()
         return {node.broker_id for node in self._nodes} if self._lists_fenced else None
-
-    def _describe_quorum(self) -> Any:
-        # Brokers pass it on to the active controller. Where there is none, each of them waits for one and gives no answer at all.
-        answer = self._ask(protocol.describe_quorum, at_most=3)
-        said = "so brokers that are coming back cannot be told from lost ones"
-        refused = protocol.error_name(answer.error_code)
-        if refused:
-            raise quorum.Refused(f"the metadata quorum cannot be described ({refused}), {said}; grant DESCRIBE on the cluster", refused)
-        refused = protocol.error_name(protocol.quorum_partition(answer).error_code)
-        if refused:
-            raise ClusterError(f"the metadata quorum cannot be described ({refused}), {said}; wait until the quorum has a leader")
-        return answer
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
         """State of these partitions (None: of all), page by page. Those that the cluster does not have are absent.
@@ -319,7 +261,8 @@ class Cluster(LogDirAsking):
         """What this client may do here; see `permissions.probe`."""
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils import permissions
 
-        return permissions.probe(self._ask, topics, moves)
+        # Any live broker: what may be missing is just the permission to find out which of them follow the active controller.
+        return permissions.probe(lambda make: self._ask_of(self._unfenced(), make), topics, moves)
 
     def reassigning(self) -> set[TopicPartition]:
         """The partitions that have a reassignment under way."""

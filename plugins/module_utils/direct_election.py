@@ -15,8 +15,9 @@ from dataclasses import replace
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster, UnsupportedRequestError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.follower_asking import UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ALREADY_ONLINE, ELECTED, FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leader_election import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import Reason

@@ -66,6 +66,10 @@ class Quorum(NamedTuple):
         """The directory of each voter: with `kraft.version` 1 a voter is an id and a directory (KIP-853)."""
         return {voter.replica_id: voter.directory_id for voter in self.voters}
 
+    def followers(self) -> set[int]:
+        """Ids of the nodes whose copy of the metadata log is up to date, as `behind` has it. A node with several directory ids counts with the best."""
+        return {replica.replica_id for replica in (*self.voters, *self.observers) if behind(replica, self.leader_id) is None}
+
     def silence(self) -> dict[int, float]:
         """Seconds since each node last fetched the metadata log, on the active controller's clock. Nodes that never fetched are absent."""
         silent: dict[int, float] = {}
@@ -214,7 +218,7 @@ def stay_calm(cluster: Described, before: Mapping[str, Any], window: float) -> N
 
 
 def behind(voter: Replica, leader_id: int) -> str | None:
-    """Why a voter does not follow closely, in words; None where it does. The leader is never behind.
+    """Why a voter (or an observer) does not follow closely, in words; None where it does. The leader is never behind.
 
     Lag alone says nothing, because the leader writes all the time; neither does time alone, where it writes nothing.
     """

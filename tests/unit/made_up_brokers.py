@@ -8,12 +8,14 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import DescribeClusterResponse
+from kafka.protocol.admin import DescribeClusterResponse, DescribeQuorumResponse
 from kafka.protocol.consumer.offsets import ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
@@ -22,7 +24,8 @@ from wire.mutations import encoded
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS, Connection
 from rig.gateway_frames import Request
 
-LIST_OFFSETS, METADATA, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, DESCRIBE_CLUSTER = 2, 3, 17, 18, 36, 60
+LIST_OFFSETS, METADATA, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, DESCRIBE_QUORUM, DESCRIBE_CLUSTER = 2, 3, 17, 18, 36, 55, 60
+CONTROLLER = 100
 VERSIONS = {
     LIST_OFFSETS: (0, 7),
     METADATA: (0, 12),
@@ -58,6 +61,11 @@ class Broker:
     def names(self, nodes: Nodes, described: Nodes | None = None) -> None:
         """Answer Metadata with these nodes, DescribeCluster with these others."""
         self.answers |= {METADATA: lambda _request: metadata(nodes), DESCRIBE_CLUSTER: lambda _request: cluster(described or nodes)}
+
+    def follows(self, silence: Mapping[int, float], offered: Mapping[int, tuple[int, int]] | None = None) -> None:
+        """Reach the active controller. `silence`: seconds since each broker fetched the metadata log. `offered`: other requests that it takes."""
+        versions = {**VERSIONS, DESCRIBE_QUORUM: (0, 2), **(offered or {})}
+        self.answers |= {API_VERSIONS: lambda _request: api_versions(versions), DESCRIBE_QUORUM: lambda _request: quorum(silence)}
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -128,6 +136,29 @@ def cluster(nodes: Nodes) -> Any:
     return DescribeClusterResponse(
         throttle_time_ms=0, error_code=0, error_message=None, endpoint_type=1, cluster_id="made-up", controller_id=nodes[0][0], brokers=rows
     )
+
+
+def quorum(silence: Mapping[int, float], error: int = 0) -> Any:
+    """The metadata quorum has one voter. `silence`: seconds since each broker fetched the metadata log."""
+    topic = DescribeQuorumResponse.TopicData
+    now = time.time()
+
+    def replica(node: int, seconds: float) -> Any:
+        stamp = int((now - seconds) * 1000)
+        return topic.PartitionData.ReplicaState(
+            replica_id=node,
+            replica_directory_id=uuid.UUID(int=0),
+            log_end_offset=100,
+            last_fetch_timestamp=stamp,
+            last_caught_up_timestamp=stamp,
+        )
+
+    partition = topic.PartitionData(
+        partition_index=0, error_code=0, error_message=None, leader_id=CONTROLLER, leader_epoch=5, high_watermark=100,
+        current_voters=[replica(CONTROLLER, 0.0)], observers=[replica(node, seconds) for node, seconds in silence.items()],
+    )  # fmt: skip
+    topics = [] if error else [topic(topic_name="__cluster_metadata", partitions=[partition])]
+    return DescribeQuorumResponse(error_code=error, error_message=None, topics=topics, nodes=[])
 
 
 def log_ends(topic: str, leader_epoch: int) -> Any:

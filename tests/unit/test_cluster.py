@@ -9,7 +9,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import made_up_brokers
@@ -100,9 +99,9 @@ def test_a_fenced_broker_that_answers_is_cut_off_and_one_that_hangs_is_asked_onc
             made_up_brokers.METADATA: lambda _request: made_up_brokers.metadata([(1, "127.0.0.1", alive.port)]),
             made_up_brokers.DESCRIBE_CLUSTER: lambda _request: described,
         }
+        alive.follows({1: 0.1, 2: 9.0, 3: 9.0, 4: 9.0})
         hung.answers = {made_up_brokers.API_VERSIONS: lambda _request: ended.wait(30) and made_up_brokers.api_versions({})}
         with Cluster(Connection((alive.server,), request_timeout=20.0)) as cluster:
-            monkeypatch.setattr(cluster, "quorum", lambda: SimpleNamespace(silence=lambda: {2: 9.0, 3: 9.0, 4: 9.0}))
             began = time.monotonic()
             for _look in range(2):
                 states = {found["broker_id"]: found["broker_state"] for found in cluster.broker_states()}

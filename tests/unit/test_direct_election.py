@@ -13,10 +13,11 @@ import pytest
 from kafka.protocol.admin import ElectLeadersResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import direct_election, leader_election
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import ClusterError, UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.direct_election import DirectElection, ElectingCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.follower_asking import UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import PREFERRED, UNCLEAN
 
