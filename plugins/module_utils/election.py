@@ -67,6 +67,8 @@ RETRY_SECONDS = 1.0
 LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
 NOT_VISIBLE = Refusal("", "no leader became visible")
 NOT_NEEDED = "ELECTION_NOT_NEEDED"
+# The same replicas in another order can be nothing else that is invalid.
+NOT_REGISTERED = "INVALID_REPLICA_ASSIGNMENT"
 
 
 class Electing(Asked, Reordering, Protocol):
@@ -201,7 +203,7 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         if identifier is not None and not unsettled and not any(order.key in cluster.in_doubt for order in changed):
             journal.close(identifier)
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
-    not_reordered = [_not_reordered(entry, refused[entry.key]) for entry in batch if entry.key in refused]
+    not_reordered = [_not_reordered(entry, live, refused[entry.key]) for entry in batch if entry.key in refused]
     not_reordered += [
         Result.of(entry, FAILED, ReasonCode.REPLICA_ORDER_NOT_VISIBLE, "the replica order that its election needs did not become visible")
         for entry in batch
@@ -238,10 +240,15 @@ def _may_have_elected(refused: Refusal | None) -> bool:
     return refused is None or refused.error == NOT_NEEDED
 
 
-def _not_reordered(entry: Entry, refused: Refusal) -> Result:
+def _not_reordered(entry: Entry, live: Live, refused: Refusal) -> Result:
     """The failure of a partition whose replica order was not changed."""
+    what = "its replica order was not accepted"
+    if refused.error == NOT_REGISTERED:
+        first = [broker for broker in entry.best_first if broker in live.unfenced]
+        remedy = f"Kafka takes no order with an unregistered broker, so reassign it to its registered replicas, {first} first, then make a new plan"
+        return _refused(entry, ReasonCode.REPLICA_NOT_REGISTERED, f"{what} ({remedy})", refused)
     code = ReasonCode.NOT_ANSWERED if refused == NOT_ANSWERED else ReasonCode.REPLICA_ORDER_REFUSED
-    return _refused(entry, code, "its replica order was not accepted", refused)
+    return _refused(entry, code, what, refused)
 
 
 def _refused(entry: Entry, code: ReasonCode, what: str, refused: Refusal) -> Result:

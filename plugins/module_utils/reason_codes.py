@@ -75,6 +75,7 @@ class ReasonCode(StrEnum):
     REQUEST_FAILED = "request_failed"
     NOT_ANSWERED = "not_answered"
     REPLICA_ORDER_REFUSED = "replica_order_refused"
+    REPLICA_NOT_REGISTERED = "replica_not_registered"
     REPLICA_ORDER_NOT_VISIBLE = "replica_order_not_visible"
     NO_LEADER_VISIBLE = "no_leader_visible"
     ELIGIBLE_LEADERS_NOT_AVAILABLE = "eligible_leaders_not_available"

@@ -70,7 +70,7 @@ def test_an_order_that_cannot_be_put_back_is_not_taken_for_one_that_was(path: Pa
     controller = Closed()
     kill(controller, path, BEST_FIRST, (3, 2, 1))
     result = recover(controller, path, entry(BEST_FIRST))
-    assert (result.outcome, result.reason_code, result.error) == ("failed", "replica_order_refused", "INVALID_REPLICA_ASSIGNMENT")
+    assert (result.outcome, result.reason_code, result.error) == ("failed", "replica_not_registered", "INVALID_REPLICA_ASSIGNMENT")
     assert controller.states[KEY].leader == -1, "the controller would elect broker 3, which holds less"
     assert left_behind(path)
 
@@ -239,3 +239,9 @@ def test_another_attempt_ends_the_doubt_about_an_election(path: Path, monkeypatc
     assert recover(controller, path, entry(), attempts=1).outcome == "elected"
     assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (2, ORIGINAL)
     assert not left_behind(path)
+
+
+def test_a_replica_that_is_not_registered_is_named_with_the_order_that_helps(path: Path) -> None:
+    result = recover(Closed(), path, entry())
+    assert (result.outcome, result.reason_code, result.error) == ("failed", "replica_not_registered", "INVALID_REPLICA_ASSIGNMENT")
+    assert "[2, 3]" in (result.reason or "") and "broker 1" in (result.reason or "")
