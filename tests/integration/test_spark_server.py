@@ -27,6 +27,8 @@ from rig.fleet import inventory, write_inventory
 
 # Spark itself hides the values of keys with "secret" in them, also from its own clients.
 KEY, SECRET = "spark.hadoop.fs.azure.account.key", "swordfish-4711 \\ : #=ä!"
+# A setting that a server does not change.
+STATIC = "spark.sql.warehouse.dir"
 # Whoever starts a Spark of their own fails.
 NO_JAVA = {"JAVA_HOME": "/nowhere"}
 REMOTE = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import session\n"
@@ -94,6 +96,10 @@ def test_from_its_start_to_its_end(workdir: Path, other_user: Listener) -> None:
     assert planned.returncode == 0 and planned.stderr == "" and "warnings" not in planned.result, planned
     again = run_module("kafka_recovery_spark", server).result
     assert again == {**first, "changed": False, "ready": True, "invocation": again["invocation"]}
+
+    # Settings go to it in one request. One that it refuses is an error, and its value is not shown.
+    refused = run_module("kafka_recovery_plan", {**plan, "spark_secret_conf": {STATIC: SECRET}})
+    assert refused.returncode and STATIC in refused.msg and "swordfish" not in refused.stderr + json.dumps(refused.result), refused
 
     # Nobody else gets in, or at what would let them in.
     keeper = psutil.Process(first["pid"])

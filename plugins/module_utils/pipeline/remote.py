@@ -82,9 +82,21 @@ def connect(remote: str, conf: Mapping[str, str], server: Server | None = None, 
 
     # By itself it tries for ten minutes.
     spark.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MILLISECONDS)])
-    for key, value in conf.items():
-        spark.conf.set(key, value)
+    _configure(spark, conf)
     return spark
+
+
+def _configure(spark: SparkSession, conf: Mapping[str, str]) -> None:
+    """Set `conf` with one request. The server leaves out what it refuses. Each of these is set again, alone, and the error says why it is refused."""
+    from pyspark.sql.connect.session import SparkSession as Client
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # A warning shows the value of what is refused, which may be a secret.
+        Client.builder.config(map=dict(conf)).getOrCreate()
+    accepted = spark.conf.getAll
+    for name, value in conf.items():
+        if accepted.get(name) != value:
+            spark.conf.set(name, value)
 
 
 def _channel(remote: str, server: Server | None, workdir: Path | None) -> DefaultChannelBuilder:
