@@ -228,7 +228,7 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
         clean, broker_state = decision.waiting_for[0]
         there = "is coming back" if broker_state == COMING_BACK else "is alive"
         unknown = doubt_about(clean, evidence, decision.state, live.elr)
-        worth = standing(clean, state.isr, state.eligible_leader_replicas, unknown)
+        worth = standing(clean, state.isr, state.eligible_leader_replicas, live.elr, broker_state == UNFENCED)
         reason = f"broker {clean} {there} and the controller {elects(unknown)} it by itself{because(unknown)}; it is {worth}"
         return Result.of(entry, HELD, ReasonCode.WAIT_FOR_CLEAN_LEADER, reason)
     unread = [log.broker_id for log in evidence.logs if log.broker_state == COMING_BACK]

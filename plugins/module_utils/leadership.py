@@ -22,12 +22,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt, doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import (
-    IN_SYNC,
-    LAST_IN_SYNC,
     LAST_KNOWN_LEADER,
     MAY_LACK,
     because,
     elects,
+    in_sync,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, has_live_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
@@ -219,11 +218,11 @@ def own_choice(leader: int, before: Standing, now: PartitionState, survivors: Co
             reasons[clean] |= whys
     if {*reasons[True], *reasons[False]} <= {Why.UNCLEAN}:
         return None
-    code, worth = _worth(reasons[True], reasons[False])
+    code, worth = _worth(reasons[True], reasons[False], before.isr, elr)
     return Reason(code, came_back(leader, worth))
 
 
-def _worth(clean: Collection[Why], unclean: Collection[Why]) -> Reason:
+def _worth(clean: Collection[Why], unclean: Collection[Why], isr: Collection[int], elr: bool | None) -> Reason:
     """Return the code and the worth of a leader from why it may have been elected, after a clean shutdown and after an unclean one."""
     if Why.ELR in unclean:
         return Reason(ReasonCode.ELECTED_FROM_FORMER_ELR, _FORMER_ELR)
@@ -234,7 +233,8 @@ def _worth(clean: Collection[Why], unclean: Collection[Why]) -> Reason:
             return Reason(ReasonCode.ELECTED_FROM_ELR_OR_UNCLEAN, _ELR_OR_UNCLEAN)
         return Reason(ReasonCode.ELECTED_FROM_ELR_OR_AS_LAST_KNOWN_LEADER, _ELR_OR_LAST_KNOWN_LEADER)
     if Why.ISR in clean:
-        return Reason(ReasonCode.ELECTED_FROM_ISR, f"{_BY_ITSELF} {LAST_IN_SYNC if Why.ISR in unclean else IN_SYNC}")
+        # A member that leaves the ISR after an unclean shutdown may be elected otherwise.
+        return Reason(ReasonCode.ELECTED_FROM_ISR, f"{_BY_ITSELF} {in_sync(isr, elr, registered=not unclean)}")
     return Reason(ReasonCode.ELECTED_AS_LAST_KNOWN_LEADER, AS_LAST_KNOWN_LEADER)
 
 

@@ -31,10 +31,15 @@ WAIT = {
     "wait_for_clean_leader": "wait for the broker that is coming back: the controller may elect it by itself. Then look again",
 }
 DISK = {
-    "incomplete": "start or mend the broker that did not answer, then look again",
+    "incomplete": (
+        "read in {plan} what is missing: start or mend the brokers that did not answer, or remove the reason why logs could not be compared "
+        "(kafka_recovery_duration, cleanup.policy, rights), then look again. If evidence contradicts itself and stays so, designate the leader by hand"
+    ),
     "fenced_broker_holds_more": "mend the connection of the fenced broker to the controllers, or stop it if it will not come back, then look again",
-    "wait_for_elr": "start the brokers that the reason names, with their disks, then look again; the strategy balanced waits only for brokers that come back",
-    "no_survivor": "start a broker that holds a replica, with its disk, then look again",
+    "wait_for_elr": "do what {plan} says for each broker that is waited for, then look again",
+    "no_survivor": (
+        "start a broker that holds a replica, with its disk, or mend the connection of one that runs cut off from the controllers, then look again"
+    ),
     "cluster_metadata": "look at the controllers, they elect the leader of the metadata log among themselves",
 }
 ELECT = {
@@ -54,12 +59,18 @@ FORCE = {
     "ahead_of_controller": (
         "look again; if it stays, the metadata quorum has lost epochs that it issued: find out how, before you elect the partitions by their names"
     ),
-    "must_be_named": "read in {plan} what is lost, then elect the partitions by their names",
-    "weak": f"{DISKS_FIRST}accept evidence without last-written epochs, and force the election",
+    "must_be_named": (
+        "read in {plan} why: a log is damaged, proofs contradict each other, committed records are proven to be lost, or it is __transaction_state. "
+        "Then elect the partitions by their names"
+    ),
+    "weak": (
+        DISKS_FIRST
+        + "read in {plan} whose last-written epoch could not be read, and mend that. Else force the election of the best log by what is known"
+    ),
     "forked_proven": DISKS_FIRST + "read in {plan} which branch is proven, then force its election, which gives the other one up",
     "forked": (
         DISKS_FIRST + "read in {plan} what each branch holds; the ISR history may prove one of them (kafka_controller_bootstrap_servers). "
-        "Else force the election, which gives the shorter one up"
+        "Else force the election, which gives up what {plan} lists under truncated"
     ),
     "contradicted": "what is proven committed and the ISR history name different branches: find out why, before you force the election",
     "corrupt": (

@@ -115,9 +115,8 @@ def test_a_fenced_broker_that_answers_is_cut_off_and_one_that_hangs_is_asked_onc
         ended.set()
 
 
-def test_a_broker_with_short_pages_is_not_asked_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_with_short_pages_is_not_asked_for_all_of_them() -> None:
     pages = 75  # API key of DescribeTopicPartitions
-    monkeypatch.setitem(made_up_brokers.VERSIONS, pages, (0, 0))
 
     def page(numbers: Sequence[int], following: int | None) -> Any:
         rows = [
@@ -137,6 +136,7 @@ def test_a_broker_with_short_pages_is_not_asked_for_all_of_them(monkeypatch: pyt
         nodes = [(1, "127.0.0.1", brief.port), (2, "127.0.0.1", whole.port)]
         for broker in (brief, whole):
             broker.names(nodes)
+            broker.follows({1: 0.0, 2: 0.0}, {pages: (0, 0)})
         with Cluster(Connection((brief.server,), request_timeout=10.0)) as cluster:
             cluster._homes["asking"] = 1
             states = cluster.partitions({("a", number) for number in range(PAGES_TO_GIVE_UP)})

@@ -181,7 +181,7 @@ def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_
             {"eligible_leader_replicas": (), "last_known_elr": (1,)}, False, 1, "clean_leader", "elected_as_last_known_leader",
             "by itself: the last known leader, whose shutdown was unclean, so the end of its log may be missing",
         ),
-        ({"eligible_leader_replicas": (), "isr": (1,)}, None, 1, "clean_leader", "elected_from_isr", "the last member of the ISR, which stays there"),
+        ({"eligible_leader_replicas": (), "isr": (1,)}, None, 1, "clean_leader", "elected_from_isr", "the last member of the ISR, which holds every committed"),
         ({}, True, 3, "elected", "other_survivor_elected", "the survivor 3 leads: .* by itself .unclean.leader.election.enable is true"),
         ({}, False, 3, "elected", "other_survivor_elected", "the survivor 3 leads: .* elected by another run"),
         ({"eligible_leader_replicas": ()}, False, 1, "elected", "unread_replica_elected", "broker 1 leads, whose log was not read: "),

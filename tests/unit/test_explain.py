@@ -18,14 +18,13 @@ from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, broker_r
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Strategy, Word, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX, Cluster, Pair, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.forecast import Doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import instant
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
 
 ACKNOWLEDGED, OLD_TAIL = Log.of((100, 0), (21, 1), high_watermark=90), Log.of((180, 0), high_watermark=90)
@@ -37,7 +36,7 @@ PAST = (
 )  # fmt: skip
 # What test_decision_loss looks at.
 LOSS_TEXT = re.compile(r"(nothing that was committed is|committed records may be|(at least|at most|between) \d+ .*|\d+ committed .*) lost")
-# topic: (partition, explanation without the loss, truncated)
+# topic: (partition, explanation without the loss and without what to do, truncated)
 CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]] = {
     "prefix": (
         Situation("prefix", {1: FENCED, 2: ACKNOWLEDGED, 3: Log.of((100, 0))}),
@@ -61,9 +60,7 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
     "fenced-longer": (
         Situation("fenced-longer", {1: Log.of((150, 0), fenced=True), 3: LONG}),
         "broker 3 is the only survivor: it ends at offset 120, last written in leader epoch 0; "
-        "the fenced broker 1 holds 30 more offsets (120 to 149): mend its connection to the controllers first; "
-        "held: mend the connection of that broker to the controllers, or stop it if it will not come back, and gather the evidence again "
-        "(strategy aggressive would give its offsets up)",
+        "the fenced broker 1 holds 30 more offsets (120 to 149): mend its connection to the controllers first",
         [],
     ),
     "fenced-shorter": (
@@ -86,21 +83,19 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
     ),
     "only-disk-failed": (
         Situation("only-disk-failed", {2: "DISK_FAILED"}),
-        "its disk on broker 2 has failed; held: no replica is on a live broker that answers; bring one of its brokers back, or the disk of broker 2",
+        "its disk on broker 2 has failed",
         [],
     ),
     "lost-with-the-leader": (
         Situation("lost-with-the-leader", {1: FENCED, 2: LONG, 3: OLD_TAIL}, proofs=[(200, 2, False), (200, 3, False)]),
         "broker 3 holds the best log: it ends at offset 180, last written in leader epoch 0; broker 2's log (to offset 120) is a prefix of it; "
-        "broker 1 has been silent for 12 s; committed offsets beyond the best log are not counted if no survivor's batch is known to confirm them: "
-        "200 by consumer group readers",
+        "broker 1 has been silent for 12 s; not counted, because no survivor's batch confirms it: offset 200, committed by consumer group readers",
         [],
     ),
     "forked": (
         Situation("forked", {1: FENCED, 2: ACKNOWLEDGED, 3: OLD_TAIL}),
         "broker 2 holds the best log: it ends at offset 121, last written in leader epoch 1; "
-        "broker 3's log parts from it at offset 100, so electing it truncates broker 3's offsets 100 to 179; broker 1 has been silent for 12 s; "
-        "held: strategy aggressive would give those offsets up",
+        "broker 3's log parts from it at offset 100, so electing it truncates broker 3's offsets 100 to 179; broker 1 has been silent for 12 s",
         [(3, 100, 80)],
     ),
     "proven": (
@@ -108,7 +103,7 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         "broker 1 holds the best log: it ends at offset 15, last written in leader epoch 0; "
         "broker 3's log parts from it at offset 10, so electing it truncates broker 3's offsets 10 to 12; everything below offset 15 on its branch "
         "is proven committed by the committed offset of consumer group readers, and the other branch lacks some of it; "
-        "broker 2 is fenced, since when is not known; held: strategy aggressive would elect the proven branch and give the other up",
+        "broker 2 is fenced, since when is not known",
         [(3, 10, 3)],
     ),
     "resolved": (
@@ -133,8 +128,7 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         "everything below offset 13 on its branch is proven committed by the committed offset of consumer group readers, "
         "and the other branch lacks some of it; "
         "it has had no leader since 2026-11-18T11:06:45Z, when the ISR was [2], broker 1 left the ISR last of the survivors, at 2026-11-18T11:06:44Z; "
-        "broker 2 is fenced, since when is not known; "
-        "held: believe neither before you know why; strategy aggressive would elect it where partitions or partitions_file names it",
+        "broker 2 is fenced, since when is not known",
         [(1, 10, 5)],
     ),
     "not-resolved": (
@@ -143,7 +137,7 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         "broker 3's log parts from it at offset 100, so electing it truncates broker 3's offsets 100 to 179; the ISR history does not resolve it: "
         "min.insync.replicas was not set for the topic or the cluster all the time, and what the files of brokers said then cannot be proven; "
         "it has had no leader since 2026-11-18T11:06:45Z, when the ISR was [2], broker 2 left the ISR last of the survivors, at 2026-11-18T11:06:45Z; "
-        "broker 1 has been silent for 12 s; held: strategy aggressive would give those offsets up",
+        "broker 1 has been silent for 12 s",
         [(3, 100, 80)],
     ),
     "unread": (
@@ -161,8 +155,7 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         Situation("below", {2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120)}),
         "broker 3 holds the best log: it ends at offset 120, last written in leader epoch 1; "
         "broker 2's log parts from it at offset 50, so electing it truncates broker 2's offsets 50 to 99; broker 2's high watermark 100 says that "
-        "committed records would be lost, since only offsets below 50 are known to be shared; "
-        "held: strategy aggressive would elect it where partitions or partitions_file names it",
+        "committed records would be lost, since only offsets below 50 are known to be shared",
         [(2, 50, 50)],
     ),
     "everything-unknown": (
@@ -170,10 +163,9 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
             "everything-unknown", {2: Log.of((9, 0), (1, UNREADABLE)), 3: LONG, 4: "NO_ANSWER"}, unknown={(2, 3)}, state={"isr": [4]}
         ),
         "broker 3 holds the best log: it ends at offset 120, last written in leader epoch 0; "
-        "the last-written epoch of broker 2 could not be read, so only lengths can be compared; "
+        "the last-written epoch of broker 2 could not be read; "
         "broker 4 is alive but did not answer for its replica (NO_ANSWER); whether broker 2's log (to offset 10) fits it is not known (compacted); "
-        "broker 4 is alive and the last member of the ISR, which stays there however it was shut down: after an unclean shutdown the end of its log "
-        "may be missing; held: wait, the controller then elects it by itself (strategy aggressive would not wait)",
+        "broker 4 is alive and the last member of the ISR, which holds every committed record unless its shutdown was unclean",
         [(2, None, None)],
     ),
     "eligible": (
@@ -196,16 +188,13 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         Situation("last-known-returns", {9: COMING_BACK, 2: LONG}, state={"last_known_elr": [9], "unclean_leader_election_enable": True}),
         "broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 9 is coming back; "
         "broker 9 is the last known leader, whose shutdown was unclean, so the end of its log may be missing; "
-        "unclean.leader.election.enable is true: the controller elects any live replica by itself, without a look at its log, and may be faster; "
-        "held: wait, the controller may then elect broker 9 by itself: whether eligible leader replicas are on is not known "
-        "(strategy aggressive would not wait)",
+        "unclean.leader.election.enable is true: the controller elects any live replica by itself, without a look at its log, and may be faster",
         [],
     ),
     "eligible-returns": (
         Situation("eligible-returns", {9: COMING_BACK, 8: FENCED, 7: FENCED}, state={"eligible_leader_replicas": [9], "min_insync_replicas": 3}),
         "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known, broker 9 is coming back; "
-        "broker 9 is an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean; "
-        "held: wait, the controller may then elect broker 9 by itself: whether it was shut down cleanly is not known (strategy aggressive would not wait)",
+        "broker 9 is an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean",
         [],
     ),
     "three-of-three": (
@@ -216,21 +205,19 @@ CASES: dict[str, tuple[Situation, str, list[tuple[int, int | None, int | None]]]
         "broker 7 is fenced, since when is not known, broker 8 is fenced, since when is not known; "
         "should broker 1 come back before an election, the controller may elect it by itself (last in the ISR, "
         "whether it was shut down cleanly is not known); "
-        "once elected it is online but not writable with acks=all: 2 live replicas, min ISR 4, until 2 more are back; "
-        "held: gather the evidence again once everything answers",
+        "once elected it is online but not writable with acks=all: 2 live replicas, min ISR 4, until 2 more are back",
         [],
     ),
     "odd-words": (
         Situation("odd-words", {1: FENCED, 2: LONG, 3: ODD}),
         f"broker 2 is the only survivor: it ends at offset 120, last written in leader epoch 0; broker 3 is alive but did not answer for its replica ({ODD}); "
-        "broker 1 has been silent for 12 s; held: gather the evidence again once everything answers",
+        "broker 1 has been silent for 12 s",
         [],
     ),
     "nobody": (
         Situation("nobody", {1: FENCED, 9: COMING_BACK}, state={"isr": [9]}),
         "broker 1 has been silent for 12 s, broker 9 is coming back; "
-        "broker 9 is the last member of the ISR, which holds every committed record unless its shutdown was unclean; "
-        "held: wait, the controller may then elect broker 9 by itself: whether it was shut down cleanly is not known (strategy aggressive would not wait)",
+        "broker 9 is the last member of the ISR, which holds every committed record unless its shutdown was unclean",
         [],
     ),
 }  # fmt: skip
@@ -262,8 +249,8 @@ def test_no_return_is_foretold_to_make_a_leader_that_the_controller_would_not_el
 
 
 def parts_of(found: Fields) -> list[str]:
-    """The parts of the explanation that do not speak of the loss."""
-    return [part for part in found["explanation"].split("; ") if not LOSS_TEXT.match(part)]
+    """The parts of the explanation that speak neither of the loss nor of what to do."""
+    return [part for part in found["explanation"].split("; ") if not LOSS_TEXT.match(part) and not part.startswith("held: ")]
 
 
 def test_committed_offsets_that_are_unread_are_stated() -> None:
@@ -311,26 +298,11 @@ def test_leadership_is_spread_only_if_several_logs_may_lead() -> None:
         assert (len(decision.choices) > 1) == spread == ("leadership is spread" in entry_of(decision)["explanation"])
 
 
-def test_kip_966s_balanced_names_the_brokers_that_it_waits_for() -> None:
-    case = Situation("orders", {1: FENCED, 3: LONG, 4: FENCED}, state={"eligible_leader_replicas": [1], "last_known_elr": [4]})
-    held = entry_of(decide(evidence(case), Policy(Strategy.KIP966_BALANCED)))
-    assert held["reason_code"] == "wait_for_elr"
-    assert "brokers 1, 4 of its ISR, ELR and last known ELR have not answered; held: KIP-966 waits for their answers" in held["explanation"]
-
-
-def test_every_reason_has_its_sentence() -> None:
-    words = {word.value for word in Word} - {Word.PREFIX, Word.FORKED_RESOLVED}
-    others = {
-        "cluster_metadata",
-        "strategy_none",
-        "wait_for_clean_leader",
-        "must_be_named",
-        "reassignment_in_progress",
-        "ahead_of_controller",
-        "fenced_broker_holds_more",
-        "wait_for_elr",
-    }
-    assert REASONS.keys() == words | others
+@pytest.mark.parametrize("topic", CASES)
+def test_what_to_do_comes_first(topic: str) -> None:
+    decision = decided(CASES[topic][0])
+    parts = entry_of(decision)["explanation"].split("; ")
+    assert [part.startswith("held: ") for part in parts] == [decision.outcome == Outcome.HELD, *[False] * (len(parts) - 1)]
 
 
 def test_a_survivor_that_says_neither_an_end_nor_an_error_did_not_answer() -> None:
@@ -390,10 +362,10 @@ def test_what_is_not_known_makes_the_controller_one_that_may_elect(
     fenced, returning = text(FENCED), text(COMING_BACK)
     if unknown is None:
         assert "come back before an election, the controller elects it by itself (" in fenced and "not known)" not in fenced
-        assert "held: wait, the controller then elects it by itself (" in returning
+        assert "held: wait, the controller then elects broker 1 by itself. " in returning
     else:
         assert "come back before an election, the controller may elect it by itself (" in fenced and f", {unknown})" in fenced
-        assert f"held: wait, the controller may then elect broker 1 by itself: {unknown} (" in returning
+        assert f"held: wait, the controller may then elect broker 1 by itself: {unknown}. " in returning
 
 
 def test_what_the_return_of_others_may_change_is_not_certain() -> None:
@@ -414,11 +386,25 @@ def test_without_eligible_leader_replicas_the_isr_keeps_its_last_member(version:
     worth = (
         "which stays there however it was shut down"
         if version == 0
-        else "which holds every committed record unless its shutdown was unclean; held"
+        else "which holds every committed record unless its shutdown was unclean"
     )
-    assert worth in returning["explanation"] and (f"the end of its log may be missing{suffix}; held" in returning["explanation"]) == (
-        version == 0
-    )
+    assert worth in returning["explanation"]
+    assert returning["explanation"].endswith(f"the end of its log may be missing{suffix}") == (version == 0)
+
+
+def test_a_broker_that_runs_cut_off_is_not_said_to_come_back() -> None:
+    case = Situation("orders", {1: Log.of((120, 0), fenced=True), 2: LONG}, state={"eligible_leader_replicas": [1]})
+    text = entry_of(decided(case), cluster(broker_rows(2, {1: 12.9}), 1))["explanation"]
+    assert "broker 1 runs and is cut off from the controllers: once it reaches them, the controller may elect it by itself (ELR)" in text
+    assert "come back" not in text
+
+
+def test_a_healthy_snapshot_that_proves_a_branch_is_not_called_a_committed_offset() -> None:
+    rows = document(CASES["proven"][0].rows())
+    for proof in rows["proofs"]:
+        proof |= {"source": "healthy_snapshot", "name": "run-0"}
+    text = entry_of(decide(read(rows), Policy()))["explanation"]
+    assert "is proven committed by the high watermark in the healthy snapshot run-0, " in text
 
 
 def test_guards_hold_what_the_decision_stands_on() -> None:
@@ -453,8 +439,8 @@ def test_a_partition_whose_state_is_damaged_is_held_with_what_is_known() -> None
     held = entry_of(decide(damaged, Policy(Strategy.AGGRESSIVE)))
     assert held == {
         "topic": "orders", "partition": 3, "reason_code": "incomplete", "evidence": "incomplete", "candidate": None,
-        "explanation": "the snapshot cannot be trusted for this partition (isr is missing or has an impossible value); "
-        "held: gather the evidence again once everything answers",
+        "explanation": "held: no strategy elects on evidence that is damaged or contradicts itself: collect it again. If it stays so, designate the "
+        "leader by hand; the evidence of this partition cannot be trusted (isr is missing or has an impossible value)",
         "loss": {
             "estimate": None, "estimate_from": "none", "gaps": ["compaction"], "lower_bound": None, "lower_bound_from": "none",
             "upper_bound": None, "upper_bound_from": "unknown",
@@ -468,10 +454,9 @@ def test_a_document_that_contradicts_itself_still_names_silent_brokers() -> None
     rows["logs"][1]["high_watermark"] = 121
     held = entry_of(decide(read(rows), Policy()))
     assert (held["reason_code"], held["survivors"], held["min_insync_replicas"]) == ("incomplete", [], 2)
-    assert held["explanation"].startswith("the snapshot cannot be trusted for this partition (the log of broker 2 ")
-    assert (
-        "broker 3 is alive but did not answer for its replica (NO_ANSWER); broker 1 has been silent for 12 s; held" in held["explanation"]
-    )
+    parts = parts_of(held)
+    assert parts[0].startswith("the evidence of this partition cannot be trusted (the log of broker 2 ")
+    assert parts[1:] == ["broker 3 is alive but did not answer for its replica (NO_ANSWER)", "broker 1 has been silent for 12 s"]
 
 
 @pytest.mark.parametrize("strategy", Strategy)

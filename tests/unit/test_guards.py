@@ -203,7 +203,7 @@ def test_an_election_by_the_controller_that_is_not_certain_is_one_that_it_may_ho
     [
         ({"last_known_elr": (1,)}, 1, "elected_as_last_known_leader", "broker 1 leads it: broker 1 came back and the controller elected it"),
         ({"eligible_leader_replicas": (1,), "last_known_elr": (1,)}, 1, "elected_from_elr_or_as_last_known_leader", "if its shutdown was clean; else"),
-        ({"isr": (1,)}, 1, "elected_from_isr", "after an unclean shutdown the end of its log may be missing"),
+        ({"isr": (1,)}, 1, "elected_from_isr", "unless its shutdown was unclean"),
         ({"unclean_leader_election_enable": True}, 3, "elected_by_others", "elected by the controller by itself (unclean.leader.election.enable is true"),
         ({"unclean_leader_election_enable": False}, 3, "elected_by_others", "broker 3 leads it: elected by another run, or kafka-leader-election.sh"),
     ],

@@ -43,7 +43,7 @@ GAPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "short": (history(*PAST[2:]), {}, "it does not go back to a moment when these were in the ISR: brokers 3"),
     "shorter": (history(*PAST[4:]), {}, "it does not go back to a moment when these were in the ISR: brokers 1, 3"),
     "old-kafka": (history(*PAST, version=14), {}, "metadata.version was below 3.7-IV0"),
-    "no-version": (history(*PAST, version=None), {}, "metadata.version was below 3.7-IV0"),
+    "no-version": (history(*PAST, version=None), {}, "metadata.version of that time is not known"),
     "static": (history(*PAST, min_isr=None), {}, "min.insync.replicas was not set for the topic or the cluster all the time"),
     "unclean": (history(*PAST[:4], {"isr": [2], "unclean": True}, PAST[-1]), {}, "there was an unclean election"),
     "reassigned": (history(*PAST[:4], {"isr": [2], "reassigned": True}, PAST[-1]), {}, "its replicas were reassigned"),

@@ -102,8 +102,9 @@ def test_min_isr_counts_up_to_the_number_of_replicas(min_isr: int | None, effect
         (state(elr=(1,), last=(1,)), (2, 3), None, "elected_from_elr_or_as_last_known_leader", f"last known leader, and then {MISSING}", "(ELR)"),
         (state(elr=(1,), last=(1,)), (2, 3), False, "elected_from_former_elr", f"after an unclean shutdown {MISSING}", "(ELR)"),
         (state(last=(1,)), (2, 3), True, "elected_as_last_known_leader", f"the last known leader, whose shutdown was unclean, so {MISSING}", MISSING),
-        (state(isr=(1,)), (2, 3), None, "elected_from_isr", f"which stays there however it was shut down: after an unclean shutdown {MISSING}", MISSING),
-        (state(isr=(1,)), (2, 3), True, "elected_from_isr", "which holds every committed record unless its shutdown was unclean", MISSING),
+        (state(isr=(1,)), (2, 3), None, "elected_from_isr", "unless its shutdown was unclean", "unless its shutdown was unclean"),
+        (state(isr=(1,)), (2, 3), False, "elected_from_isr", f"stays there however it was shut down: after an unclean shutdown {MISSING}", MISSING),
+        (state(isr=(1,)), (2, 3), True, "elected_from_isr", "which holds every committed record", "unless its shutdown was unclean"),
     ],
 )  # fmt: skip
 def test_what_the_controllers_own_choice_is_worth(
@@ -114,7 +115,7 @@ def test_what_the_controllers_own_choice_is_worth(
     assert reason is not None and reason.code == code
     assert reason.sentence.startswith("broker 1 came back and ")
     assert worth in reason.sentence
-    assert foretold in standing(1, before.isr, before.eligible_leader_replicas, None)
+    assert foretold in standing(1, before.isr, before.eligible_leader_replicas, elr, False)
 
 
 def test_an_unclean_election_of_a_broker_behind_a_live_one_is_excluded() -> None:
@@ -129,6 +130,28 @@ def test_an_unclean_election_of_a_broker_behind_a_live_one_is_excluded() -> None
 def test_a_broker_that_is_in_no_list_is_not_the_controllers_own_choice() -> None:
     before = state(isr=(3,), elr=(2,))
     assert own_choice(1, before, replace(before, leader=1, offline_replicas=()), {2, 3}, elr=True) is None
+
+
+STAYS, UNCLEAN_SHUTDOWN = "stays there however it was shut down", "unless its shutdown was unclean"
+
+
+@pytest.mark.parametrize(
+    ("elr", "registered", "isr", "words", "others"),
+    [
+        (False, True, (1,), STAYS, UNCLEAN_SHUTDOWN),
+        (False, False, (1,), STAYS, UNCLEAN_SHUTDOWN),
+        (False, True, (1, 2), UNCLEAN_SHUTDOWN, STAYS),
+        (True, True, (1,), "every committed record", UNCLEAN_SHUTDOWN),
+        (True, False, (1,), UNCLEAN_SHUTDOWN, STAYS),
+        (None, True, (1,), UNCLEAN_SHUTDOWN, STAYS),
+    ],
+)
+def test_only_without_eligible_leader_replicas_the_last_member_of_the_isr_stays_after_an_unclean_shutdown(
+    elr: bool | None, registered: bool, isr: tuple[int, ...], words: str, others: str
+) -> None:
+    text = standing(1, isr, (), elr, registered)
+    assert words in text and others not in text
+    assert ("the last member" in text) == (len(isr) == 1)
 
 
 @pytest.mark.parametrize(("unclean", "controller"), [(True, True), (False, False), (None, False)])

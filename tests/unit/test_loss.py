@@ -29,7 +29,7 @@ ONE_LEFT_LAST: tuple[dict[str, Any], ...] = (
 COMMITTED, LATER = Log.of((15, 0)), Log.of((10, 0), (3, 1), high_watermark=10)
 OFFLINE_SINCE = 1_795_000_005_000
 NO_SNAPSHOT = "not estimated (no healthy snapshot has it)"
-UNCOUNTED = "committed offsets beyond the best log are not counted if no survivor's batch is known to confirm them"
+UNCOUNTED = "not counted, because no survivor's batch confirms"
 FEWER = "there are fewer records than offsets where there is"
 
 # topic: (partition, lower bound, its source, upper bound, its source, estimate, sentence)
@@ -243,13 +243,24 @@ def test_an_unconfirmed_offset_of_a_group_changes_no_bound(topic: str, held: boo
 
 def test_an_unconfirmed_offset_beyond_the_best_log_is_shown() -> None:
     case = Situation("orders", {1: FENCED, 2: SHORT, 3: LONG}, proofs=[(200, 2, False), (200, 3, False), (120, 2, False)])
-    assert uncounted_text(decided(case)) == f"{UNCOUNTED}: 200 by consumer group readers"
+    assert uncounted_text(decided(case)) == f"{UNCOUNTED} it: offset 200, committed by consumer group readers"
 
 
 def test_of_many_unconfirmed_offsets_the_greatest_are_shown() -> None:
     case = Situation("orders", {1: FENCED, 2: SHORT}, proofs=[(offset, 2, None) for offset in (150, 101, 10**12, 130, 140)])
-    shown = f"{10**12} by consumer group readers, 150 by consumer group readers, 140 by consumer group readers and 2 more"
-    assert uncounted_text(decided(case)) == f"{UNCOUNTED}: {shown}"
+    shown = ", ".join(f"offset {offset}, committed by consumer group readers" for offset in (10**12, 150, 140))
+    assert uncounted_text(decided(case)) == f"{UNCOUNTED} them: {shown} and 2 more"
+
+
+def test_a_log_that_could_not_be_compared_is_no_contradiction() -> None:
+    fenced = Situation("orders", {1: Log.of((110, 0), fenced=True), 2: SHORT, 3: LONG}, unknown={(1, 3)})
+    corrupt = Situation("orders", {2: SHORT, 3: LONG}, corrupt={(2, 3)})
+    for case, words in ((fenced, "the log of the fenced broker 1 could not be compared"), (corrupt, "not all logs could be compared")):
+        decision = decided(case)
+        loss = bounds(decision, EAST)
+        assert loss.upper_bound is None
+        text = loss_text(decision, loss, EAST) or ""
+        assert f"how many at most is not known: {words}" in text and "contradict" not in text
 
 
 def test_a_confirmed_offset_and_one_within_the_best_log_are_not_shown_as_uncounted() -> None:

@@ -111,6 +111,20 @@ def test_one_step_is_that_of_the_first_word_that_has_one() -> None:
     assert next_step(["other_order"], PLAN).startswith("run again")
 
 
+def test_steps_promise_no_more_than_the_plan_does() -> None:
+    """Either branch of a fork may be the longer one, and evidence can be incomplete although all brokers answered."""
+    assert f"what {PLAN} lists under truncated" in next_step(["forked"], PLAN) and "shorter" not in next_step(["forked"], PLAN)
+    incomplete = next_step(["incomplete"], PLAN)
+    for cause in ("did not answer", "could not be compared", "contradicts itself"):
+        assert cause in incomplete
+    named = next_step(["must_be_named"], PLAN)
+    for cause in ("damaged", "contradict", "proven to be lost", "__transaction_state"):
+        assert cause in named
+    assert "cut off from the controllers" in next_step(["no_survivor"], PLAN)
+    assert f"what {PLAN} says for each broker" in next_step(["wait_for_elr"], PLAN)
+    assert f"read in {PLAN} whose last-written epoch" in next_step(["weak"], PLAN)
+
+
 def test_the_cheapest_step_comes_first_and_each_once() -> None:
     words = ["forked", "stale", "no_survivor", "other_order", "wait_for_clean_leader", "forked"]
     rows = [([word, "held"], ("orders", number)) for number, word in enumerate(words)]

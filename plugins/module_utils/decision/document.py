@@ -56,6 +56,11 @@ class Log(NamedTuple):
         return self.error is None and self.log_end_offset is not None
 
     @property
+    def newest_epoch(self) -> int:
+        """The greatest leader epoch that its broker knows for it, 0 if none was read."""
+        return max(self.last_written_epoch or 0, self.partition_leader_epoch or 0)
+
+    @property
     def silent(self) -> bool:
         """Whether its broker is alive and did not answer for it, and may do so soon."""
         return self.broker_state == UNFENCED and not self.answered and not self.disk_failed

@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     prefixes_text,
     tails_text,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import HEALTHY_SNAPSHOT, Loss
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import (
     broker_list,
@@ -41,8 +41,9 @@ MOST_NAMES = 5
 
 
 def explanation(decision: Decision, loss: Loss, cluster: Cluster) -> str:
-    """Return one text about a partition, the same whichever of several identical logs leads."""
+    """Return one text about a partition, the same whichever of several identical logs leads. What to do about a held one comes first."""
     parts = (
+        remedy(decision, cluster),
         _defects(decision),
         _best(decision),
         prefixes_text(decision),
@@ -63,17 +64,15 @@ def explanation(decision: Decision, loss: Loss, cluster: Cluster) -> str:
         uncounted_text(decision),
         ", ".join(elected_by_return(decision, cluster)),
         ", ".join(waited_for(decision, cluster)),
-        _unheard(decision),
         _unclean(decision),
         _writable(decision),
-        remedy(decision, cluster),
     )
     return "; ".join(part for part in parts if part)
 
 
 def _defects(decision: Decision) -> str | None:
     defects = decision.evidence.defects
-    return f"the snapshot cannot be trusted for this partition ({', '.join(defects)})" if defects else None
+    return f"the evidence of this partition cannot be trusted ({', '.join(defects)})" if defects else None
 
 
 def _best(decision: Decision) -> str | None:
@@ -116,13 +115,15 @@ def _proof(decision: Decision) -> str | None:
     proofs = {
         f"the high watermark of broker {point.holder}"
         if point.source == "high_watermark"
+        else f"the high watermark in the healthy snapshot {point.name}"
+        if point.source == HEALTHY_SNAPSHOT
         else f"the committed offset of {point.source.replace('_', ' ')} {point.name}"
         for point in decision.points
         if point.offset == greatest
     }
-    told = [*sorted(proofs)[:MOST_NAMES], *([f"{len(proofs) - MOST_NAMES} more"] if len(proofs) > MOST_NAMES else [])]
+    named = [*sorted(proofs)[:MOST_NAMES], *([f"{len(proofs) - MOST_NAMES} more"] if len(proofs) > MOST_NAMES else [])]
     return (
-        f"everything below offset {greatest} on its branch is proven committed by {' and '.join(told)}, "
+        f"everything below offset {greatest} on its branch is proven committed by {' and '.join(named)}, "
         "and the other branch lacks some of it"
     )
 
@@ -148,7 +149,7 @@ def _reach(lack: Lack) -> tuple[int, int]:
 def _unwritten(decision: Decision) -> str | None:
     if not decision.unwritten:
         return None
-    return f"the last-written epoch of {broker_list(decision.unwritten)} could not be read, so only lengths can be compared"
+    return f"the last-written epoch of {broker_list(decision.unwritten)} could not be read"
 
 
 def _unanswered(decision: Decision) -> Iterator[str]:
@@ -177,20 +178,20 @@ def _corrupt(decision: Decision) -> Iterator[str]:
 def _fenced(decision: Decision) -> Iterator[str]:
     """Yield what fenced brokers hold that answered, and what to do about those that hold more than the winner."""
     relations = {row.other.broker_id: row for row in decision.fenced}
-    remedy = "mend its connection to the controllers first"
+    repair = "mend its connection to the controllers first"
     for log in decision.lost:
         broker, row = log.broker_id, relations.get(log.broker_id)
         if not log.answered:
             continue
         if row is None:
-            yield f"broker {broker} is fenced but answers, and its log ends at offset {log.end}: {remedy}"
+            yield f"broker {broker} is fenced but answers, and its log ends at offset {log.end}: {repair}"
         elif follows(row):
             yield f"broker {broker} is fenced but answers, and its log (to offset {log.end}) holds nothing more"
         elif row.beyond_common is None:
-            yield f"broker {broker} is fenced but answers, and whether its log (to offset {log.end}) holds more is not known: {remedy}"
+            yield f"broker {broker} is fenced but answers, and whether its log (to offset {log.end}) holds more is not known: {repair}"
         else:
             more = f"{row.beyond_common} more {plural(row.beyond_common, 'offset', 'offsets')}"
-            yield f"the fenced broker {broker} holds {more} ({row.common_offset} to {log.end - 1}): {remedy}"
+            yield f"the fenced broker {broker} holds {more} ({row.common_offset} to {log.end - 1}): {repair}"
 
 
 def _end(decision: Decision) -> Iterator[str]:
@@ -217,13 +218,6 @@ def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
             yield f"broker {log.broker_id} is fenced, since when is not known"
         else:
             yield f"broker {log.broker_id} has been silent for {int(broker.silent_seconds)} s"
-
-
-def _unheard(decision: Decision) -> str | None:
-    if decision.reason != "wait_for_elr":
-        return None
-    members = decision.evidence.unheard
-    return f"{broker_list(members)} of its ISR, ELR and last known ELR {plural(len(members), 'has', 'have')} not answered"
 
 
 def _unclean(decision: Decision) -> str | None:

@@ -63,7 +63,9 @@ def _gaps(state: State, history: History, inside: dict[int, int], holders: tuple
         yield "it does not end where the partition stands"
     if unseen := [broker for broker, place in inside.items() if place < 0]:
         yield f"it does not go back to a moment when these were in the ISR: brokers {', '.join(map(str, unseen))}"
-    if history.metadata_version is None or history.metadata_version < SOUND_METADATA_VERSION:
+    if history.metadata_version is None:
+        yield "metadata.version of that time is not known: brokers before 3.7-IV0 commit records with an ISR smaller than min.insync.replicas"
+    elif history.metadata_version < SOUND_METADATA_VERSION:
         yield "metadata.version was below 3.7-IV0, and such brokers commit records with an ISR smaller than min.insync.replicas"
     if history.min_insync_replicas is None:
         yield (

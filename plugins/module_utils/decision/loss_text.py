@@ -72,9 +72,9 @@ def uncounted_text(decision: Decision) -> str | None:
     beyond = sorted((-offset, name) for offset, name in groups - confirmed if offset > winner.end)
     if not beyond:
         return None
-    named = ", ".join(f"{-offset} by consumer group {name}" for offset, name in beyond[:_MOST_UNCOUNTED])
+    named = ", ".join(f"offset {-offset}, committed by consumer group {name}" for offset, name in beyond[:_MOST_UNCOUNTED])
     more = f" and {len(beyond) - _MOST_UNCOUNTED} more" if len(beyond) > _MOST_UNCOUNTED else ""
-    return f"committed offsets beyond the best log are not counted if no survivor's batch is known to confirm them: {named}{more}"
+    return f"not counted, because no survivor's batch confirms {plural(len(beyond), 'it', 'them')}: {named}{more}"
 
 
 def _bounds(loss: Loss) -> str:
@@ -118,7 +118,13 @@ def _why_unknown(decision: Decision) -> str:
         return "the ISR history gives no bound" if decision.tails else f"the ISR history gives no bound, {gap}"
     if decision.evidence.history is None and absent:
         return f"what {broker_list(absent)} alone held is not known without the ISR history"
-    return "not all logs could be compared" if decision.uncompared else _CONTRADICTION
+    if any(row.common_offset is None for row in decision.relations):
+        return "not all logs could be compared"
+    uncompared = [row.other.broker_id for row in decision.fenced if row.common_offset is None]
+    if uncompared:
+        logs = plural(len(uncompared), "the log of the fenced", "the logs of the fenced")
+        return f"{logs} {broker_list(uncompared)} could not be compared"
+    return _CONTRADICTION
 
 
 def _has_complete_log(decision: Decision) -> bool:

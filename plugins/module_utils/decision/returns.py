@@ -14,8 +14,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 
 
 def elected_by_return(decision: Decision, cluster: Cluster) -> Iterator[str]:
-    """Yield what the controller does by itself (KIP-966) if one of the fenced brokers comes back."""
-    state = decision.state
+    """Yield what the controller does by itself (KIP-966) if one of the fenced brokers comes back, or reaches the controllers again."""
+    state, cut_off = decision.state, {log.broker_id for log in decision.lost if log.answered}
     for broker in elected_on_return(decision.evidence, state, cluster.elr):
         doubt = doubt_about(broker, decision.evidence, state, cluster.elr)
         if broker in state.eligible_leader_replicas:
@@ -24,6 +24,10 @@ def elected_by_return(decision: Decision, cluster: Cluster) -> Iterator[str]:
             kind = f"last in the ISR{_without_elr(cluster)}"
         else:
             kind = "last known leader, its shutdown was unclean"
+        if broker in cut_off:
+            # It needs no restart, so how it was shut down does not matter.
+            yield f"broker {broker} runs and is cut off from the controllers: once it reaches them, the controller {elects(doubt)} it by itself ({kind})"
+            continue
         unknown = "" if doubt is None else f", {doubt}"
         yield f"should broker {broker} come back before an election, the controller {elects(doubt)} it by itself ({kind}{unknown})"
 
@@ -33,8 +37,7 @@ def waited_for(decision: Decision, cluster: Cluster) -> Iterator[str]:
     state = decision.state
     for broker, broker_state in decision.waiting_for:
         alive = "alive and " if broker_state == UNFENCED else ""
-        doubt = doubt_about(broker, decision.evidence, state, cluster.elr)
-        kind = standing(broker, state.isr, state.eligible_leader_replicas, doubt)
+        kind = standing(broker, state.isr, state.eligible_leader_replicas, cluster.elr, broker_state == UNFENCED)
         in_isr = broker in state.isr and broker not in state.eligible_leader_replicas
         yield f"broker {broker} is {alive}{kind}{_without_elr(cluster) if in_isr else ''}"
 

@@ -12,18 +12,30 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 
 MAY_LACK = "the end of its log may be missing"
 LAST_KNOWN_LEADER = f"the last known leader, whose shutdown was unclean, so {MAY_LACK}"
-LAST_IN_SYNC = f"the last member of the ISR, which stays there however it was shut down: after an unclean shutdown {MAY_LACK}"
 ELIGIBLE = "an eligible leader replica (ELR), which holds every committed record unless its shutdown was unclean"
-IN_SYNC = "the last member of the ISR, which holds every committed record unless its shutdown was unclean"
 
 
-def standing(broker: int, isr: Collection[int], elr: Collection[int], doubt: Doubt | None) -> str:
-    """Return what the broker is that the controller elects by itself, and what its log is worth."""
-    if broker in elr:
+def standing(broker: int, isr: Collection[int], eligible: Collection[int], elr: bool | None, registered: bool) -> str:
+    """Return what the broker is that the controller elects by itself, and what its log is worth. Parameters as in `in_sync`.
+
+    eligible  the eligible leader replicas of the partition
+    """
+    if broker in eligible:
         return ELIGIBLE
-    if broker in isr:
-        return LAST_IN_SYNC if doubt is None else IN_SYNC
-    return LAST_KNOWN_LEADER
+    return in_sync(isr, elr, registered) if broker in isr else LAST_KNOWN_LEADER
+
+
+def in_sync(isr: Collection[int], elr: bool | None, registered: bool) -> str:
+    """Return what a member of the ISR of a partition without a leader is, and what its log is worth.
+
+    elr         whether the cluster keeps eligible leader replicas, None if that is not known. With them a broker that registers after an unclean
+                shutdown leaves the ISR, without them the last member stays
+    registered  whether the broker is known to have registered since its last shutdown, and to be in the ISR still
+    """
+    member = f"{'the last' if len(isr) == 1 else 'a'} member of the ISR"
+    if elr is False and len(isr) == 1:
+        return f"{member}, which stays there however it was shut down: after an unclean shutdown {MAY_LACK}"
+    return f"{member}, which holds every committed record{'' if elr and registered else ' unless its shutdown was unclean'}"
 
 
 def elects(doubt: Doubt | None) -> str:
