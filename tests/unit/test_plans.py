@@ -19,7 +19,7 @@ from situations import FENCED, RUN, Log, Situation, broker_rows, land
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans, sealed, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines, plans, sealed, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import in_plan_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import NoSnapshotError
 
@@ -156,6 +156,16 @@ def test_what_fits_into_memory_takes_one_job_of_spark(spark: SparkSession, tmp_p
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
     assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("one")) == 1
+
+
+def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    for number in range(60):
+        land(tmp_path, f"cluster-{number}", ROWS)
+    found, own = plans.landing(tmp_path, RUN, None), spark.newSession()
+    for name, value in found.settings().items():
+        own.conf.set(name, value)
+    lines = landing_lines.by_cluster(own, [str(file) for file in found.files.values()])
+    assert lines.rdd.getNumPartitions() <= spark.sparkContext.defaultParallelism
 
 
 def test_a_batch_is_as_large_as_allowed_or_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

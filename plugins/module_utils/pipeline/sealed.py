@@ -28,11 +28,13 @@ BATCH_BYTES = 64 << 20
 # What is made of one file takes about as much memory as the file.
 FETCHED_BYTES = 384 << 20
 # For sessions that make plans. What Spark itself does to rows is little, so to generate code for it takes more time than it brings. Files are split among
-# Python workers in tasks of a few seconds.
+# Python workers in tasks of a few seconds. By default Spark counts every file as 4 MB more than it has, so that two or three clusters with a few
+# partitions are a task of their own, and a task takes longer than these clusters.
 SETTINGS = {
     **INTERPRETED,
     "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.files.maxPartitionBytes": str(BYTES_PER_TASK),
+    "spark.sql.files.openCostInBytes": str(BYTES_PER_TASK // 32),
 }
 SUFFIX = ".jsonl"
 
