@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import permutations
 
 from integration.support import Operator, by_partition, run_module
@@ -235,7 +235,7 @@ class Story:
                 expected = state.leader
             else:
                 rest = tuple(member for member in state.isr if member != broker)
-                election = elected(replace(registration(state), isr=rest), live_replicas(state) - {broker}, self.elr, unclean=False)
+                election = elected(registration(state)._replace(isr=rest), live_replicas(state) - {broker}, self.elr, unclean=False)
                 expected = election.broker if election and rest else NOBODY
             if after[key].leader != expected:
                 self.differences.append(f"{step}: {state}, then {after[key]}: expected leader {expected}")

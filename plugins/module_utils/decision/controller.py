@@ -9,9 +9,10 @@ The rule of KIP-966 as `org.apache.kafka.controller.PartitionChangeBuilder` has 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations, product
+from typing import NamedTuple
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 
@@ -25,8 +26,7 @@ class Why(StrEnum):
     UNCLEAN = "unclean"  # any replica that is alive, whatever its log holds
 
 
-@dataclass(frozen=True)
-class Registration:
+class Registration(NamedTuple):
     """What the controller keeps of a partition, with Kafka's names. Broker ids stand in Kafka's order."""
 
     replicas: tuple[int, ...]
@@ -49,8 +49,7 @@ class ElectionConfig:
     min_isr: int | None = None
 
 
-@dataclass(frozen=True)
-class Election:
+class Election(NamedTuple):
     """A leader that the controller elects."""
 
     broker: int
@@ -90,11 +89,11 @@ def after_unclean_shutdown(partition: Registration, broker: int, elr: bool, min_
         return partition
     rest = tuple(member for member in partition.isr if member != broker)
     if not elr:
-        return replace(partition, isr=rest) if rest else partition
+        return partition._replace(isr=rest) if rest else partition
     if len(rest) >= min(min_isr, len(partition.replicas)):
-        return replace(partition, isr=rest, elr=())
+        return partition._replace(isr=rest, elr=())
     members = [*partition.elr, *(member for member in partition.isr if member not in partition.elr)]
-    return replace(partition, isr=rest, elr=tuple(member for member in members if member not in rest and member != broker))
+    return partition._replace(isr=rest, elr=tuple(member for member in members if member not in rest and member != broker))
 
 
 def possible(
@@ -183,5 +182,5 @@ def _after_returns(
         live.add(broker)
         election = elected(partition, live, elr, unclean)
         if not elr and partition.elr:
-            partition = replace(partition, elr=())  # whenever the controller has looked at the partition
+            partition = partition._replace(elr=())  # whenever the controller has looked at the partition
     return election
