@@ -125,7 +125,7 @@ def gather(
     Brokers that do not answer, and replicas that are not ready, are asked again until their part of `budget` is over or the broker is fenced. What never
     answered keeps the error NO_ANSWER. If a log is ahead of the controller, the states of these partitions are read once more. Then logs are compared,
     and committed offsets are read and looked for in forked logs. `missed` and `cut` say what there was no time for. Fenced brokers that answer are
-    asked once, for their logs alone. `silent`: replicas that are asked once, too.
+    asked once for their logs, which are compared with each other and with those of survivors. `silent`: replicas that are asked once, too.
     `awaited`: partitions that are asked for until their first answer, as `FirstAnswers` says.
     """
     check_size(states)
@@ -199,7 +199,6 @@ class _Brokers:
 
     def __init__(self, cluster: Asked, states: Sequence[PartitionState]) -> None:
         self._cluster = cluster
-        self._mentioned: set[int] = set()
         self.rows: list[dict[str, Any]] = []
         self.unfenced: set[int] = set()
         self._mentioned = {broker for state in states for broker in state.replicas}

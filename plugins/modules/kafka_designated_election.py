@@ -184,6 +184,7 @@ results:
     - Some partitions, one of each outcome and reason code first, then those that were not elected. C(results[].leader) may be V(null).
     - C(results[].reason_code) is for machines, and C(results[].reason) is the sentence for people. Both are V(null) if the designated replica was
       elected. The guide to reason codes lists all of them.
+    - C(results[].evidence) is the word of the plan, or V(named) if the leader was designated by hand.
     - C(results[].error) is Kafka's name of the error of an election that failed, or V(null). C(results[].reason) has it too, with Kafka's own message.
     - C(results[].decided_again) is V(null) unless O(decide_again) changed the decision. Then it has the leader (C(planned_leader)) or the reason to hold
       (C(planned_reason_code)) that the plan says, and the C(explanation) of the new decision.
@@ -201,7 +202,7 @@ results:
       reason: null
       error: null
       truncated: [{broker_id: 3, offset: 100, records: 80}]
-      loss: {lower_bound: 0, lower_bound_from: high_watermark, upper_bound: null, upper_bound_from: unknown, estimate: null, estimate_from: unknown, gaps: []}
+      loss: {lower_bound: 0, lower_bound_from: high_watermark, upper_bound: null, upper_bound_from: unknown, estimate: null, estimate_from: none, gaps: []}
       decided_again: null
 without_leader:
   description:
@@ -215,7 +216,10 @@ without_leader:
       reason_code: forked
       count: 24
       partitions: [{topic: orders, partition: 7}]
-      reason: the logs of brokers 2 and 3 fork at offset 100
+      reason: >-
+        held: nothing proves which branch is committed: start or mend broker 1, with its disk. Strategy aggressive gives up broker 3's offsets 100 to 179;
+        broker 2 holds the best log: it ends at offset 121, last written in leader epoch 1; broker 3's log parts from it at offset 100, so electing it
+        truncates broker 3's offsets 100 to 179
 given_up:
   description:
     - What the elected partitions give up, in records. C(truncated_records) are those that survivors truncate, C(truncations) names where.

@@ -86,7 +86,7 @@ partitions:
       min_insync_replicas: 2
       unclean_leader_election_enable: false
       elected_on_return: [1]
-      explanation: "no live leader: the controller elects broker 1 once it is unfenced (ELR)"
+      explanation: "no live leader: the controller may elect broker 1 once it is unfenced (ELR, whether it was shut down cleanly is not known)"
 count:
   description: How many partitions are in the asked state.
   returned: success

@@ -53,8 +53,8 @@ options:
       - When a partition is elected, by KIP-966's names.
       - V(none) elects nothing, but shows candidates and evidence.
       - V(balanced) elects on the evidence C(prefix) and C(forked_resolved), and waits for a clean leader that is coming back.
-      - V(aggressive) does not wait and elects on any evidence; on C(below_high_watermark), C(contradicted) and C(corrupt) only where the
-        partition was named, as where a survivor's epoch is greater than the controller's.
+      - V(aggressive) does not wait and elects on all evidence but a document that is damaged or contradicts itself; on C(below_high_watermark),
+        C(contradicted) and C(corrupt) only where the partition was named, as where the epoch of a log is greater than the controller's.
       - All but V(aggressive) hold a partition if a fenced broker that answers holds more than the best survivor.
       - C(__transaction_state) is elected only where it was named, whatever the strategy. C(__cluster_metadata) never is.
       - V(kip966_balanced) elects on the same evidence as V(balanced), and waits as KIP-966's strategy Balanced does, until every member of ISR, ELR and
@@ -81,7 +81,7 @@ options:
       - Also write C(<manual_output_dir>/<cluster>.json), with C(topic), C(partition) and C(designatedLeader) of what is to be elected and nothing else, to
         be read and changed by hand (KIP-1275's manual recovery output file). A cluster in which nothing is to be elected gets none.
       - Also write C(<manual_output_dir>/<cluster>.held.json) of the same form, with the best candidate of each held partition as C(designatedLeader), and the
-        C(reason). No playbook takes this file. To elect one of its partitions, move it to the other file.
+        C(reason_code). No playbook takes this file. To elect one of its partitions, move it to the other file.
       - Nothing is written over. Another file that stands there already fails the task.
     type: path
 extends_documentation_fragment:

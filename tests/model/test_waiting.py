@@ -11,7 +11,13 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import controller, waiting
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FENCED, Log
-from model.waiting import waits_in_vain
+from model.waiting import standings, waits_in_vain
+
+
+def test_the_search_has_every_registration_of_three_replicas() -> None:
+    """Each broker is in the ISR, in the ELR or in neither, and one of them or none is the last known leader."""
+    found = {(standing.isr, standing.elr, standing.last_known_elr) for standing in standings()}
+    assert len(found) == len([*standings()]) == 3**3 * 4
 
 
 def test_it_waits_for_no_election_that_never_comes() -> None:

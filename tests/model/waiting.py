@@ -22,12 +22,12 @@ WITHOUT_DISK = "without_disk"
 
 
 def standings() -> Iterator[Standing]:
-    """Every ISR and ELR, and last known leaders where one of both is empty. The controller keeps one when the last member leaves the ISR, also while
-    the ELR has members."""
-    subsets = list(chain.from_iterable(combinations(BROKERS, count) for count in range(3)))
-    for isr, elr in product(subsets, subsets):
+    """Every ISR and ELR without a broker in both, each with every last known leader and with none."""
+    subsets = list(chain.from_iterable(combinations(BROKERS, count) for count in range(len(BROKERS) + 1)))
+    last_known: list[tuple[int, ...]] = [(), *((broker,) for broker in BROKERS)]
+    for isr, elr, last in product(subsets, subsets, last_known):
         if not {*isr} & {*elr}:
-            yield from (Standing(7, isr, elr, last) for last in ([(), *((broker,) for broker in BROKERS)] if not (isr and elr) else [()]))
+            yield Standing(7, isr, elr, last)
 
 
 def waits_in_vain(disks_may_fail: bool) -> tuple[Counter[str], list[tuple[Standing, tuple[str, ...]]]]:

@@ -164,7 +164,8 @@ class Broker(NamedTuple):
 
 
 class Header(NamedTuple):
-    """A landing file's header, without what its seal is read with (`snapshot`), its brokers and its absent partitions."""
+    """The header of a landing file. Its fields about the file itself (kind, schema, cluster, cluster id, run) are checked in `snapshot`; brokers and absent
+    partitions are read by functions of their own."""
 
     collected_at: str
     backend: str
