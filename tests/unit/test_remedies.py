@@ -132,6 +132,14 @@ def test_brokers_that_did_not_answer_are_named_with_what_helps() -> None:
     assert "broker 1" not in text and "compared" not in text
 
 
+def test_a_broker_that_answered_and_is_coming_back_is_waited_for() -> None:
+    """It was read while it was cut off from the controllers, and is on its way by now."""
+    rows = document(Situation("orders", {1: Log.of((100, 0), fenced=True), 2: LONG}).rows())
+    rows["logs"][0]["broker_state"] = COMING_BACK
+    decision = decide(read(rows), Policy())
+    assert decision.reason == "incomplete" and "wait for broker 1 to come back" in (remedy(decision, EAST) or "")
+
+
 def test_an_unread_epoch_does_not_make_lengths_decide() -> None:
     text = advice(Situation("orders", {1: FENCED, 2: SHORT, 3: Log((0,) * 119 + (UNREADABLE,), (0,) * 120)}), "weak")
     assert "last-written epoch of broker 3" in text and "length" not in text

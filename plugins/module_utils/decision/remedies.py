@@ -44,10 +44,10 @@ def _aggressive(decision: Decision, effect: str) -> str:
 
 def _repairs(logs: Collection[Log]) -> Iterator[str]:
     """Yield how these replicas become readable, or electable: they are lost, coming back or silent."""
-    cut_off = [log.broker_id for log in logs if log.answered]
+    returning = [log.broker_id for log in logs if log.broker_state == COMING_BACK]
+    cut_off = [log.broker_id for log in logs if log.answered and log.broker_id not in returning]
     disks = [log.broker_id for log in logs if log.disk_failed]
     silent = [log.broker_id for log in logs if log.silent]
-    returning = [log.broker_id for log in logs if log.broker_state == COMING_BACK and not log.answered]
     others = [log.broker_id for log in logs if log.broker_id not in (*cut_off, *disks, *silent, *returning)]
     if returning:
         yield f"wait for {broker_list(returning)} to come back"
@@ -156,7 +156,7 @@ def _weak(decision: Decision, _cluster: Cluster) -> str:
 def _incomplete(decision: Decision, _cluster: Cluster) -> str:
     if decision.evidence.defects:
         return "no strategy elects on evidence that is damaged or contradicts itself: collect it again. If it stays so, designate the leader by hand"
-    unread = [log for log in decision.evidence.logs if log.silent or (log.broker_state == COMING_BACK and not log.answered)]
+    unread = [log for log in decision.evidence.logs if log.silent or log.broker_state == COMING_BACK]
     steps = [*_repairs(unread), *_comparison(decision)]
     if decision.evidence.offsets_unread:
         steps.append("let consumer groups load, and grant DESCRIBE on them (their committed offsets may prove a branch of the fork)")
