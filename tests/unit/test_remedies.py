@@ -89,7 +89,7 @@ def test_transactions_with_alarming_evidence_have_both_in_the_advice() -> None:
         ("weak", "weak", False),
     ],
 )
-def test_the_name_is_asked_for_only_if_the_strategy_aggressive_needs_it(topic: str, reason: str, needs_its_name: bool) -> None:
+def test_the_name_is_required_only_if_the_strategy_aggressive_needs_it(topic: str, reason: str, needs_its_name: bool) -> None:
     assert (NAMED in advice(TOPICS[topic], reason)) == needs_its_name
     by_force = decided(TOPICS[topic], Strategy.AGGRESSIVE)
     assert (by_force.reason is not None) == needs_its_name
