@@ -135,7 +135,7 @@ def _forked_proven(decision: Decision, _cluster: Cluster) -> str:
     steps = ", or ".join(_repairs(decision.unread))
     first = f": {steps}" if steps else ""
     effect = _aggressive(decision, f"elects the proven branch and gives up {_given_up(decision)}")
-    return f"only one branch is proven committed, records of the other may be, too{first}. {effect}"
+    return f"one branch is proven committed, the other may hold committed records, too{first}. {effect}"
 
 
 def _given_up(decision: Decision) -> str:
