@@ -56,14 +56,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum im
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
 
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import group_offsets, protocol
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import coordinators, group_offsets, protocol
 
 if TYPE_CHECKING:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls
 
 FENCED_MS = 3000  # for an answer of a fenced broker, most of which are lost
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
-LOADING_SECONDS, LOADING_PAUSE = 5.0, 0.2  # a coordinator that has just been elected has loaded its groups by then, unless they are many
+LOADING_SECONDS = 5.0  # a coordinator that has just been elected has loaded its groups by then, unless they are many
 # Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
 FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
@@ -338,55 +338,18 @@ class Cluster(FollowerAsking):
 
         `missed` gets a sentence for each reason why there may be more of them. `seconds`: for all that one broker is asked.
         """
-        found = self._committing(keys, seconds, self._unfenced() - self.unreachable.keys())
-        missed += found.blind
+        unfenced = self._unfenced()
+        silent = unfenced & self.unreachable.keys()
+        found = self._committing(keys, seconds, unfenced - silent, seconds)
+        missed += [*found.blind, *(f"broker {node} does not answer" for node in sorted(silent))]
         return found.offsets
 
-    def _committing(self, keys: Collection[TopicPartition], seconds: float, nodes: set[int]) -> group_offsets.Committing:
+    def _committing(
+        self, keys: Collection[TopicPartition], seconds: float, nodes: set[int], patience: float = LOADING_SECONDS
+    ) -> group_offsets.Committing:
+        """What groups have committed. `patience`: seconds for coordinators that load their groups."""
         blind = self._leaderless(group_offsets.GROUP_TOPIC)
-        found: dict[str, group_offsets.Group] = {}
-        asked: dict[int, Any] = {}
-        missed: list[str] = []
-        kept = Kept()
-        for node, (error, groups) in self._listed_groups(nodes, blind, min(seconds, LOADING_SECONDS), kept).items():
-            found |= groups
-            if groups:
-                asked[node] = group_offsets.fetch_all(node, sorted(groups), seconds, missed)
-            if error:
-                blind.append(f"broker {node} does not list its groups: {error}")
-        rows: list[group_offsets.Committed] = []
-        refused: dict[str, str] = {}
-
-        read_offsets = group_offsets.Reader(keys, found)
-
-        def read(answer: Any) -> tuple[list[group_offsets.Committed], dict[str, str]]:
-            unread = group_offsets.read_refused_groups(answer)
-            return read_offsets(answer), {group: error for group, error in unread.items() if group in found}
-
-        for node, answers in self._ask_each(asked, read, kept).items():
-            if len(answers) < asked[node].sent:
-                blind.append(f"broker {node} does not answer")
-            for committed, unread in answers:
-                rows += committed
-                refused |= unread
-        if refused:
-            group = min(refused)
-            blind.append(f"offsets of {len(refused)} groups cannot be read (first {group}: {refused[group]})")
-        return group_offsets.Committing(sorted(set(rows)), found, list(dict.fromkeys(blind + missed)))
-
-    def _listed_groups(
-        self, nodes: set[int], blind: list[str], seconds: float, kept: Kept
-    ) -> dict[int, tuple[str | None, dict[str, group_offsets.Group]]]:
-        """Error and groups by broker. A coordinator that loads its groups is asked again, for so many `seconds`."""
-        deadline = time.monotonic() + seconds
-        found: dict[int, tuple[str | None, dict[str, group_offsets.Group]]] = {}
-        while True:
-            for node, answers in self._ask_all(nodes, group_offsets.list_groups, blind, group_offsets.read_groups, kept).items():
-                found[node] = answers[0]
-            nodes = {node for node, (error, _groups) in found.items() if error == group_offsets.LOADING}
-            if not nodes or time.monotonic() > deadline:
-                return found
-            time.sleep(LOADING_PAUSE)
+        return coordinators.Coordinators(self._ask_each, keys, seconds, min(seconds, patience)).read(nodes, blind)
 
     def _ask_all(
         self, nodes: set[int], make: Callable[[], Any], blind: list[str], read: Callable[[Any], Any], kept: Kept

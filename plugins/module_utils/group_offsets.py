@@ -26,8 +26,6 @@ Committed = tuple[str, TopicPartition, int, int]
 
 GROUP_TOPIC = "__consumer_offsets"
 GROUPS_PER_REQUEST = 50
-# What a coordinator answers that reads its partitions of GROUP_TOPIC first: just elected, or just started.
-LOADING = "COORDINATOR_LOAD_IN_PROGRESS"
 # From OffsetFetch v10 on topics go by id; v8 is the first one that asks for several groups.
 OFFSET_FETCH_VERSION = 9
 

@@ -33,7 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 
 START, STABLE, MARK, END = 10, 95, 119, 121
-NOT_LEADER, LOADING, GROUP_AUTHORIZATION_FAILED = 6, 14, 30
+NOT_LEADER, LOADING, NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED = 6, 14, 16, 30
 ONE, TWO = ("t", 0), ("t", 1)
 OPEN_NOW = [Producer(4000, 2, 5, 97)]
 ONGOING = Transaction("payments-1", "Ongoing", 4000, 2, 60_000, 5, frozenset({ONE}))
@@ -243,13 +243,12 @@ def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers, monke
     ]
 
 
-def test_groups_that_are_not_told_may_prove_more_of_offline_partitions(cluster: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asked_cluster, "LOADING_SECONDS", 0.0)
+def test_groups_that_are_not_told_may_prove_more_of_offline_partitions(cluster: Brokers) -> None:
     cluster.silent = {2}
     cluster.leaderless = {("__consumer_offsets", 0)}
     cluster.listing_error, cluster.group_error = LOADING, GROUP_AUTHORIZATION_FAILED
     missed: list[str] = []
-    assert cluster.committed_offsets({ONE}, 60.0, missed) == []
+    assert cluster.committed_offsets({ONE}, 0.3, missed) == []
     assert missed == [
         "1 partitions of __consumer_offsets have no leader",
         "broker 2 does not answer",
@@ -259,20 +258,88 @@ def test_groups_that_are_not_told_may_prove_more_of_offline_partitions(cluster: 
 
 
 class Loading(Brokers):
-    """Each coordinator has loaded its groups when it is asked for the third time."""
+    """Each coordinator has loaded its groups when it is asked for the third time, first for their list and then for their offsets."""
 
     def _ListGroupsRequest(self, node: int, request: Any) -> Any:
         self.listing_error = LOADING if self.asked.count((node, request.name)) < 3 else 0
         return super()._ListGroupsRequest(node, request)
 
+    def _OffsetFetchRequest(self, node: int, request: Any) -> Any:
+        self.group_error = LOADING if self.asked.count((node, request.name)) < 3 else 0
+        return super()._OffsetFetchRequest(node, request)
 
-def test_a_coordinator_that_loads_its_groups_is_asked_again() -> None:
-    one = Loading()
+
+def read_from(one: Brokers) -> tuple[list[Any], list[str]]:
+    """The offsets that groups have committed on t-0, and why there may be more."""
     one._net.start()
     missed: list[str] = []
     found = one.committed_offsets({ONE}, 60.0, missed)
     one.close()
-    assert (found, missed) == ([("of 1", ONE, 20, 4), ("of 2", ONE, 20, 4)], [])
+    return found, missed
+
+
+def test_a_coordinator_that_loads_its_groups_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For as long as there is time, and not only for the few seconds that a look at consumers waits."""
+    monkeypatch.setattr(asked_cluster, "LOADING_SECONDS", 0.0)
+    assert read_from(Loading()) == ([("of 1", ONE, 20, 4), ("of 2", ONE, 20, 4)], [])
+
+
+class Shared(Brokers):
+    """Both brokers list the group "shared". `denied`: the broker that answers that it is not its coordinator; `codes`: errors of the others."""
+
+    def __init__(self, denied: int | None, **codes: int) -> None:
+        super().__init__()
+        self.denied, self.codes = denied, codes
+
+    def _ListGroupsRequest(self, node: int, _request: Any) -> Any:
+        kind = ListGroupsResponse.ListedGroup
+        listed = [kind(group_id="shared", protocol_type="consumer", group_state="Stable", group_type="classic")]
+        return ListGroupsResponse.decode(bytes(ListGroupsResponse(error_code=0, groups=listed).encode(version=5)), version=5)
+
+    def _OffsetFetchRequest(self, node: int, request: Any) -> Any:
+        self.group_error = NOT_COORDINATOR if node == self.denied else self.codes.get(f"of_{node}", 0)
+        answer = super()._OffsetFetchRequest(node, request)
+        for group in answer.groups:
+            group.topics[0].partitions[0].committed_offset += node
+        return answer
+
+
+@pytest.mark.parametrize(("denied", "offset"), [(1, 22), (2, 21)])
+def test_the_offsets_of_a_group_are_those_of_its_coordinator(denied: int, offset: int) -> None:
+    assert read_from(Shared(denied)) == ([("shared", ONE, offset, 4)], [])
+
+
+@pytest.mark.parametrize("codes", [{}, {"of_1": GROUP_AUTHORIZATION_FAILED}])
+def test_a_group_with_two_coordinators_proves_nothing(codes: dict[str, int]) -> None:
+    """One of them is none, and says what it likes."""
+    found, missed = read_from(Shared(None, **codes))
+    assert found == []
+    (reason,) = missed
+    assert "shared" in reason and "brokers 1 and 2" in reason
+
+
+class Elsewhere(Brokers):
+    """The group "of 1" moves to broker 2 after broker 1 has listed it."""
+
+    def _ListGroupsRequest(self, node: int, request: Any) -> Any:
+        answer = super()._ListGroupsRequest(node, request)
+        if node == 2 and self.asked.count((2, request.name)) > 1:
+            answer.groups.append(super()._ListGroupsRequest(1, request).groups[0])
+        return answer
+
+    def _OffsetFetchRequest(self, node: int, request: Any) -> Any:
+        self.group_error = NOT_COORDINATOR if node == 1 else 0
+        return super()._OffsetFetchRequest(node, request)
+
+
+def test_a_group_that_moves_meanwhile_is_read_from_its_new_coordinator() -> None:
+    assert read_from(Elsewhere()) == ([("of 1", ONE, 20, 4), ("of 2", ONE, 20, 4)], [])
+
+
+def test_a_live_broker_that_has_not_answered_may_coordinate_groups() -> None:
+    one = Brokers()
+    one.unreachable[2] = "timed out"
+    assert read_from(one) == ([("of 1", ONE, 20, 4)], ["broker 2 does not answer"])
 
 
 def transacting(cluster: Brokers, *seen: dict[TopicPartition, list[Producer]]) -> list[tuple[TopicPartition, str]]:
