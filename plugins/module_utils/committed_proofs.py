@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import confirmations, forks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import MOST_PROOFS
@@ -48,7 +48,7 @@ def proof_rows(cluster: Asked, evidence: Evidence, prober: forks.Prober, budget:
     furthest = {key: (group, key, offset, epoch) for group, key, offset, epoch in sorted(committed, key=lambda row: row[2])}
     survivors = {key: sorted(answered[key]) for key in forked}
     with budget.part() as seconds:
-        held = [*_held(evidence, prober, survivors, [row for row in committed if row[1] in forked], seconds)]
+        held = [*_held(cluster, evidence, prober, survivors, [row for row in committed if row[1] in forked], seconds)]
     yield from held
     for key in sorted(furthest.keys() - forked):
         for broker in sorted(answered[key]):
@@ -92,35 +92,29 @@ def _shortened(name: str) -> str:
 
 
 def _held(
+    cluster: Asked,
     evidence: Evidence,
     prober: forks.Prober,
     survivors: Mapping[TopicPartition, Sequence[int]],
     committed: Sequence[Committed],
     seconds: float,
 ) -> Iterator[dict[str, Any]]:
-    long_enough = {
-        (broker, key, offset - 1)
-        for _group, key, offset, _epoch in committed
-        for broker in survivors[key]
-        if (evidence.replicas[key, broker].log_end_offset or 0) >= offset
-    }
-    prober.fetch(long_enough)
-    unprobed = {(key, offset) for _broker, key, offset in long_enough - prober.found.keys()}
-    if unprobed:
-        evidence.offsets_unread |= {key for key, _offset in unprobed}
+    wanted: dict[confirmations.Replica, set[confirmations.Point]] = {}
+    for _group, key, *point in committed:
+        for broker in survivors[key]:
+            wanted.setdefault((key, broker), set()).add((point[0], point[1]))
+    judged = confirmations.confirm(wanted, evidence.replicas, evidence.configs.compacted, prober, cluster.epoch_ends)
+    unread = {(key, point) for (key, broker), points in wanted.items() for point in points if point not in judged[key, broker]}
+    if unread:
+        evidence.offsets_unread |= {key for key, _point in unread}
         evidence.missed.append(
-            f"{len(unprobed)} committed offsets were not looked for in forked logs within {seconds:.1f} s, first in {min(unprobed)[0][0]}; raise duration"
+            f"{len(unread)} committed offsets were not looked for in forked logs within {seconds:.1f} s, first in {min(unread)[0][0]}; raise duration"
         )
     for row in committed:
         _group, key, offset, epoch = row
-        if (key, offset - 1) in unprobed:
-            continue
-        for broker in survivors[key]:
-            held: bool | None = False
-            if (broker, key, offset - 1) in prober.found:
-                batch = prober.found[broker, key, offset - 1]
-                held = batch.epoch == epoch if batch is not None and batch.holds(offset - 1) and epoch >= 0 else None
-            yield proof_row(row, broker, held)
+        if (key, (offset, epoch)) not in unread:
+            for broker in survivors[key]:
+                yield proof_row(row, broker, judged[key, broker][offset, epoch])
 
 
 def proof_row(committed: Committed, broker: int, held: bool | None) -> dict[str, Any]:
