@@ -33,7 +33,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bo
     PARTITIONS,
     REPLICA_IDS,
     SLOW_PAGES,
-    is_address,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
@@ -127,9 +126,6 @@ class Cluster(FollowerAsking):
             self._current(), key=lambda node: (node in self.unreachable, node not in self._heard, node != told, node == asked, node)
         )
         return self._answered(make, nodes, self._connection.request_timeout, TELLING)
-
-    def _fenced_nodes(self) -> list[brokers.Node]:
-        return [node for node in self._nodes if node.fenced and is_address(node.host, node.port)]
 
     def _limit_ms(self, node: Any) -> int:
         fenced = any(one.fenced and one.broker_id == node for one in self._nodes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum, reachability
@@ -19,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking im
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import is_address
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dirs import LogDirAsking
 
@@ -61,16 +63,25 @@ class FollowerAsking(LogDirAsking, ABC):
 
     def quorum(self) -> quorum.Quorum:
         """The metadata quorum as its leader describes it. ClusterError where no leader answers, quorum.Refused where one may not ask."""
-        self.last_quorum = quorum.read(self._describe_quorum())
+        nodes = self._quorum_nodes()
+        self.last_quorum = quorum.read(self._describe_quorum(nodes))
         self._followers, self._followers_until = self.last_quorum.followers(), time.monotonic() + KNOWN_SECONDS
+        # A broker takes the requests of a connection one by one: behind one that it never answers it would give no other answer.
+        for node in nodes[: nodes.index(self._homes[ASKING])]:
+            if node not in self._followers:
+                self._manager.call_soon(partial(self._manager.close, node))
         return self.last_quorum
 
-    def _describe_quorum(self) -> Any:
+    def _quorum_nodes(self) -> list[Any]:
+        """The nodes that are asked to describe the quorum, in turn."""
         # Brokers pass it on to the active controller. Where there is none, each of them waits for one and gives no answer at all. So does one that is cut
-        # off, which may name lost brokers alone: servers that were named may be others.
+        # off. All that it calls alive may be lost, and what it calls fenced may be alive.
         known = {f"{node.host}:{node.port}" for node in self._nodes if not node.fenced}
         named = [node for node, address in self._named().items() if address not in known]
-        nodes = [*self._in_turn(self._current_ids() or self._unfenced())[:QUORUM_NODES], *named[:QUORUM_NODES]]
+        fenced = [node.broker_id for node in self._fenced_nodes()]
+        return [*self._in_turn(self._current_ids() or self._unfenced())[:QUORUM_NODES], *named[:QUORUM_NODES], *fenced[:QUORUM_NODES]]
+
+    def _describe_quorum(self, nodes: Sequence[Any]) -> Any:
         answer = self._answered(protocol.describe_quorum, nodes, min(HEDGE_AFTER, QUORUM_HEDGES / max(1, len(nodes) - 1)), ASKING)
         said = "so brokers that are coming back cannot be told from lost ones"
         refused = protocol.error_name(answer.error_code)
@@ -84,6 +95,9 @@ class FollowerAsking(LogDirAsking, ABC):
     def _unfenced(self) -> set[int]:
         """Ids of the brokers that were unfenced when that was asked the last time."""
         return {node.broker_id for node in self._nodes if not node.fenced}
+
+    def _fenced_nodes(self) -> list[Node]:
+        return [node for node in self._nodes if node.fenced and is_address(node.host, node.port)]
 
     def _current_ids(self) -> set[int]:
         return self._unfenced() & self._followers
@@ -124,7 +138,7 @@ class FollowerAsking(LogDirAsking, ABC):
                     f"{REMEDY} ({error})",
                     error.error,
                 ) from error
-            self._meet_answering_server()
+            self._meet_others()
             if self._current_ids() or time.monotonic() > until or deadline.has_passed():
                 return
             time.sleep(FOLLOWING_PAUSE)
@@ -132,13 +146,13 @@ class FollowerAsking(LogDirAsking, ABC):
     def _follow_refusing_broker(self) -> None:
         """Without DESCRIBE on the cluster it is not known who follows. The active controller refuses it, so the broker that passed it on reaches it."""
         describer = {self._describer} - {self._homes[ASKING]}
-        self._meet_answering_server()
+        self._meet_others()
         self._followers, self._followers_until = self._unfenced() - describer, time.monotonic() + KNOWN_SECONDS
 
-    def _meet_answering_server(self) -> None:
-        """If a server answered that is not known by its id, take the brokers that it knows."""
+    def _meet_others(self) -> None:
+        """If the node that answered is not known to be alive, take the brokers that it knows."""
         home = self._homes[ASKING]
-        if home in self._named():
+        if home not in self._unfenced():
             self._nodes = self._take_brokers(self._answered(lambda: protocol.metadata(()), [home], HEDGE_AFTER, ASKING))
 
     def _origin(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from bench import plain
 from integration.damaged import PROPERTIES
-from integration.support import Operator, by_partition
+from integration.support import Answer, Operator, by_partition, run_module
 
 from rig import KafkaCluster, NewTopic
 from rig.proxy import Mode, Proxies
@@ -79,9 +79,16 @@ def planned(operator: Operator, run_id: str, strategy: str = "balanced") -> dict
     return operator.read("plans", run_id)
 
 
+def offline(answer: Answer) -> set[str]:
+    """Topics of the partitions without a live leader."""
+    assert answer.returncode == 0, answer
+    return {row["topic"] for row in answer.result["partitions"]}
+
+
 def test_what_a_fenced_broker_holds_is_read_shown_and_not_given_up(apart: Apart, tmp_path: Path) -> None:
     cluster = apart.cluster
-    login = {"bootstrap_servers": [cluster.brokers[SURVIVOR].client_address]}
+    # The broker that is cut off comes first: it knows what was before.
+    login = {"bootstrap_servers": [cluster.brokers[broker].client_address for broker in (CUT_OFF, SURVIVOR)]}
     operator = Operator(cluster, tmp_path, login=login)
     before = operator.states(*ASSIGNMENTS)
 
@@ -107,6 +114,10 @@ def test_what_a_fenced_broker_holds_is_read_shown_and_not_given_up(apart: Apart,
     assert {row["topic"] for row in shown["preview"] if row["broker_id"] == CUT_OFF and row["fenced"]} == {*ASSIGNMENTS}
     assert shown["counts"]["replicas_fenced"] == 3 and shown["counts"]["replicas_silent"] == 0
 
+    # Alone it is enough, because it names the others.
+    alone = {"bootstrap_servers": [cluster.brokers[CUT_OFF].client_address]}
+    assert offline(run_module("kafka_partition_info", alone)) == {*ASSIGNMENTS}
+
     plan = planned(operator, "1")
     assert {key[0]: row["designatedLeader"] for key, row in by_partition(plan["partitions"]).items()} == {LEVEL: SURVIVOR}
     held = {key[0]: row for key, row in by_partition(plan["held"]).items()}
@@ -131,6 +142,13 @@ def test_what_a_fenced_broker_holds_is_read_shown_and_not_given_up(apart: Apart,
     cluster.resume(CUT_OFF)
     states = {log["broker_id"]: log["broker_state"] for document in operator.documents("hung") for log in document["logs"]}
     assert (states[CUT_OFF], took < 15) == ("coming_back", True), (states, took)
+
+    # If no other broker is alive, nothing is read: what it knows is from before, and has a leader for each of them.
+    cluster.terminate(SURVIVOR)
+    refused = run_module("kafka_partition_info", {**alone, "request_timeout": 5.0})
+    assert refused.returncode != 0 and f"broker {CUT_OFF} (" in refused.msg and "bootstrap_servers" in refused.msg, refused
+    cluster.start_node(SURVIVOR)
+    cluster.wait_unfenced([SURVIVOR])
 
     # The remedy that the plan names.
     apart.heal()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -121,6 +122,22 @@ def test_a_broker_that_the_broker_that_is_cut_off_does_not_know_is_met_through_b
     with split.opened(split.cut_off, split.following) as cluster:
         assert {key: state.leader for key, state in cluster.partitions().items()} == {KEY: -1}
         assert cluster.unfenced() == {FOLLOWING}
+
+
+def test_a_broker_that_was_fenced_when_another_was_cut_off_is_met_through_that_one(split: Split) -> None:
+    split.knows(split.cut_off, {CUT_OFF, LOST}, LOST)
+    with split.opened(split.cut_off) as cluster:
+        assert {key: state.leader for key, state in cluster.partitions().items()} == {KEY: -1}
+        assert cluster.unfenced() == {FOLLOWING}
+
+
+def test_a_broker_that_never_answers_for_the_controllers_answers_other_questions(split: Split) -> None:
+    ended = threading.Event()
+    split.cut_off.answers[DESCRIBE_QUORUM] = lambda _request: ended.wait(30) and made_up_brokers.quorum({})
+    with split.opened(split.cut_off) as cluster:
+        states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states()}
+        assert (states[CUT_OFF], cluster.cut_off) == ("fenced", {CUT_OFF})
+    ended.set()
 
 
 def test_without_any_broker_that_reaches_the_controllers_nothing_is_read(split: Split) -> None:
