@@ -112,6 +112,33 @@ def test_a_run_whose_topic_was_deleted_shows_its_results_and_fails(tmp_path: Pat
     assert ("streamops.kafka_recovery.plan" in done.stdout) == bool(offline)
 
 
+@pytest.mark.parametrize(("outcome", "code"), [("held", "forked"), ("stale", "log_changed"), ("failed", "election_failed"), (None, None)])
+@pytest.mark.parametrize("options", [[], ["--check"]], ids=["run", "dry run"])
+def test_a_run_fails_by_its_results_although_the_cluster_finds_a_leader(
+    tmp_path: Path, outcome: str | None, code: str | None, options: list[str]
+) -> None:
+    rows = [{"topic": "orders", "partition": 7}]
+    group = {"outcome": outcome, "reason_code": code, "count": 1, "partitions": rows, "reason": "why"}
+    variables = {
+        "kafka_recovery_election": {
+            "summary": {"elected": 2, "clean_leader": 0, **({outcome: 1} if outcome else {})},
+            "without_leader": [group] if outcome else [],
+            "given_up": {"text": []},
+            "next_steps": [],
+            "results_path": "/w/results/1/east.json",
+        },
+        "kafka_recovery_allow_data_loss": True,
+        "kafka_recovery_look_at_impact": False,
+    }
+    answer = {"count": 0, "partitions": [], "unknown_count": 0, "unknown": []}
+    collections = collection_of(tmp_path / "collections", "kafka_partition_info", answer)
+    task = {"ansible.builtin.include_tasks": str(ROOT / "roles/verify/tasks/main.yml")}
+    done = role_play(tmp_path, ["common", "verify"], variables, [task], options, collections=collections)
+    assert done.returncode == (2 if outcome and not options else 0), done.stdout + done.stderr
+    assert outcome is None or f"{outcome} ({code}), 1 partition: orders-7. why" in done.stdout, done.stdout
+    assert not outcome or options or "1 partitions have no leader in the results" in done.stdout, done.stdout
+
+
 def test_of_many_deleted_topics_a_few_are_named(tmp_path: Path) -> None:
     variables = {
         "kafka_recovery_election": {"next_steps": [], "results_path": "/w/results/1/east.json", "without_leader": []},
