@@ -9,6 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum, reachability
@@ -67,7 +68,8 @@ class FollowerAsking(LogDirAsking, ABC):
         self.last_quorum = quorum.read(self._describe_quorum(nodes))
         self._followers, self._followers_until = self.last_quorum.followers(), time.monotonic() + KNOWN_SECONDS
         # A broker takes the requests of a connection one by one: behind one that it never answers it would give no other answer.
-        for node in nodes[: nodes.index(self._homes[ASKING])]:
+        home = self._homes[ASKING]
+        for node in takewhile(lambda node: node != home, nodes):
             if node not in self._followers:
                 self._manager.call_soon(partial(self._manager.close, node))
         return self.last_quorum
@@ -79,7 +81,8 @@ class FollowerAsking(LogDirAsking, ABC):
         known = {f"{node.host}:{node.port}" for node in self._nodes if not node.fenced}
         named = [node for node, address in self._named().items() if address not in known]
         fenced = [node.broker_id for node in self._fenced_nodes()]
-        return [*self._in_turn(self._current_ids() or self._unfenced())[:QUORUM_NODES], *named[:QUORUM_NODES], *fenced[:QUORUM_NODES]]
+        unfenced = sorted(self._in_turn(self._unfenced()), key=lambda node: node not in self._followers)
+        return [*unfenced[:QUORUM_NODES], *named[:QUORUM_NODES], *fenced[:QUORUM_NODES]]
 
     def _describe_quorum(self, nodes: Sequence[Any]) -> Any:
         answer = self._answered(protocol.describe_quorum, nodes, min(HEDGE_AFTER, QUORUM_HEDGES / max(1, len(nodes) - 1)), ASKING)

@@ -180,6 +180,16 @@ def test_a_broker_that_is_cut_off_later_is_not_asked_any_more(split: Split) -> N
         assert {key: state.leader for key, state in cluster.partitions().items()} == {KEY: -1}
 
 
+def test_if_all_that_followed_are_cut_off_the_other_brokers_are_asked(split: Split) -> None:
+    split.knows(split.cut_off, {CUT_OFF, FOLLOWING}, LOST)
+    split.cut_off.follows({CUT_OFF: 0.1, FOLLOWING: 60.0}, OFFERED)
+    with split.opened(split.cut_off) as cluster:
+        assert cluster.unfenced() == {CUT_OFF, FOLLOWING}
+        del split.cut_off.answers[DESCRIBE_QUORUM]
+        states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states()}
+        assert states == {CUT_OFF: "fenced", FOLLOWING: "unfenced", LOST: "fenced"}
+
+
 def test_without_the_permission_to_describe_the_quorum_the_broker_that_passes_the_question_on_is_asked(split: Split) -> None:
     split.following.answers[DESCRIBE_QUORUM] = lambda _request: made_up_brokers.quorum({}, CLUSTER_AUTHORIZATION_FAILED)
     with split.opened(split.cut_off) as cluster:
