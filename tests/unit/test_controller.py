@@ -26,12 +26,11 @@ WAITING = Registration(REPLICAS, (), (1,), (2,))
 
 
 def partitions() -> list[Registration]:
+    """Each replica is in the ISR, in the ELR or in neither. The last known leader is mostly a member of the ELR, too."""
     found = []
-    for places in product(("isr", "elr", "known", "out"), repeat=3):
-        isr, elr, known = (
-            tuple(broker for broker, place in zip(REPLICAS, places, strict=True) if place == name) for name in ("isr", "elr", "known")
-        )
-        found.append(Registration(REPLICAS, isr, elr, known))
+    for places in product(("isr", "elr", "out"), repeat=3):
+        isr, elr = (tuple(broker for broker, place in zip(REPLICAS, places, strict=True) if place == name) for name in ("isr", "elr"))
+        found += [Registration(REPLICAS, isr, elr, known) for known in ((), (1,), (2,), (3,), (1, 2))]
     return found
 
 

@@ -144,11 +144,16 @@ def origins(
     """
     eligible = {*partition.isr, *partition.elr}
     # A member that is alive may have registered again, too.
-    returning = [member for member in partition.replicas if member in eligible and member in {*live, *back} and member != broker]
+    isr, elr_only = (
+        [member for member in members if member in {*live, *back} and member != broker]
+        for members in (partition.isr, [member for member in partition.elr if member not in partition.isr])
+    )
+    # What is left differs only by whether a member of the ELR is the first to come: the ISR is at its largest then, and may empty the ELR.
+    orders = {(*isr, *elr_only), (*elr_only, *isr)}
     others = {*live} - eligible - {broker}
     found: dict[bool, set[Why]] = {True: set(), False: set()}
     for keeps_elr, min_isr in product(_either(elr), range(1, len(partition.replicas) + 1)):
-        for returned in (chosen for size in range(len(returning) + 1) for chosen in combinations(returning, size)):
+        for returned in (chosen for order in orders for size in range(len(order) + 1) for chosen in combinations(order, size)):
             left = partition
             for member in returned:
                 left = after_unclean_shutdown(left, member, keeps_elr, min_isr)
