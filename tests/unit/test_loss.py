@@ -17,7 +17,7 @@ from situations import COLLECTED_AT, FENCED, Log, Situation, broker_rows, health
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Change, Cluster, History, Proof
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss, bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 
@@ -226,6 +226,42 @@ def test_bounds_say_what_they_rest_on(topic: str) -> None:
 def test_the_sentence_states_the_bounds(topic: str) -> None:
     decision = decided(CASES[topic][0])
     assert loss_text(decision, bounds(decision, EAST), EAST) == CASES[topic][6]
+
+
+SNAPSHOT = healthy(3600, 1000, 1000, None, leader_epoch=3)
+OF_ITS_EPOCH = {1: FENCED, 2: Log.of((300, 0), (300, 3)), 3: Log.of((300, 0), (200, 3))}
+WRITTEN_LATER = {1: FENCED, 2: Log.of((300, 0), (300, 5)), 3: Log.of((300, 0), (200, 5))}
+ONE_WRITTEN_LATER = {1: FENCED, 2: Log.of((300, 0), (300, 3)), 3: Log.of((300, 0), (200, 5))}
+
+
+@pytest.mark.parametrize(
+    ("brokers", "lost"),
+    [
+        (OF_ITS_EPOCH, 400),
+        (WRITTEN_LATER, None),  # in epoch 5 the log went on at offset 300: what stood there was given up then
+        (ONE_WRITTEN_LATER, None),
+        ({1: FENCED, 2: Log.of((300, 0), (700, 5))}, 0),
+    ],
+)
+def test_a_healthy_snapshot_counts_only_if_no_later_epoch_began_below_its_high_watermark(brokers: dict[int, Any], lost: int | None) -> None:
+    loss = loss_of(Situation("t", brokers, healthy=SNAPSHOT))
+    assert (loss.lower_bound, loss.lower_bound_from) == (lost, "none" if lost is None else "healthy_snapshot")
+
+
+def test_a_proof_of_the_snapshot_excludes_a_later_epoch_below_its_high_watermark() -> None:
+    found = evidence(Situation("t", WRITTEN_LATER, healthy=SNAPSHOT))
+    proof = Proof("healthy_snapshot", "run-1", 1000, 3, None)
+    assert bounds(decide(replace(found, proofs=(proof,)), Policy()), EAST).lower_bound == 400
+    older = proof._replace(offset=900)
+    assert bounds(decide(replace(found, proofs=(older,)), Policy()), EAST).lower_bound is None
+
+
+@pytest.mark.parametrize(("unclean", "epoch", "lost"), [(True, 4, None), (False, 4, 400), (True, 3, 400)])
+def test_a_healthy_snapshot_from_before_an_unclean_election_does_not_count(unclean: bool, epoch: int, lost: int | None) -> None:
+    found = evidence(Situation("t", OF_ITS_EPOCH, healthy=SNAPSHOT))
+    change = Change(1, None, 2, epoch, (2,), (), unclean, False)
+    past = History(None, None, None, None, None, (change,))
+    assert bounds(decide(replace(found, history=past), Policy()), EAST).lower_bound == lost
 
 
 def test_without_a_survivor_there_is_no_sentence() -> None:

@@ -125,8 +125,26 @@ def _lower_bounds(decision: Decision, winner: Log) -> Iterator[_Lower]:
         if row.common_offset is not None:
             yield lacking(row.other.high_watermark or 0, row.common_offset, FENCED_BROKER)
     healthy = decision.evidence.healthy
-    if healthy and is_current(healthy, decision.state):
+    if (
+        healthy
+        and is_current(healthy, decision.state)
+        and (healthy.high_watermark <= winner.end or _still_counts(healthy, decision.evidence))
+    ):
         yield lacking(healthy.high_watermark, winner.end, HEALTHY_SNAPSHOT)
+
+
+def _still_counts(healthy: Healthy, evidence: PartitionEvidence) -> bool:
+    """Whether no log and no history speaks of a later epoch that may have begun below the high watermark of the healthy snapshot.
+
+    A clean leader keeps what is committed. So such an epoch is one of an unclean election since the snapshot, which gave up some of these offsets before.
+    """
+    if evidence.history and any(change.unclean and change.leader_epoch > healthy.leader_epoch for change in evidence.history.changes):
+        return False
+    # The collection writes them only if no survivor has a batch of a later epoch below the high watermark.
+    if any(proof.source == HEALTHY_SNAPSHOT and proof.offset == healthy.high_watermark for proof in evidence.proofs):
+        return True
+    epochs = [log.last_written_epoch for log in evidence.logs if log.answered]
+    return all(epoch is not None and epoch <= healthy.leader_epoch for epoch in epochs)
 
 
 def _upper_bounds(decision: Decision, winner: Log) -> Iterator[_Upper]:
