@@ -21,7 +21,8 @@ from situations import COMING_BACK, FENCED, Log, Situation, broker_rows, healthy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import evidence, forks, isr_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.committed_proofs import proof_row
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import beside_header
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import (
     DocumentError,
     decode,
@@ -30,7 +31,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     read_brokers,
     read_header,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import IMPOSSIBLE_ANSWER, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    IMPOSSIBLE_ANSWER,
+    Broker,
+    Cluster,
+    PartitionEvidence,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
 
@@ -90,6 +96,7 @@ ROW: tuple[Any, ...] = (7, "log", [], True)
 REQUIRED: dict[str, tuple[Any, ...]] = {
     "topic_id": TOPIC_ID, "leader": INT32, "leader_epoch": INT32, "replicas": BROKERS, "isr": BROKERS, "eligible_leader_replicas": BROKERS,
     "last_known_elr": BROKERS, "reassigning": BOOLEAN, "named": BOOLEAN,
+    "offline_replicas": BROKERS,
     "logs.0.broker_id": (*INT32, -1), "logs.0.broker_state": (*TEXT, "tired", []),
     "pairs.0.broker_a": (*INT32, -1), "pairs.0.broker_b": (*INT32, -1), "pairs.0.relation": (*TEXT, "similar", []),
     "proofs.0.source": TEXT, "proofs.0.offset": (*OFFSET, 0), "proofs.0.broker_id": (*INT32, -1),
@@ -104,10 +111,11 @@ NULLABLE: dict[str, tuple[Any, ...]] = {
     "offsets_unread": BOOLEAN,
     "logs.1.error": TEXT, "logs.1.log_start_offset": OFFSET, "logs.1.log_end_offset": OFFSET, "logs.1.high_watermark": OFFSET,
     "logs.1.partition_leader_epoch": (*INT32, -2), "logs.1.last_written_epoch": (*INT32, -2), "logs.1.broker_epoch": OFFSET,
-    "logs.1.last_batch_transactional": BOOLEAN,
+    "logs.1.last_batch_transactional": BOOLEAN, "logs.1.last_batch_base_offset": OFFSET, "logs.1.last_batch_last_offset": OFFSET,
+    "logs.1.last_batch_crc": (*WRONG, -1, 2**32), "logs.1.last_batch_max_timestamp": TIME, "logs.1.probe_error": TEXT,
     "logs.1.failed_log_dirs": (7, "/data/2", {}, [7], [None], ["x" * 256], ["\x1b[31m"], ["\ud800"], ["a\nb"], ["/data"] * 9),
     "pairs.0.shorter": (*INT32, -1), "pairs.0.common_offset": OFFSET, "pairs.0.reason": TEXT,
-    "proofs.0.name": TEXT, "proofs.0.held": BOOLEAN,
+    "healthy.run_id": TEXT, "proofs.0.name": TEXT, "proofs.0.held": BOOLEAN, "proofs.0.leader_epoch": (*INT32, -2),
     "history.doubt": TEXT, "history.offline_since": TIME, "history.last_isr": BROKERS, "history.metadata_version": (*INT32, -1),
     "history.min_insync_replicas": (*INT32, 0), "history.changes.1.timestamp": TIME,
     "healthy.append_rate": (True, "7", -1, -0.5, float("nan"), float("inf"), 10**4000, [], {}),
@@ -224,6 +232,9 @@ CONTRADICTIONS: dict[str, tuple[Callable[[Document], Any], str]] = {
     "watermark-after-end": (changed("logs.1", high_watermark=101), "the log of broker 2 starts"),
     "log-twice": (repeated("logs"), "two logs of one replica"),
     "foreign-log": (lambda sound: sound["logs"].append(sound["logs"][0] | {"broker_id": 7}), "outside the assignment"),
+    "leader-outside": (lambda sound: sound.update(leader=9), "none of its replicas"),
+    "isr-outside": (lambda sound: sound.update(isr=[2, 9]), "isr or eligible_leader_replicas"),
+    "elr-outside": (lambda sound: sound.update(eligible_leader_replicas=[9]), "isr or eligible_leader_replicas"),
     "no-log": (lambda sound: sound["logs"].pop(0), "nothing about the log of one of its replicas"),
     "pair-of-strangers": (changed("pairs.0", broker_b=8), MISFIT),
     "pair-with-the-dead": (changed("pairs.0", broker_a=1), MISFIT),
@@ -254,6 +265,17 @@ def test_a_contradiction_is_a_defect(case: str) -> None:
     assert found.state is not None and not (found.pairs or found.proofs or found.history)
 
 
+@pytest.mark.parametrize(
+    ("leader", "state", "online"), [(1, "unfenced", True), (1, FENCED, False), (1, COMING_BACK, False), (9, "unfenced", False)]
+)
+def test_a_leader_that_is_not_alive_or_no_replica_does_not_make_a_partition_online(leader: int, state: str, online: bool) -> None:
+    found = read(SOUND | {"leader": leader, "logs": [], "pairs": [], "proofs": []})
+    header = Cluster({broker: Broker(broker, state, None, None) for broker in (1, 9)})
+    decision = decide(beside_header(found, header), Policy(Strategy.AGGRESSIVE))
+    assert (decision.outcome == Outcome.ONLINE, decision.reason) == ((True, None) if online else (False, "incomplete"))
+    assert decide(beside_header(found, Cluster()), Policy()).reason == "incomplete", "the header does not have that broker"
+
+
 def test_a_partition_with_a_leader_needs_no_logs() -> None:
     assert read(SOUND | {"leader": 1, "logs": [], "pairs": [], "proofs": []}).defects == ()
 
@@ -267,12 +289,12 @@ NO_DOCUMENT: dict[str, str | bytes] = {
     "surrogate": '{"topic":"\\ud800","partition":0}', "lone-surrogate": '{"topic":"\ud800","partition":0}', "null-topic": '{"topic":null,"partition":0}',
     "true": '{"topic":"orders","partition":true}', "fraction": '{"topic":"orders","partition":0.0}', "negative": '{"topic":"orders","partition":-1}',
     "large": '{"topic":"orders","partition":2147483648}', "nan": '{"topic":"orders","partition":NaN}', "infinity": '{"topic":"orders","partition":-Infinity}',
-    "exponent": '{"topic":"orders","partition":1e400000000}', "digits": NAME + ',"leader":%s}' % ("9" * 10_000),
+    "exponent": '{"topic":"orders","partition":1e400000000}', "digits": '{"topic":"orders","partition":%s}' % ("9" * 10_000),
     "deep": NAME + ',"x":' + "[" * 100_000 + "]" * 100_000 + "}", "deep-objects": NAME + ',"x":' + '{"x":' * 50_000 + "1" + "}" * 50_000 + "}",
     "control": NAME + ',"cleanup_policy":"\x1b"}', "no-utf-8": b'{"topic":"orders\xff","partition":0}', "utf-16": (NAME + "}").encode("utf-16"),
     "utf-32": (NAME + "}").encode("utf-32"), "utf-16-le": (NAME + "}").encode("utf-16-le"), "byte-order-mark": b"\xef\xbb\xbf" + NAME.encode() + b"}",
     "bytes-of-a-surrogate": NAME.encode() + b',"cleanup_policy":"\xed\xa0\x80"}', "name-twice": NAME + ',"topic":"payments"}',
-    "state-twice": NAME + ',"named":false,"named":true}', "field-of-a-log-twice": NAME + ',"logs":[{"error":null,"error":"x"}]}',
+    "number-twice": NAME + ',"partition":0}', "name-twice-after-others": '{"logs":[{"error":null,"error":"x"}],' + NAME[1:] + ',"partition":1}',
 }  # fmt: skip
 
 
@@ -281,6 +303,26 @@ def test_a_line_that_is_no_document_is_refused(case: str) -> None:
     with pytest.raises(DocumentError) as refused:
         decode(NO_DOCUMENT[case])
     assert str(refused.value).isprintable()
+
+
+TWICE = "a field stands twice"
+HELD_LINES: dict[str, tuple[str, str]] = {
+    "state-twice": (json.dumps(SOUND)[:-1] + ',"named":true}', TWICE),
+    "field-of-a-log-twice": (json.dumps(SOUND).replace('"error":', '"error":"x","error":', 1), TWICE),
+    "same-value-twice": (json.dumps(SOUND).replace('"leader": -1', '"leader":-1,"leader":-1', 1), TWICE),
+    "name-of-an-inner-object-twice": (json.dumps(SOUND).replace('"error":', '"topic":"x","topic":"y","error":', 1), TWICE),
+    "digits": (json.dumps(SOUND).replace('"log_end_offset": 100', '"log_end_offset":' + "9" * 6000, 1), "logs[1].log_end_offset"),
+    "digits-of-an-epoch": (json.dumps(SOUND).replace('"leader_epoch": ', '"leader_epoch":-' + "1" * 6000, 1), "leader_epoch"),
+}
+
+
+@pytest.mark.parametrize("case", HELD_LINES)
+def test_a_line_that_names_its_partition_holds_only_that(case: str) -> None:
+    line, defect = HELD_LINES[case]
+    found = decode(line)
+    assert (found.topic, found.partition) == ("orders", 0)
+    assert len(found.defects) == 1 and defect in found.defects[0]
+    assert decide(found, Policy(Strategy.AGGRESSIVE)).reason == "incomplete"
 
 
 # --- what is written today ---------------------------------------------------------------------------------------------

@@ -424,7 +424,7 @@ def test_a_reassignment_that_ended_with_the_election_brings_its_brokers_along() 
             more = {"broker_id": 9, "broker_state": "unfenced", "silent_seconds": None, "rack": None}
             return [*super().broker_states(mentioned), *([more] if 9 in mentioned else [])]
 
-    assert Moved(replicas=(9, 2, 3), leader_epoch=3).decided() == (Outcome.HELD, "incomplete")
+    assert Moved(replicas=(9, 2, 3), eligible_leader_replicas=(), leader_epoch=3).decided() == (Outcome.HELD, "incomplete")
 
 
 def _committed(offset: int, broker: int, held: bool, name: str = "readers") -> dict[str, Any]:

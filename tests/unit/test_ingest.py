@@ -32,7 +32,7 @@ LONG, SHORT = Log.of((5, 3), high_watermark=4), Log.of((3, 3), high_watermark=2)
 PARTITIONS = (
     Situation("orders", {1: FENCED, 2: LONG, 3: SHORT}, 0),
     Situation("orders", {1: FENCED, 2: Log.of((2, 1), (3, 3)), 3: Log.of((4, 1))}, 1),
-    Situation("orders", {1: Log.of((2, 1)), 2: FENCED, 3: FENCED}, 2, state={"leader": 1}),
+    Situation("orders", {1: FENCED, 2: Log.of((2, 1)), 3: FENCED}, 2, state={"leader": 2}),
 )
 pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -15,7 +15,9 @@ from typing import Any, TypeGuard
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import milliseconds
 
+UINT32 = 2**32 - 1
 INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
+LONGEST_INTEGER = 20  # digits, with the sign: no int64 has more
 MOST_REPLICAS = 32
 MOST_CHANGES, MOST_PROOFS = 20_000, 5_000
 LONGEST_TEXT = 4096

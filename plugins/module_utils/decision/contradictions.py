@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     CORRUPT,
     FORKED,
     SAME,
+    UNFENCED,
     UNKNOWN,
+    Cluster,
     Log,
     Pair,
     PartitionEvidence,
@@ -24,16 +27,21 @@ def contradictions(found: PartitionEvidence, state: State, pairs: int) -> Iterat
 
     The seal proves that this is what the gathering wrote, so a defect means that writer and reader disagree; then nothing of it proves anything.
     """
-    if not state.replicas or len({*state.replicas}) < len(state.replicas):
+    replicas = {*state.replicas}
+    if not replicas or len(replicas) < len(state.replicas):
         yield "replicas is empty, or names a broker twice"
+    if state.leader >= 0 and state.leader not in replicas:
+        yield f"its leader is broker {state.leader}, which is none of its replicas"
+    if not (replicas.issuperset(state.isr) and replicas.issuperset(state.eligible_leader_replicas)):
+        yield "isr or eligible_leader_replicas names a broker that is none of its replicas"
     if (state.min_insync_replicas or 1) > max(1, len(state.replicas)):
         yield "min_insync_replicas is greater than the number of replicas"
     logs = {log.broker_id: log for log in found.logs}
     if len(logs) < len(found.logs):
         yield "two logs of one replica"
-    if not logs.keys() <= {*state.replicas}:
+    if not logs.keys() <= replicas:
         yield "the log of a broker outside the assignment"
-    if state.leader < 0 and not logs.keys() >= {*state.replicas}:
+    if state.leader < 0 and not logs.keys() >= replicas:
         yield "nothing about the log of one of its replicas"
     for log in found.logs:
         if exceeds_its_end(log):
@@ -43,6 +51,15 @@ def contradictions(found: PartitionEvidence, state: State, pairs: int) -> Iterat
         yield "a history that is not in order"
     if found.healthy and found.healthy.high_watermark > found.healthy.log_end_offset:
         yield "a healthy snapshot whose high watermark is beyond the log end"
+
+
+def beside_header(found: PartitionEvidence, cluster: Cluster) -> PartitionEvidence:
+    """Return the evidence, with a defect if it has a leader that is not alive by the header of its landing file."""
+    leader = found.state.leader if found.state else -1
+    broker = cluster.brokers.get(leader)
+    if leader < 0 or (broker is not None and broker.broker_state == UNFENCED):
+        return found
+    return replace(found, defects=(*found.defects, f"its leader is broker {leader}, which is not alive by the header"))
 
 
 def exceeds_its_end(log: Log) -> bool:

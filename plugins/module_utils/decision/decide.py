@@ -185,8 +185,9 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
     waited = tuple(waiting_for(evidence, state, elr))
     fenced = tuple(compared.relation(winner, log) for log in compared.fenced) if winner else ()
     strategy = policy.topic_strategies.get(evidence.topic, policy.strategy)
-    reason = None if state.leader >= 0 else _reason(evidence, state, strategy, word, waited, fenced, best_first)
-    outcome = Outcome.ONLINE if state.leader >= 0 else Outcome.HELD if reason else Outcome.ELECT
+    online = state.leader >= 0 and not evidence.defects
+    reason = None if online else _reason(evidence, state, strategy, word, waited, fenced, best_first)
+    outcome = Outcome.ONLINE if online else Outcome.HELD if reason else Outcome.ELECT
     same = {row.other.broker_id for row in relations if row.relation == SAME}
     identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
     # The replica order of a partition under reassignment is not changed, so only the winner may be chosen.

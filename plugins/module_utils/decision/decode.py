@@ -11,11 +11,14 @@ Pure, and nothing but Python's standard library: this travels to the workers of 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import (
+    INT64,
+    LONGEST_INTEGER,
     MOST_ABSENT,
     MOST_BROKERS,
     MOST_CHANGES,
@@ -85,13 +88,40 @@ _FIRST = itemgetter(0)  # of a log: its broker id
 def decode(line: str | bytes) -> PartitionEvidence:
     """Decode one line of a landing file. A document with values that cannot be is returned with `defects`, and without what they spoil.
 
-    Raises DocumentError if the line is not valid JSON in UTF-8, has a field twice, or has no valid topic and partition.
+    Raises DocumentError if the line is not valid JSON in UTF-8, or has no valid topic and partition, once each.
     """
     try:
         document = _JSON.decode(line if isinstance(line, str) else line.decode())
+    except (ValueError, RecursionError):
+        return _damaged(line)
+    return read(document)
+
+
+def _damaged(line: str | bytes) -> PartitionEvidence:
+    """Read a line with a field that stands twice in one object, or with an integer that is too long: a defect, if its topic and partition are certain."""
+    repeated: set[str] = set()
+    outermost: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = Counter(name for name, _value in pairs)
+        outermost[:] = [name for name, times in names.items() if times > 1]  # the last call is for the object around all others
+        repeated.update(outermost)
+        return dict(pairs)
+
+    try:
+        text = line if isinstance(line, str) else line.decode()
+        document = json.loads(text, object_pairs_hook=collect, parse_int=_integer)
     except (ValueError, RecursionError) as error:
         raise DocumentError("a line that is no JSON") from error
-    return read(document)
+    if {"topic", "partition"} & {*outermost}:
+        raise DocumentError("a document that has its topic or partition twice")
+    found = read(document)
+    return PartitionEvidence(found.topic, found.partition, None, defects=("a field stands twice in one object",)) if repeated else found
+
+
+def _integer(digits: str) -> int:
+    """Return the integer, or one that no field may have: Python refuses to read thousands of digits."""
+    return int(digits) if len(digits) <= LONGEST_INTEGER else INT64 + 1
 
 
 def read(document: Any) -> PartitionEvidence:

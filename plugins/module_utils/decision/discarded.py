@@ -32,8 +32,12 @@ _ANSWERED = (
     "partition_leader_epoch",
     "last_written_epoch",
     "broker_epoch",
+    "last_batch_base_offset",
+    "last_batch_last_offset",
+    "last_batch_crc",
+    "last_batch_max_timestamp",
 )
-_CHECKS = tuple((name, check) for name, check in LOG.checks if name in _ANSWERED)
+_CHECKS = tuple((name, check) for name, check, _nullable in (*LOG.checks, *LOG.unused) if name in _ANSWERED)
 
 
 def read_logs(document: Mapping[str, Any]) -> tuple[Log, ...]:

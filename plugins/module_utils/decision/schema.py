@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     INT64,
     MOST_BROKERS,
     MOST_CHANGES,
+    UINT32,
     Check,
     are_options,
     boolean_or_null,
@@ -60,27 +61,28 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 
 _Of = TypeVar("_Of")
+_Field = tuple[str, Check, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape(Generic[_Of]):
-    """A JSON object: what is built of it, the check of each field that is used, and all fields that it may have.
+    """A JSON object: the fields of which something is built, those that are not used, and all that it may have. Of each: its check, and if it may be null.
 
     A field that a later version has added may change what the others mean, so one that is not known is a defect.
     """
 
     kind: Callable[..., _Of]
-    checks: tuple[tuple[str, Check], ...]
+    checks: tuple[_Field, ...]
+    unused: tuple[_Field, ...]
     fields: frozenset[str]
 
 
-def _of(kind: Callable[..., _Of], checks: Mapping[str, Check], *unused: str) -> Shape[_Of]:
-    return Shape(kind, tuple(checks.items()), frozenset((*checks, *unused)))
+def _of(kind: Callable[..., _Of], checks: Mapping[str, Check], unused: Mapping[str, Check] | None = None, *read: str) -> Shape[_Of]:
+    """Return the shape of an object. `read`: fields that are read and checked elsewhere."""
+    used, others = ([(name, check, check(None)) for name, check in each.items()] for each in (checks, unused or {}))
+    return Shape(kind, tuple(used), tuple(others), frozenset((*checks, *(unused or ()), *read)))
 
 
-# What rows are written with beside the fields that are used.
-_NAME = ("topic", "partition")
-_LAST_BATCH = ("last_batch_base_offset", "last_batch_last_offset", "last_batch_crc", "last_batch_max_timestamp")
 STATE = _of(
     State,
     {
@@ -98,8 +100,9 @@ STATE = _of(
         "cleanup_policy": text_or_null,
         "offsets_unread": boolean_or_null,
     },
-    *_NAME,
-    "offline_replicas",
+    {"offline_replicas": brokers},
+    "topic",
+    "partition",
     "logs",
     "pairs",
     "proofs",
@@ -121,8 +124,13 @@ LOG = _of(
         "last_batch_transactional": boolean_or_null,
         "failed_log_dirs": paths_or_null,
     },
-    *_LAST_BATCH,
-    "probe_error",
+    {
+        "last_batch_base_offset": offset_or_null,
+        "last_batch_last_offset": offset_or_null,
+        "last_batch_crc": whole_or_null(0, UINT32),
+        "last_batch_max_timestamp": moment_or_null,
+        "probe_error": text_or_null,
+    },
 )
 PAIR = _of(
     Pair,
@@ -144,7 +152,7 @@ PROOF = _of(
         "broker_id": is_id,
         "held": boolean_or_null,
     },
-    "leader_epoch",
+    {"leader_epoch": epoch_or_null},
 )
 CHANGE = _of(
     Change,
@@ -181,7 +189,7 @@ HEALTHY = _of(
         "high_watermark": offset,
         "append_rate": maybe(is_rate),
     },
-    "run_id",
+    {"run_id": text_or_null},
 )
 BROKER = _of(
     Broker,
@@ -202,6 +210,7 @@ HEADER = _of(
         "options": maybe(are_options),
         "unreachable_brokers": maybe(brokers_at_most(MOST_BROKERS)),
     },
+    None,
     *("kind", "schema", "cluster", "cluster_id", "run_id", "brokers", "absent"),
 )
 ABSENT = _of(lambda topic, partition: (topic, partition), {"topic": is_topic, "partition": is_id})
@@ -218,12 +227,18 @@ def build(shape: Shape[_Of], row: Any, place: str) -> _Of:
     if not shape.fields.issuperset(row):
         unknown = min(ascii(f"{name:.60}") for name in row if name not in shape.fields)
         raise DamagedError(f"{place}{unknown} is a field that this version does not know")
+    get = row.get
     values = []
-    for name, check in shape.checks:
-        value = row.get(name)
-        if not check(value):
+    for name, check, nullable in shape.checks:
+        value = get(name)
+        # Many values are null. To call no check for them makes up for the checks of fields that are not used.
+        if not (nullable if value is None else check(value)):
             raise DamagedError(f"{place}{name} is missing or has an impossible value")
         values.append(tuple(value) if type(value) is list else value)
+    for name, check, nullable in shape.unused:
+        value = get(name)
+        if not (nullable if value is None else check(value)):
+            raise DamagedError(f"{place}{name} is missing or has an impossible value")
     return shape.kind(*values)
 
 

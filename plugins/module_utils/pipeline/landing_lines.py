@@ -16,6 +16,7 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, read_header
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.lines import cluster_of_file, literal_path
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.snapshot import SnapshotError
 
@@ -33,6 +34,20 @@ def by_cluster(spark: SparkSession, files: Sequence[str], key: Column | None = N
     lines = spark.read.text([literal_path(file) for file in files], lineSep="\n")
     named = cluster_of_file() if key is None else key
     return lines.select(F.col("value").cast("binary").alias("value"), named.alias("cluster"))
+
+
+def first_fault(file: Path) -> str | None:
+    """Return the number of the first line that cannot be put down to a partition, and why. None if there is none.
+
+    Spark does not know the numbers of lines. So a file that is quarantined is read once more.
+    """
+    with suppress(OSError), file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                worker.read_line(line)
+            except DocumentError as error:
+                return f"line {number}: {error}"
+    return None
 
 
 def cluster(header: Mapping[str, Any]) -> Cluster:

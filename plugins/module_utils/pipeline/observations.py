@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -78,9 +79,11 @@ def faults(spark: SparkSession, files: Sequence[str]) -> dict[str, str]:
         )
     )
     found = {}
+    paths = {f"{path.parent.name}/{path.stem}": path for path in map(Path, files)}
     for row in counted.collect():
         if row["unusable"]:
-            found[row["cluster"]] = f"{row['reason']} (lines that cannot be used: {row['unusable']})"
+            fault = landing_lines.first_fault(paths[row["cluster"]]) or row["reason"]
+            found[row["cluster"]] = f"{fault} (lines that cannot be used: {row['unusable']})"
         elif row["frame"] != worker.FRAME_LINES:
             found[row["cluster"]] = worker.BROKEN_FRAME
         elif row["doubled"]:

@@ -119,9 +119,14 @@ def write_plans(
         _seat(plans, clusters, {(row["cluster"], tuple(row["choices"])): row["count"] for row in groups})
         return in_plan_order(decided, SECTIONS)
 
-    worker.by_value()
+    def write(name: str, of_cluster: Iterable[Row]) -> None:
+        try:
+            write_plan(plans[name], options, of_cluster)
+        except BrokenFileError as error:
+            raise BrokenFileError(landing_lines.first_fault(found.files[name]) or str(error)) from error
 
-    written = write_each(found, rows, lambda name, of_cluster: write_plan(plans[name], options, of_cluster))
+    worker.by_value()
+    written = write_each(found, rows, write)
     return {
         "plans": [_row(name, plans[name]) for name in sorted(written)],
         "quarantine": found.quarantine,

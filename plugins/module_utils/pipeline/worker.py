@@ -20,6 +20,7 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Comparison, Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import beside_header
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
@@ -75,12 +76,12 @@ def plan(clusters: Mapping[str, Cluster], policy: Policy) -> Carry:
 def planned(line: bytes, name: str, cluster: Cluster, policy: Policy) -> Row:
     """The row of PLAN_ROWS of one line."""
     try:
-        evidence = _evidence(line)
+        evidence = read_line(line)
     except DocumentError as error:
         return (name, QUARANTINE, None, None, None, None, None, str(error))
     if evidence is None:
         return (name, FRAME, None, None, None, None, None, None)
-    decided = decide(evidence, policy, cluster.elr)
+    decided = decide(beside_header(evidence, cluster), policy, cluster.elr)
     loss = bounds(decided, cluster)
     entry = "\n".join(map(_text, fields(decided, loss, explanation(decided, loss, cluster)).values()))
     place = name, SECTIONS[decided.outcome], _word(decided), evidence.topic, evidence.partition
@@ -101,7 +102,7 @@ def faults() -> Carry:
 
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
         try:
-            evidence = _evidence(line)
+            evidence = read_line(line)
         except DocumentError as error:
             yield cluster, None, None, str(error)
             return
@@ -114,7 +115,7 @@ def replica_log(clusters: Mapping[str, Cluster]) -> Carry:
     """Make rows of REPLICA_LOG: each replica of each partition as it was seen. Nothing is judged."""
 
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
-        evidence = _evidence(line)
+        evidence = read_line(line)
         if evidence is None or evidence.state is None:
             return
         state, brokers = evidence.state, clusters[cluster].brokers
@@ -134,7 +135,7 @@ def candidates(ranking: Ranking) -> Carry:
     """Make rows of CANDIDATES: the survivors of each partition without a leader, best first, with the word of evidence."""
 
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
-        evidence = _evidence(line)
+        evidence = read_line(line)
         if evidence is None or evidence.state is None or evidence.state.leader >= 0:
             return
         decided, compared = decide(evidence, Policy(ranking=ranking)), Comparison(evidence, evidence.state)
@@ -150,7 +151,7 @@ def candidates(ranking: Ranking) -> Carry:
     return _carried(rows, CANDIDATES)
 
 
-def _evidence(line: bytes) -> PartitionEvidence | None:
+def read_line(line: bytes) -> PartitionEvidence | None:
     """The document of a line, None for the header and the seal."""
     return None if line.startswith(_FRAME_LINE) else decode(line)
 
