@@ -172,6 +172,8 @@ def _array(item: Step | int, compact: bool, nullable: bool, size: int) -> Step:
     """`item`: the step over each, or its size where that is fixed. `size`: what each becomes."""
 
     def walk_array(walk: _Walk, at: int) -> int:
+        if compact and at < walk.end and walk.data[at] == 1:  # as most lists of a partition: none is in it
+            return at + 1
         count, at = _length(walk, at, compact, 4)
         if count == -1 and nullable:
             return at
