@@ -18,8 +18,13 @@ from kafka.protocol.admin import (
     ListTransactionsResponse,
 )
 from kafka.protocol.consumer import OffsetFetchResponse
-from kafka.protocol.consumer.fetch import FetchResponse
-from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
+from kafka.protocol.consumer.offsets import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 from kafka.protocol.producer.produce import ProduceResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, impact
@@ -41,6 +46,13 @@ ONGOING = Transaction("payments-1", "Ongoing", 4000, 2, 60_000, 5, frozenset({ON
 
 def batch(offset: int) -> bytes:
     return struct.pack(">qiibIhiqqqhii", offset, 49, 1, 2, 7, 0, 0, 1000, 2000, -1, -1, -1, 1)
+
+
+def received(request: Any) -> Any:
+    """A request as a broker reads it. Rows of one that is about to be sent may be tuples."""
+    versions = {FetchRequest.name: 12, ListOffsetsRequest.name: 7}
+    version = versions.get(request.name)
+    return request if version is None else type(request).decode(bytes(request.encode(version=version)), version=version)
 
 
 class Brokers(Downstream):
@@ -65,7 +77,7 @@ class Brokers(Downstream):
     def _ask_each(self, work: Any, read: Any = None, kept: Any = None) -> dict[Any, list[Any]]:
         answers = {}
         for node, requests in work.items():
-            made = list(requests)
+            made = [received(request) for request in requests]
             self.asked += [(node, request.name) for request in made]
             found = [] if node in self.silent else [getattr(self, "_" + request.name)(node, request) for request in made]
             answers[node] = [read(answer) for answer in found] if read else found
