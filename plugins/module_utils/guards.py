@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import COMING_BACK, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, Word, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     DISK_FAILED,
     Log,
@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadershi
     own_choice,
     somebody_elses,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.live_decision import as_it_is_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.live_decision import Decided, as_it_is_now, decide_again
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
@@ -49,8 +49,8 @@ class Entry:
     `isr` and so on: whom the controller would have elected by itself (KIP-966), and may have elected meanwhile.
     `evidence_word`: the kind of evidence, DESIGNATED_BY_HAND without a plan. `ranking`: as the plan has it. `named_in_request`: whether the request named
     the partition, which consents to its loss; `named` in the plan. `live_evidence`: the evidence that was collected again before the election, which
-    must decide as the plan did. `designated_by_hand`: an operator designated the leader in this very run, so it needs no such evidence.
-    `decided_again`: as of Result.
+    must decide as the plan did; `decided`: the decision on it. `designated_by_hand`: an operator designated the leader in this very run, so it needs no
+    such evidence. `decided_again`: as of Result.
     """
 
     topic: str
@@ -74,6 +74,7 @@ class Entry:
     named_in_request: bool = False
     designated_by_hand: bool = False
     live_evidence: PartitionEvidence | None = None
+    decided: Decided | None = None
     decided_again: Mapping[str, Any] | None = None
 
     @property
@@ -223,7 +224,7 @@ def _decided_otherwise(entry: Entry, live: Live, state: PartitionState) -> Resul
     if collected is None or evidence is None or any(log.broker_id in live.cut_off and _may_say_more(log) for log in collected.logs):
         reason = "its evidence cannot be used, or has changed since it was collected again; run again, or make a new plan"
         return Result.of(entry, STALE, ReasonCode.EVIDENCE_CHANGED, reason)
-    decision = decide(evidence, entry.policy, live.elr)
+    decision = decide_again(evidence, entry.policy, live.elr, entry.decided)
     if decision.reason == ReasonCode.WAIT_FOR_CLEAN_LEADER:
         clean, broker_state = decision.waiting_for[0]
         there = "is coming back" if broker_state == COMING_BACK else "is alive"

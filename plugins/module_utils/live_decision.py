@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
     UNFENCED,
@@ -16,6 +18,21 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
+
+
+class Decided(NamedTuple):
+    """A decision, and what it stands on beside its evidence."""
+
+    decision: Decision
+    policy: Policy
+    elr: bool | None
+
+
+def decide_again(evidence: PartitionEvidence, policy: Policy, elr: bool | None, known: Decided | None) -> Decision:
+    """Return the decision on this evidence. It is the known one if nothing is different: equal evidence is decided equally."""
+    if known is not None and (known.policy, known.elr, known.decision.evidence) == (policy, elr, evidence):
+        return known.decision
+    return decide(evidence, policy, elr)
 
 
 def as_it_is_now(

@@ -34,6 +34,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.group_offsets import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import HELD, Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.live_decision import Decided
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import INTERNAL_TOPICS, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 
@@ -56,13 +57,15 @@ class SecondDecision:
 
 def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: Cluster) -> Entry:
     """Return the entry of a plan with live evidence and, if that elects the same leader, its present loss. Else the guards refuse it."""
-    decision = decide(found, entry.policy, cluster.elr) if found else None
-    if decision is None or entry.designated_leader not in decision.choices:
-        return replace(entry, live_evidence=found)
+    if found is None:
+        return replace(entry, live_evidence=None)
+    decision = decide(found, entry.policy, cluster.elr)
+    entry = replace(entry, live_evidence=found, decided=Decided(decision, entry.policy, cluster.elr))
+    if entry.designated_leader not in decision.choices:
+        return entry
     leader = entry.designated_leader
     return replace(
         entry,
-        live_evidence=found,
         evidence_word=decision.word.value,
         best_first=tuple(best_first(decision.best_first, leader)),
         truncated=list(truncated(decision)),

@@ -13,8 +13,10 @@ import pytest
 from found_again import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Live, Result, needs_reorder, refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.live_decision import Decided, as_it_is_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
 
@@ -368,3 +370,22 @@ def test_evidence_of_another_partition_or_boot_than_the_cluster_has_now_is_stale
         found = replace(found, state=found.state._replace(**{field: others[field]}))
     result = refusal(replace(ENTRY, live_evidence=found), LIVE)
     assert result is not None and (result.outcome, result.reason_code) == ("stale", "evidence_changed")
+
+
+@pytest.mark.parametrize("elr", [True, None])
+def test_a_decision_is_kept_for_the_evidence_policy_and_elr_that_it_was_made_on(elr: bool | None) -> None:
+    entry, live = found_again(ENTRY), replace(LIVE, elr=elr)
+    assert entry.live_evidence is not None
+    evidence = as_it_is_now(entry.live_evidence, STATE, live.broker_states, live.logs, live.reassigning)
+    assert evidence is not None
+    # Nothing decides like this, so it shows whether the decision was made again.
+    kept = replace(decide(evidence, entry.policy, elr), choices=(3,))
+    result = refusal(replace(entry, decided=Decided(kept, entry.policy, elr)), live)
+    assert result is not None and result.reason_code == "decided_otherwise"
+    others = replace(evidence, logs=tuple(log._replace(high_watermark=1) for log in evidence.logs))
+    for made_on in (
+        Decided(kept, replace(entry.policy, strategy=Strategy.AGGRESSIVE), elr),
+        Decided(kept, entry.policy, False),
+        Decided(replace(kept, evidence=others), entry.policy, elr),
+    ):
+        assert refusal(replace(entry, decided=made_on), live) is None
