@@ -24,7 +24,16 @@ from wire.mutations import encoded
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS, Connection
 from rig.gateway_frames import Request
 
-LIST_OFFSETS, METADATA, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, DESCRIBE_QUORUM, DESCRIBE_CLUSTER = 2, 3, 17, 18, 36, 55, 60
+FETCH, LIST_OFFSETS, METADATA, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, DESCRIBE_QUORUM, DESCRIBE_CLUSTER = (
+    1,
+    2,
+    3,
+    17,
+    18,
+    36,
+    55,
+    60,
+)
 CONTROLLER = 100
 VERSIONS = {
     LIST_OFFSETS: (0, 7),

@@ -142,3 +142,18 @@ def test_a_broker_with_short_pages_is_not_asked_for_all_of_them() -> None:
             states = cluster.partitions({("a", number) for number in range(PAGES_TO_GIVE_UP)})
         assert len(states) == PAGES_TO_GIVE_UP
         assert [sum(request.api_key == pages for request in broker.requests) for broker in (brief, whole)] == [1, 1]
+
+
+@pytest.mark.parametrize(("api_key", "versions"), [(made_up_brokers.LIST_OFFSETS, (0, 3)), (made_up_brokers.FETCH, (0, 11))])
+def test_a_broker_that_offers_no_version_with_these_rows_is_not_asked(api_key: int, versions: tuple[int, int]) -> None:
+    """A tuple is written field by field, so another version would get something else than was meant."""
+    with made_up_brokers.brokers(1) as (old,):
+        old.names([(1, "127.0.0.1", old.port)])
+        offered = made_up_brokers.VERSIONS | {api_key: versions}
+        old.answers |= {made_up_brokers.API_VERSIONS: lambda _request: made_up_brokers.api_versions(offered)}
+        with Cluster(Connection((old.server,), request_timeout=20.0)) as cluster:
+            key = ("t", 0)
+            found: Any = cluster.batches({1: {key: 6}}) if api_key == made_up_brokers.FETCH else cluster.log_ends({1: [key]})
+            assert not found.get(1)
+            assert 1 in cluster.unreachable
+        assert api_key not in {request.api_key for request in old.requests}
