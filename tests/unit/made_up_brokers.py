@@ -24,16 +24,8 @@ from wire.mutations import encoded
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS, Connection
 from rig.gateway_frames import Request
 
-FETCH, LIST_OFFSETS, METADATA, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, DESCRIBE_QUORUM, DESCRIBE_CLUSTER = (
-    1,
-    2,
-    3,
-    17,
-    18,
-    36,
-    55,
-    60,
-)
+FETCH, LIST_OFFSETS, METADATA = 1, 2, 3
+SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, DESCRIBE_QUORUM, DESCRIBE_CLUSTER = 17, 18, 36, 55, 60
 CONTROLLER = 100
 VERSIONS = {
     LIST_OFFSETS: (0, 7),

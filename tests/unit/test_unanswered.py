@@ -27,6 +27,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[made_up_brokers.Broker]:
     monkeypatch.setitem(made_up_brokers.VERSIONS, REORDER, (0, 0))
     with made_up_brokers.brokers(1) as (one,):
         one.names([(1, "127.0.0.1", one.port)])
+        one.follows({1: 0.0})
         yield one
 
 
@@ -62,6 +63,7 @@ def test_a_request_that_no_broker_takes_is_not(
     broker: made_up_brokers.Broker, monkeypatch: pytest.MonkeyPatch, key: int, method: str, argument: object, doubtful: str
 ) -> None:
     monkeypatch.delitem(made_up_brokers.VERSIONS, key)
+    broker.follows({1: 0.0})
     with opened(broker) as cluster:
         with pytest.raises(ClusterError):
             getattr(cluster, method)(argument)
