@@ -64,10 +64,10 @@ class Featured(Protocol):
 def keeps_elr(cluster: Featured, states: Iterable[PartitionState]) -> bool | None:
     """Return whether the cluster keeps eligible leader replicas. None if that is not known, or makes no difference to these partitions.
 
-    It does to those with a last known leader, who stays on record after the feature was switched off and is not elected any more, and to those that
-    are offline with a member in the ISR, which stays there after an unclean shutdown only without the feature.
+    It does to those with a last known leader, who stays on record after the feature was switched off and is not elected any more, and to those with
+    a member in the ISR, whose last one stays there after an unclean shutdown only without the feature. A leader may be that member.
     """
-    if not any(state.last_known_elr or (state.isr and state.leader < 0) for state in states):
+    if not any(state.last_known_elr or state.isr for state in states):
         return None
     return elr_is_on(cluster.feature_level(ELR_FEATURE))
 

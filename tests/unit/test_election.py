@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import LogEnd
 
-REQUESTS = 14  # that an undisturbed run sends
+REQUESTS = 15  # that an undisturbed run sends
 
 
 def entry(partition: int, replicas: tuple[int, ...]) -> Entry:

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import standing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
+    keeps_elr,
     own_choice,
     partition_row,
     select,
@@ -210,3 +211,23 @@ def test_recoverable_is_what_the_controller_elects_a_leader_for_if_a_broker_come
     found = replace(found, offline_replicas=(1, 2))
     assert partition_row(found, ALIVE, TopicConfig(), elr)["elected_on_return"] == brokers
     assert bool(select("elr_recoverable", [found], ALIVE, TopicConfigs(), elr)) == bool(brokers)
+
+
+class Featured:
+    """A cluster without eligible leader replicas."""
+
+    def feature_level(self, feature: str) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("found", "known"),
+    [
+        (state(), None),
+        (state(isr=(1,)), False),
+        (state(leader=1, isr=(1,)), False),  # elected since the plan was made: what its log is worth depends on the feature
+        (state(last=(1,)), False),
+    ],
+)
+def test_whether_the_cluster_keeps_the_elr_is_asked_where_it_makes_a_difference(found: PartitionState, known: bool | None) -> None:
+    assert keeps_elr(Featured(), [found]) is known
