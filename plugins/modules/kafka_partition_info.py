@@ -25,7 +25,7 @@ options:
       - V(not_writable) are online, but with an ISR smaller than C(min.insync.replicas), so that C(acks=all) is refused.
       - V(under_min_isr) and V(not_writable) need DESCRIBE_CONFIGS on the topics.
       - V(elr_recoverable) are offline, but the controller may elect a broker by itself if it comes back. This is a member of ISR or ELR, or the last
-        known leader. RV(partitions[].elected_on_return) has these brokers, RV(partitions[].explanation) says what such a leader may lack.
+        known leader. C(elected_on_return) has these brokers, C(explanation) says what such a leader may lack.
     type: str
     choices: [offline, all, under_replicated, under_min_isr, not_writable, elr_recoverable]
     default: offline

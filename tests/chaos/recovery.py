@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from integration.support import Answer, Operator, by_partition
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import INTERNAL_TOPICS
 from chaos import judge
 from chaos.faults import ELECTING, GATHERING, Fault
 from chaos.hook import PLANNING
@@ -107,6 +108,7 @@ class Recovery:
         began = time.monotonic()
         done.partitions = [key for key, state in self._states(self._topics).items() if state.leader < 0]
         done.before = self._look(done.partitions)
+        self._recover_internal_topics(run_id)
         fault.begin()
         last = self._attempt(run_id, fault, done)
         if fault.lasting and random.random() < 0.5:
@@ -119,6 +121,7 @@ class Recovery:
             open_ends = judge.settled(self._states(done.partitions), last.results)
             if not (open_ends or self._journalled()) or done.attempts == ATTEMPTS + 1:
                 break
+            self._recover_internal_topics(again)
             last = self._attempt(again, fault, done, strike=False)
             again = f"{run_id}-{done.attempts}"
         done.seconds = time.monotonic() - began
@@ -130,6 +133,11 @@ class Recovery:
         done.held = {key: str(row["reason_code"]) for key, row in held.items()}
         self._judge_the_end(run_id, fault, done)
         return done
+
+    def _recover_internal_topics(self, run_id: str) -> None:
+        """Recover internal topics first, as a run of the playbook does: while __consumer_offsets is offline no fork is decided."""
+        if offline := {state.topic for state in self._stage.cluster.describe() if state.topic in INTERNAL_TOPICS and state.leader < 0}:
+            self._operator.recover(f"{run_id}-internal", offline, strategy="aggressive")
 
     def _judge_the_end(self, run_id: str, fault: Fault, done: Recovered) -> None:
         journalled = self._journalled()
