@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 
-REQUESTS = 10  # that an undisturbed run sends
+REQUESTS = 11  # that an undisturbed run sends
 
 
 def recover(controller: Controller, path: Path) -> dict[TopicPartition, Result]:
