@@ -14,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import MOST_PROOFS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import INTERNAL_TOPICS, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Asked, Committed
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def proof_rows(cluster: Asked, evidence: Evidence, prober: forks.Prober, budget:
     Where logs fork: whether each survivor holds the last record that each group read, as of that record's epoch. Survivors are probed for it.
     Elsewhere only survivors whose log ends before that record. No batch confirms such an offset, so it is shown and counts for nothing, and no probe is
     needed. Of all groups the one that committed the greatest offset is named.
+
+    Partitions of internal topics never have unread offsets: `__consumer_offsets` would wait for the offsets that are read from it.
     """
     answered: dict[TopicPartition, list[int]] = {}
     for (key, broker), log in evidence.replicas.items():
@@ -43,7 +45,7 @@ def proof_rows(cluster: Asked, evidence: Evidence, prober: forks.Prober, budget:
     if missed:
         # Logs that could not be compared may fork, too.
         may_fork = (pair for pair in evidence.pairs if pair["relation"] not in (forks.SAME, forks.PREFIX))
-        evidence.offsets_unread |= {(pair["topic"], pair["partition"]) for pair in may_fork}
+        evidence.offsets_unread |= _waiting({(pair["topic"], pair["partition"]) for pair in may_fork})
         evidence.missed += missed
     furthest = {key: (group, key, offset, epoch) for group, key, offset, epoch in sorted(committed, key=lambda row: row[2])}
     survivors = {key: sorted(answered[key]) for key in forked}
@@ -54,6 +56,11 @@ def proof_rows(cluster: Asked, evidence: Evidence, prober: forks.Prober, budget:
         for broker in sorted(answered[key]):
             if (evidence.replicas[key, broker].log_end_offset or 0) < furthest[key][2]:
                 yield proof_row(furthest[key], broker, False)
+
+
+def _waiting(keys: Collection[TopicPartition]) -> set[TopicPartition]:
+    """Return the partitions that wait for committed offsets."""
+    return {key for key in keys if key[0] not in INTERNAL_TOPICS}
 
 
 def _committed(cluster: Asked, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]:
@@ -106,7 +113,7 @@ def _held(
     judged = confirmations.confirm(wanted, evidence.replicas, evidence.configs.compacted, prober, cluster.epoch_ends)
     unread = {(key, point) for (key, broker), points in wanted.items() for point in points if point not in judged[key, broker]}
     if unread:
-        evidence.offsets_unread |= {key for key, _point in unread}
+        evidence.offsets_unread |= _waiting({key for key, _point in unread})
         evidence.missed.append(
             f"{len(unread)} committed offsets were not looked for in forked logs within {seconds:.1f} s, first in {min(unread)[0][0]}; raise duration"
         )

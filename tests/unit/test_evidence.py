@@ -570,6 +570,54 @@ def test_the_document_of_a_fork_says_that_committed_offsets_are_unread(forked: b
     assert decode(json.dumps(document)).offsets_unread == unread
 
 
+class LeaderlessCoordinator(Controller):
+    """The logs of a partition fork, and no committed offset can be read."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__()
+        self.states = {(topic, 0): replace(self.states[KEY], topic=topic, partition=0)}
+
+    def batches(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, FetchedBatch]]:
+        return {
+            broker: {key: FetchedBatch(None, 0, 0, LastBatch(offset, offset, int(broker == 3), 7, 0)) for key, offset in offsets.items()}
+            for broker, offsets in work.items()
+        }
+
+    def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]:
+        missed.append("1 partitions of __consumer_offsets have no leader")
+        return []
+
+
+@pytest.mark.parametrize(("topic", "unread"), [("__consumer_offsets", False), ("__transaction_state", False), ("orders", True)])
+def test_a_fork_of_an_internal_topic_does_not_wait_for_committed_offsets(topic: str, unread: bool) -> None:
+    cluster = LeaderlessCoordinator(topic)
+    found = gather(cluster, list(cluster.states.values()), Budget(5.0))
+    assert [pair["relation"] for pair in found.pairs] == ["forked"]
+    assert found.offsets_unread == ({(topic, 0)} if unread else set())
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "orders"])
+def test_a_fork_of_an_internal_topic_does_not_wait_for_offsets_that_were_not_looked_for(
+    topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Monitored(LeaderlessCoordinator):
+        def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]:
+            return [("monitor", (topic, 0), 5, 0)]
+
+    cluster = Monitored(topic)
+    parts: list[float] = []
+
+    def no_time(budget: Budget, share: float = 0.5) -> AbstractContextManager[float]:
+        parts.append(share)
+        return nullcontext(9.0) if len(parts) < 3 else within(0.0)
+
+    monkeypatch.setattr(Budget, "part", no_time)
+    found = gather(cluster, list(cluster.states.values()), Budget(5.0))
+    assert found.missed and found.offsets_unread == ({(topic, 0)} if topic == "orders" else set())
+
+
 def test_where_logs_fork_survivors_are_asked_for_the_last_record_that_was_read() -> None:
     forked = Read(True, ("a", 5, 0), ("b", 7, -1), ("nothing", 0, 0))
     assert forked.proofs() == [("a", 5, 2, True), ("a", 5, 3, False), ("b", 7, 2, None), ("b", 7, 3, None)]

@@ -125,6 +125,15 @@ def test_logs_that_could_not_be_compared_are_not_blamed_on_brokers_that_answered
     assert "mend broker" not in text and "wait for" not in text
 
 
+def test_unread_offsets_are_recovered_first_or_given_up() -> None:
+    """They are unread also if a partition of __consumer_offsets has no leader, and it may never have one again."""
+    text = advice(replace(TOPICS["forked"], state={"offsets_unread": True}), "incomplete")
+    places = [
+        text.index(part) for part in ("__consumer_offsets", "DESCRIBE", "plan again", "designated by hand", "Strategy aggressive elects")
+    ]
+    assert places == sorted(places)
+
+
 def test_brokers_that_did_not_answer_are_named_with_what_helps() -> None:
     case = Situation("orders", {1: FENCED, 2: LONG, 3: "NO_ANSWER", 4: COMING_BACK})
     text = advice(case, "incomplete")

@@ -158,9 +158,14 @@ def _incomplete(decision: Decision, _cluster: Cluster) -> str:
         return "no strategy elects on evidence that is damaged or contradicts itself: collect it again. If it stays so, designate the leader by hand"
     unread = [log for log in decision.evidence.logs if log.silent or log.broker_state == COMING_BACK]
     steps = [*_repairs(unread), *_comparison(decision)]
+    without = ""
     if decision.evidence.offsets_unread:
-        steps.append("let consumer groups load, and grant DESCRIBE on them (their committed offsets may prove a branch of the fork)")
-    return f"{', and '.join(steps)}, then plan again. {_aggressive(decision, 'elects without that')}"
+        steps.append(
+            "make the committed offsets of consumer groups readable, which may prove a branch of the fork (recover partitions of __consumer_offsets "
+            "that have no leader first, let groups load, grant DESCRIBE on them)"
+        )
+        without = ". If these offsets are lost for good, a leader designated by hand is elected without them"
+    return f"{', and '.join(steps)}, then plan again{without}. {_aggressive(decision, 'elects without that')}"
 
 
 def _comparison(decision: Decision) -> Iterator[str]:
