@@ -575,7 +575,7 @@ class LeaderlessCoordinator(Controller):
 
     def __init__(self, topic: str) -> None:
         super().__init__()
-        self.states = {(topic, 0): replace(self.states[KEY], topic=topic, partition=0)}
+        self.states[topic, 0] = replace(self.states[KEY], topic=topic, partition=0)
 
     def batches(
         self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
@@ -593,7 +593,7 @@ class LeaderlessCoordinator(Controller):
 @pytest.mark.parametrize(("topic", "unread"), [("__consumer_offsets", False), ("__transaction_state", False), ("orders", True)])
 def test_a_fork_of_an_internal_topic_does_not_wait_for_committed_offsets(topic: str, unread: bool) -> None:
     cluster = LeaderlessCoordinator(topic)
-    found = gather(cluster, list(cluster.states.values()), Budget(5.0))
+    found = gather(cluster, [cluster.states[topic, 0]], Budget(5.0))
     assert [pair["relation"] for pair in found.pairs] == ["forked"]
     assert found.offsets_unread == ({(topic, 0)} if unread else set())
 
@@ -614,7 +614,7 @@ def test_a_fork_of_an_internal_topic_does_not_wait_for_offsets_that_were_not_loo
         return nullcontext(9.0) if len(parts) < 3 else within(0.0)
 
     monkeypatch.setattr(Budget, "part", no_time)
-    found = gather(cluster, list(cluster.states.values()), Budget(5.0))
+    found = gather(cluster, [cluster.states[topic, 0]], Budget(5.0))
     assert found.missed and found.offsets_unread == ({(topic, 0)} if topic == "orders" else set())
 
 
