@@ -25,7 +25,7 @@ from situations import COMING_BACK, FENCED, Log, Situation, healthy, history, ra
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX, Pair
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FORKED, PREFIX, Pair
 
 BY_TOPIC = {case.topic: case for case in CASES}
 POLICIES = [Policy(strategy, ranking) for strategy, ranking in product(Strategy, Ranking)]
@@ -136,6 +136,53 @@ def test_a_fork_that_compaction_has_left_no_trace_of_in_one_log_is_found_in_anot
     assert (decision.word, decision.reason, decision.choices) == ("forked", "forked", ())
     tails = {(row.other.broker_id, row.common_offset) for row in decision.tails}
     assert tails == ({(2, 0)} if longer == 2 else set())
+
+
+# Compaction has left no trace of the fork in the log of broker 1, so both others seem to be prefixes of it.
+HIDDEN_FORK: dict[int, tuple[int, int]] = {1: (130, 2), 2: (80, 0), 3: (105, 2)}
+
+
+def hidden_fork(*fenced: int, watermarks: bool = False, isr_history: dict[str, Any] | None = None) -> Decision:
+    """A partition whose brokers 2 and 3 fork at offset 50, although each seems to be a prefix of broker 1."""
+    logs: dict[int, Log | str] = {
+        broker: Log.of((end, epoch), high_watermark=end if watermarks and broker > 1 else 0, fenced=broker in fenced)
+        for broker, (end, epoch) in HIDDEN_FORK.items()
+    }
+    state = {"cleanup_policy": "compact"}
+    known = evidence(Situation("orders", {**logs, **({4: FENCED} if isr_history else {})}, state=state, history=isr_history))
+    pairs = (Pair(1, 2, PREFIX, 2, 80, None), Pair(1, 3, PREFIX, 3, 105, None), Pair(2, 3, FORKED, None, 50, None))
+    return decide(dataclasses.replace(known, pairs={(pair.broker_a, pair.broker_b): pair for pair in pairs}), BALANCED)
+
+
+@pytest.mark.parametrize("watermarks", [False, True])
+@pytest.mark.parametrize("fenced", [(), (2,), (3,), (2, 3)], ids=str)
+def test_a_hidden_fork_is_held_also_if_one_of_its_logs_is_on_a_fenced_broker(fenced: tuple[int, ...], watermarks: bool) -> None:
+    decision = hidden_fork(*fenced, watermarks=watermarks)
+    assert (decision.word, decision.reason, decision.choices) == ("forked", "forked", ())
+
+
+def test_a_fork_of_a_fenced_log_from_the_best_log_is_not_hidden() -> None:
+    logs = {1: Log.of((130, 2)), 2: Log.of((80, 2)), 3: Log.of((20, 2), (80, 3), fenced=True)}
+    decision = decide(evidence(Situation("orders", dict(logs))), BALANCED)
+    assert (decision.word, decision.reason) == ("prefix", "fenced_broker_holds_more")
+
+
+def left_last(broker: int) -> dict[str, Any]:
+    """The history of brokers 1 to 4: since `broker` left the ISR nothing could be committed, and broker 4 was its last member."""
+    return history({"leader": 4, "isr": [1, 2, 3, 4]}, {"isr": sorted((broker, 4))}, {"isr": [4]}, {"leader": -1, "isr": []})
+
+
+def test_a_holder_resolves_a_hidden_fork_of_other_survivors() -> None:
+    decision = hidden_fork(isr_history=left_last(1))
+    assert (decision.word, decision.choices) == ("forked_resolved", (1,))
+
+
+@pytest.mark.parametrize("fenced", [2, 3])
+def test_a_hidden_fork_with_a_fenced_log_is_not_resolved(fenced: int) -> None:
+    """One of the two logs holds more than broker 1: it may be the fenced one."""
+    decision = hidden_fork(fenced, isr_history=left_last(1))
+    assert decision.isr_proof.holders == (1,)
+    assert (decision.word, decision.reason) == ("forked", "forked")
 
 
 def test_the_tail_of_a_fork_is_what_the_winner_lacks() -> None:

@@ -481,9 +481,12 @@ def test_entries_have_the_fields_of_a_plan_and_the_order_of_documents_does_not_m
     assert sections == ({entry.HELD, entry.ONLINE} if strategy == Strategy.NONE else {entry.PARTITIONS, entry.HELD, entry.ONLINE})
 
 
-def test_a_fork_between_two_logs_that_seem_to_be_prefixes_is_stated() -> None:
-    case = Situation("orders", {1: FENCED, 2: Log.of((1, 0)), 3: Log.of((2, 1)), 4: Log.of((3, 1))})
+@pytest.mark.parametrize("fenced", [False, True])
+def test_a_fork_between_two_logs_that_seem_to_be_prefixes_is_stated(fenced: bool) -> None:
+    case = Situation("orders", {1: FENCED, 2: Log.of((1, 0), fenced=fenced), 3: Log.of((2, 1)), 4: Log.of((3, 1)), 5: Log.of((2, 1))})
     known = evidence(case)
-    known = replace(known, pairs={**known.pairs, (2, 4): Pair(2, 4, PREFIX, 2, 1, None)})
+    known = replace(known, pairs={**known.pairs, (2, 4): Pair(2, 4, PREFIX, 2, 1, None), (2, 5): Pair(2, 5, PREFIX, 2, 1, None)})
     found = explanation(decide(known, Policy(Strategy.BALANCED)), bounds(decide(known, Policy(Strategy.BALANCED)), EAST), EAST)
-    assert "but these of brokers 2 and 3 fork at offset 0, so one of them is not" in found
+    assert "the logs of brokers 2 and 3 both seem to be prefixes of it, but they fork at offset 0" in found
+    assert "broker 3's log (to offset 2)" not in found and "holds nothing more" not in found
+    assert ("whether its log (to offset 1) holds more is not known" in found) == fenced

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -106,11 +106,6 @@ class Comparison:
         same = (pair for pair in self.evidence.pairs.values() if pair.relation == SAME and broker in (pair.broker_a, pair.broker_b))
         return {broker, *(one for pair in same for one in (pair.broker_a, pair.broker_b))}
 
-    def survivors_fork(self) -> bool:
-        """Whether any two survivors fork: then not both are prefixes of one log, whatever their comparisons with that one say."""
-        brokers = {log.broker_id for log in self.survivors}
-        return any({fork.broker_a, fork.broker_b} <= brokers for fork in self.forks)
-
     def relation(self, one: Log, other: Log) -> Relation:
         """How the log of `other` relates to that of `one`."""
         pair = self._pair(one.broker_id, other.broker_id)
@@ -191,6 +186,29 @@ def _known(number: int | None, otherwise: int) -> int:
 def follows(row: Relation) -> bool:
     """Whether the other's log is the winner's, or a prefix of it."""
     return row.relation == SAME or (row.relation == PREFIX and row.shorter == row.other.broker_id)
+
+
+def is_beyond(row: Relation, winner: Log) -> bool:
+    """Whether the other's high watermark lies above what the winner shares with it."""
+    return (row.other.high_watermark or 0) > (winner.end if row.common_offset is None else row.common_offset)
+
+
+def hidden_forks(evidence: PartitionEvidence, relations: Iterable[Relation]) -> tuple[Pair, ...]:
+    """Return the forks between two logs which both seem to be prefixes of one log, or that log. One of them is not.
+
+    relations  how logs relate to that one, those on fenced brokers, too. If compaction has removed the records of one branch from it, a comparison with
+               it does not find the fork
+    """
+    forks = [pair for pair in evidence.pairs.values() if pair.relation == FORKED]
+    if not forks:
+        return ()
+    brokers = {row.other.broker_id for row in relations if follows(row)}
+    return tuple(pair for pair in forks if {pair.broker_a, pair.broker_b} <= brokers)
+
+
+def brokers_of(pairs: Iterable[Pair]) -> set[int]:
+    """Return the brokers of these pairs."""
+    return {broker for pair in pairs for broker in (pair.broker_a, pair.broker_b)}
 
 
 def corrupt_pairs(evidence: PartitionEvidence, survivors: Collection[Log]) -> tuple[Pair, ...]:

@@ -19,8 +19,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Point,
     Ranking,
     Relation,
+    brokers_of,
     corrupt_pairs,
     follows,
+    hidden_forks,
+    is_beyond,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
@@ -148,11 +151,15 @@ class Decision:
 
     @property
     def beyond(self) -> tuple[Relation, ...]:
-        return tuple(row for row in self.relations if _beyond(row, self.ranked[0]))
+        return tuple(row for row in self.relations if is_beyond(row, self.ranked[0]))
 
     @property
     def uncompared(self) -> tuple[Relation, ...]:
         return tuple(row for row in self.relations if row.relation == UNKNOWN)
+
+    @property
+    def hidden_forks(self) -> tuple[Pair, ...]:
+        return hidden_forks(self.evidence, (*self.relations, *self.fenced))
 
     @property
     def corrupt(self) -> tuple[Pair, ...]:
@@ -179,11 +186,12 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
     resolved = winner is not None and compared.resolved(winner) and compared.holds_all_points(winner)
     contradicted = compared.contradicted()
     lacking = compared.lacking(winner) if winner else ()
-    word = _word(evidence, compared, winner, relations, (bool(lacking), contradicted, resolved, singled_out))
+    fenced = tuple(compared.relation(winner, log) for log in compared.fenced) if winner else ()
+    hidden = hidden_forks(evidence, (*relations, *fenced))
+    word = _word(compared, winner, relations, hidden, (bool(lacking), contradicted, resolved, singled_out))
     first = [log.broker_id for log in ranked]
     best_first = (*first, *(broker for broker in state.replicas if broker not in first))
     waited = tuple(waiting_for(evidence, state, elr))
-    fenced = tuple(compared.relation(winner, log) for log in compared.fenced) if winner else ()
     strategy = policy.topic_strategies.get(evidence.topic, policy.strategy)
     online = state.leader >= 0 and not evidence.defects
     reason = None if online else _reason(evidence, state, strategy, word, waited, fenced, best_first)
@@ -203,15 +211,11 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
 _UNREAD = State("", -1, -1, (), (), (), (), False, False, None, None, None)
 
 
-def _beyond(row: Relation, winner: Log) -> bool:
-    """Whether the other's high watermark lies above what the winner shares with it."""
-    return (row.other.high_watermark or 0) > (winner.end if row.common_offset is None else row.common_offset)
-
-
 def _word(
-    evidence: PartitionEvidence, compared: Comparison, winner: Log | None, relations: tuple[Relation, ...], proofs: tuple[bool, ...]
+    compared: Comparison, winner: Log | None, relations: tuple[Relation, ...], hidden: tuple[Pair, ...], proofs: tuple[bool, ...]
 ) -> Word:
     """Return the kind of evidence. If several apply, the worst."""
+    evidence = compared.evidence
     if evidence.defects:
         return Word.INCOMPLETE
     if winner is None:
@@ -219,7 +223,7 @@ def _word(
     if corrupt_pairs(evidence, compared.survivors):
         return Word.CORRUPT
     lacks_proven, contradicted, resolved, singled_out = proofs
-    if lacks_proven or any(_beyond(row, winner) for row in relations):
+    if lacks_proven or any(is_beyond(row, winner) for row in relations):
         return Word.BELOW_HIGH_WATERMARK
     if contradicted:
         return Word.CONTRADICTED
@@ -227,11 +231,12 @@ def _word(
         return Word.WEAK
     if any(_may_hold_more(log) for log in evidence.logs) or any(row.relation == UNKNOWN for row in relations):
         return Word.INCOMPLETE
-    if all(map(follows, relations)) and not compared.survivors_fork():
+    if all(map(follows, relations)) and not hidden:
         return Word.PREFIX
     if evidence.offsets_unread:
         return Word.INCOMPLETE
-    if resolved:
+    # Of a hidden fork the fenced log may be the one that holds more.
+    if resolved and brokers_of(hidden).isdisjoint(log.broker_id for log in compared.fenced):
         return Word.FORKED_RESOLVED
     return Word.FORKED_PROVEN if singled_out else Word.FORKED
 

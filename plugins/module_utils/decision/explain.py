@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, brokers_of, follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
@@ -177,7 +177,7 @@ def _corrupt(decision: Decision) -> Iterator[str]:
 
 def _fenced(decision: Decision) -> Iterator[str]:
     """Yield what fenced brokers hold that answered, and what to do about those that hold more than the winner."""
-    relations = {row.other.broker_id: row for row in decision.fenced}
+    relations, unsure = {row.other.broker_id: row for row in decision.fenced}, brokers_of(decision.hidden_forks)
     repair = "mend its connection to the controllers first"
     for log in decision.lost:
         broker, row = log.broker_id, relations.get(log.broker_id)
@@ -185,9 +185,9 @@ def _fenced(decision: Decision) -> Iterator[str]:
             continue
         if row is None:
             yield f"broker {broker} is fenced but answers, and its log ends at offset {log.end}: {repair}"
-        elif follows(row):
+        elif follows(row) and broker not in unsure:
             yield f"broker {broker} is fenced but answers, and its log (to offset {log.end}) holds nothing more"
-        elif row.beyond_common is None:
+        elif row.beyond_common is None or broker in unsure:
             yield f"broker {broker} is fenced but answers, and whether its log (to offset {log.end}) holds more is not known: {repair}"
         else:
             more = f"{row.beyond_common} more {plural(row.beyond_common, 'offset', 'offsets')}"

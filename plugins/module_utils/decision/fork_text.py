@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import follows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of, follows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FORKED, PREFIX
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PREFIX
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import plural
 
 
 def prefixes_text(decision: Decision) -> str | None:
-    """Return which logs are prefixes of the winner's."""
-    shorter = [row for row in decision.relations if row.relation == PREFIX and follows(row)]
+    """Return which logs are prefixes of the winner's, without those of which that is not certain."""
+    unsure = brokers_of(decision.hidden_forks)
+    shorter = [row for row in decision.relations if row.relation == PREFIX and follows(row) and row.other.broker_id not in unsure]
     if not shorter:
         return None
     logs = " and ".join(f"broker {row.other.broker_id}'s log (to offset {row.common_offset})" for row in shorter)
@@ -34,7 +35,8 @@ def tails_text(decision: Decision) -> Iterator[str]:
 
 def hidden_forks_text(decision: Decision) -> Iterator[str]:
     """Yield forks between two logs which the comparisons with the winner's both call prefixes of it, so that one of them is not."""
-    brokers = {row.other.broker_id for row in decision.relations if follows(row)}
-    for pair in decision.evidence.pairs.values():
-        if pair.relation == FORKED and {pair.broker_a, pair.broker_b} <= brokers:
-            yield f"but these of brokers {pair.broker_a} and {pair.broker_b} fork at offset {pair.common_offset}, so one of them is not"
+    for pair in decision.hidden_forks:
+        yield (
+            f"the logs of brokers {pair.broker_a} and {pair.broker_b} both seem to be prefixes of it, but they fork at offset {pair.common_offset}, "
+            "so one of them is not"
+        )
