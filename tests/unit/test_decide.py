@@ -172,6 +172,16 @@ def left_last(broker: int) -> dict[str, Any]:
     return history({"leader": 4, "isr": [1, 2, 3, 4]}, {"isr": sorted((broker, 4))}, {"isr": [4]}, {"leader": -1, "isr": []})
 
 
+@pytest.mark.parametrize("holder", [2, 3])
+def test_a_log_does_not_continue_a_holder_that_is_party_to_a_hidden_fork(holder: int) -> None:
+    """Whether broker 1 continues broker 2 or broker 3 is not known. What the holder itself has is."""
+    decision = hidden_fork(isr_history=left_last(holder))
+    assert decision.isr_proof.holders == (holder,)
+    assert (decision.word, decision.choices) == ("forked_resolved", (holder,))
+    proven = hidden_fork(watermarks=True, isr_history=left_last(2))
+    assert (proven.word, proven.resolved, proven.choices) == ("contradicted", False, ())
+
+
 def test_a_holder_resolves_a_hidden_fork_of_other_survivors() -> None:
     decision = hidden_fork(isr_history=left_last(1))
     assert (decision.word, decision.choices) == ("forked_resolved", (1,))

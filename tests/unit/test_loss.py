@@ -17,7 +17,15 @@ from situations import COLLECTED_AT, FENCED, Log, Situation, broker_rows, health
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Change, Cluster, History, Proof
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
+    FORKED,
+    PREFIX,
+    Change,
+    Cluster,
+    History,
+    Pair,
+    Proof,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss, bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 
@@ -304,6 +312,28 @@ def test_a_confirmed_offset_and_one_within_the_best_log_are_not_shown_as_uncount
     nothing = Situation("nobody", {1: FENCED})
     within = Situation("orders", {1: FENCED, 2: SHORT, 3: LONG}, proofs=[(110, 2, False)])
     assert [uncounted_text(decided(case)) for case in (confirmed, nothing, within)] == [None, None, None]
+
+
+def hidden_fork(isr: list[int], fenced: bool = False) -> Decision:
+    """Brokers 2 and 3 fork, so one of them is no prefix of broker 1, whatever the comparison with its compacted log says."""
+    logs: dict[int, Log | str] = {1: Log.of((130, 2)), 2: Log.of((80, 0)), 3: Log.of((105, 2), fenced=fenced)}
+    pairs = (Pair(1, 2, PREFIX, 2, 80, None), Pair(1, 3, PREFIX, 3, 105, None), Pair(2, 3, FORKED, None, 50, None))
+    found = evidence(Situation("t", logs, state={"isr": isr}))
+    return decide(replace(found, pairs={(pair.broker_a, pair.broker_b): pair for pair in pairs}), Policy(Strategy.AGGRESSIVE))
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+@pytest.mark.parametrize("isr", [[], [2]], ids=str)
+def test_logs_of_a_hidden_fork_bound_nothing(fenced: bool, isr: list[int]) -> None:
+    decision = hidden_fork(isr, fenced)
+    loss = bounds(decision, EAST)
+    assert (decision.choices, loss.upper_bound, loss.upper_bound_from) == ((1,), None, "unknown")
+    assert "what it lacks of the logs of brokers 2, 3 is not known" in (loss_text(decision, loss, EAST) or "")
+
+
+def test_the_log_of_the_leader_bounds_the_loss_although_others_have_a_hidden_fork() -> None:
+    loss = bounds(hidden_fork(isr=[1]), EAST)
+    assert (loss.upper_bound, loss.upper_bound_from) == (0, "isr")
 
 
 def test_the_fields_stand_in_the_order_of_the_digest() -> None:

@@ -140,12 +140,23 @@ class Comparison:
         return tuple(Lack(point, held) for point, held in found if held is not None and held < point.offset)
 
     def resolved(self, log: Log) -> bool:
-        """Whether this log is, or continues, a log that holds every committed record by the ISR history."""
+        """Whether this log is, or continues, a log that holds every committed record by the ISR history.
+
+        If such a log is party to a fork that is hidden in this one, whether this one continues it is not known.
+        """
         return any(holder == log.broker_id or self._continues(log, holder) for holder in self.isr_proof.holders)
 
     def _continues(self, log: Log, holder: int) -> bool:
         pair = self._pair(log.broker_id, holder)
-        return pair is not None and (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == holder))
+        if pair is None or not (pair.relation == SAME or (pair.relation == PREFIX and pair.shorter == holder)):
+            return False
+        return holder not in self._in_hidden_fork(log)
+
+    def _in_hidden_fork(self, log: Log) -> set[int]:
+        if not self.forks:
+            return set()
+        others = (other for other in (*self.survivors, *self.fenced) if other is not log)
+        return brokers_of(hidden_forks(self.evidence, (self.relation(log, other) for other in others)))
 
     def ranked(self, ranking: Ranking) -> tuple[Log, ...]:
         """The survivors, best first. Ties go to the order of the assignment.

@@ -100,7 +100,7 @@ def _history(decision: Decision) -> str | None:
             f"the ISR history resolves it: since {broker_list(proof.holders)} left the ISR it has always been smaller than min.insync.replicas "
             f"({history.min_insync_replicas}), so nothing was committed any more, and every committed record is on this branch"
         )
-    if not decision.tails:
+    if not decision.tails and not decision.hidden_forks:
         return None
     if decision.contradicted:
         return f"the ISR history says that {broker_list(proof.holders)} would hold every committed record, but what is proven committed is not there"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     Cluster,
@@ -152,13 +153,18 @@ def _upper_bounds(decision: Decision, winner: Log) -> Iterator[_Upper]:
 
     Such logs: the holders of the ISR history, and members of the ELR and the ISR (KIP-966). If every replica answered, the last leader's log
     is one of them; whichever it is, the winner lacks no more than the longest of the others' tails. Logs on fenced brokers that answered count, too.
+    What the winner lacks of the logs of a hidden fork is not known.
     """
     if decision.contradicted:
         # Proof of commitment and the ISR history name different branches, so neither bounds anything.
         return
     state = decision.state
     complete = (decision.isr_proof.holders, state.eligible_leader_replicas, state.isr)
-    lacking = {winner.broker_id: 0, **{row.other.broker_id: row.beyond_common for row in (*decision.relations, *decision.fenced)}}
+    lacking: dict[int, int | None] = {
+        winner.broker_id: 0,
+        **{row.other.broker_id: row.beyond_common for row in (*decision.relations, *decision.fenced)},
+    }
+    lacking |= dict.fromkeys(brokers_of(decision.hidden_forks))
     for broker, lost in lacking.items():
         if lost is None:
             continue

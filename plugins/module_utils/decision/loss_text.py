@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import brokers_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import (
@@ -113,6 +114,8 @@ def _why_unknown(decision: Decision) -> str:
     # A log that holds every committed record bounds the loss, unless more is proven to be lost.
     if decision.contradicted or _has_complete_log(decision):
         return _CONTRADICTION
+    if unsure := brokers_of(decision.hidden_forks):
+        return f"what it lacks of the logs of {broker_list(sorted(unsure))} is not known, because they fork"
     if gap is not None:
         # If logs fork, the explanation has stated the gap already.
         return "the ISR history gives no bound" if decision.tails else f"the ISR history gives no bound, {gap}"
@@ -132,4 +135,4 @@ def _has_complete_log(decision: Decision) -> bool:
     state, winner = decision.state, decision.winner
     complete = {*decision.isr_proof.holders, *state.eligible_leader_replicas, *state.isr}
     compared = {row.other.broker_id for row in (*decision.relations, *decision.fenced) if row.common_offset is not None}
-    return winner is not None and bool(complete & {winner.broker_id, *compared})
+    return winner is not None and bool(complete & {winner.broker_id, *(compared - brokers_of(decision.hidden_forks))})
