@@ -218,6 +218,35 @@ def test_a_last_known_leader_is_not_waited_for_where_the_cluster_keeps_no_elr_an
         assert decide(evidence(situation), BALANCED, elr).waiting_for == ((2, "unfenced"),)
 
 
+OUTSIDE = 9
+
+
+@pytest.mark.parametrize("strategy", [Strategy.BALANCED, Strategy.KIP966_BALANCED, Strategy.AGGRESSIVE])
+@pytest.mark.parametrize("elr", [True, False, None])
+@pytest.mark.parametrize("state", [{"eligible_leader_replicas": [OUTSIDE]}, {"last_known_elr": [OUTSIDE]}], ids=str)
+def test_a_member_of_the_elr_outside_the_assignment_is_neither_elected_nor_waited_for(
+    state: dict[str, Any], elr: bool | None, strategy: Strategy
+) -> None:
+    """Kafka elects only replicas of the assignment, and no replica of that broker could answer."""
+    situation = Situation("orders", {1: FENCED, 2: Log.of((5, 0)), 3: Log.of((5, 0))}, state=state)
+    decision = decide(evidence(situation), Policy(strategy), elr)
+    assert (decision.reason, decision.choices, decision.waiting_for) == (None, (2, 3), ())
+
+
+def test_the_other_members_of_such_an_elr_are_waited_for() -> None:
+    situation = Situation("orders", {1: COMING_BACK, 2: Log.of((5, 0))}, state={"eligible_leader_replicas": [OUTSIDE, 1]})
+    assert decide(evidence(situation), BALANCED, elr=True).waiting_for == ((1, "coming_back"),)
+    fenced = Situation("orders", {1: FENCED, 2: Log.of((5, 0))}, state={"eligible_leader_replicas": [OUTSIDE, 1]})
+    decision = decide(evidence(fenced), Policy(Strategy.KIP966_BALANCED), elr=True)
+    assert (decision.reason, decision.evidence.unheard) == ("wait_for_elr", (1,))
+
+
+def test_the_controller_elects_no_last_known_leader_while_an_elr_outside_the_assignment_is_on_record() -> None:
+    state = {"eligible_leader_replicas": [OUTSIDE], "last_known_elr": [2]}
+    situation = Situation("orders", {1: FENCED, 2: Log.of((5, 0)), 3: Log.of((5, 0))}, state=state)
+    assert decide(evidence(situation), BALANCED, elr=True).waiting_for == ()
+
+
 @pytest.mark.parametrize("topic", ["forked", "figure-8-proven", "resolved", "resolved-prefix", "resolved-and-proven"])
 def test_a_fork_is_incomplete_while_committed_offsets_are_unread(topic: str) -> None:
     read_in_part = read(document(BY_TOPIC[topic].rows()) | {"offsets_unread": True})

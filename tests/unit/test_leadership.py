@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import standing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
+    elected_on_return,
     keeps_elr,
     own_choice,
     partition_row,
@@ -231,3 +232,11 @@ class Featured:
 )
 def test_whether_the_cluster_keeps_the_elr_is_asked_where_it_makes_a_difference(found: PartitionState, known: bool | None) -> None:
     assert keeps_elr(Featured(), [found]) is known
+
+
+@pytest.mark.parametrize("elr", [True, False, None])
+def test_no_broker_outside_the_assignment_is_elected_on_return(elr: bool | None) -> None:
+    """Kafka may keep one in the ELR after a reassignment was cancelled."""
+    found = replace(state(elr=(1, 9)), last_known_elr=(9,))
+    assert elected_on_return(found, ALIVE, TopicConfig(), elr) == [1]
+    assert elected_on_return(replace(found, eligible_leader_replicas=(9,)), ALIVE, TopicConfig(), elr) == []

@@ -213,8 +213,12 @@ class PartitionEvidence:
 
     @property
     def unheard(self) -> tuple[int, ...]:
-        """Members of ISR, ELR and last known ELR that have not answered. KIP-966 waits for them ("Unclean recovery", Balanced)."""
+        """Members of ISR, ELR and last known ELR that have not answered. KIP-966 waits for them ("Unclean recovery", Balanced).
+
+        A broker outside the assignment has no replica that could answer.
+        """
         if self.state is None:
             return ()
         heard = {log.broker_id for log in self.logs if log.broker_state == UNFENCED and log.answered}
-        return tuple(sorted({*self.state.isr, *self.state.eligible_leader_replicas, *self.state.last_known_elr} - heard))
+        members = {*self.state.isr, *self.state.eligible_leader_replicas, *self.state.last_known_elr}
+        return tuple(sorted((members & {*self.state.replicas}) - heard))
