@@ -105,6 +105,39 @@ def test_any_of_identical_logs_may_lead() -> None:
     assert decide(evidence(Situation("empty", dict(EMPTY_LOG))), BALANCED).choices == (2, 3)
 
 
+def starting(starts: dict[int, int | None], **state: Any) -> Decision:
+    """A partition whose survivors' logs start at these offsets."""
+    brokers: dict[int, Log | str] = {broker: Log.of((120, 0), high_watermark=100) for broker in starts}
+    rows = document(Situation("orders", brokers, state=state).rows())
+    for row in rows["logs"]:
+        row["log_start_offset"] = starts[row["broker_id"]]
+    return decide(read(rows), BALANCED)
+
+
+@pytest.mark.parametrize(
+    ("starts", "choices"),
+    [
+        ({1: 0, 2: 119}, (1,)),
+        ({2: 119, 1: 0}, (1,)),
+        ({3: 119, 2: 50, 1: 50}, (2, 1)),
+        ({1: None, 2: 119}, (2,)),
+        ({1: None, 2: None}, (1, 2)),
+    ],
+    ids=str,
+)
+def test_of_identical_logs_only_those_that_start_first_may_lead(starts: dict[int, int | None], choices: tuple[int, ...]) -> None:
+    """A follower deletes what lies before the start of its leader's log."""
+    decision = starting(starts)
+    assert (decision.choices, decision.best_first[0]) == (choices, choices[0])
+    assert sorted(decision.identical) == sorted(starts)
+
+
+def test_the_log_that_starts_first_leads_under_reassignment_too() -> None:
+    decision = starting({2: 119, 1: 0}, reassigning=True)
+    assert (decision.reason, decision.best_first) == ("reassignment_in_progress", (1, 2))
+    assert starting({1: 0, 2: 119}, reassigning=True).choices == (1,)
+
+
 def test_a_partition_under_reassignment_offers_no_choice() -> None:
     decision = decided("reassigning-identical", BALANCED)
     assert (decision.choices, decision.identical) == ((3,), (3, 2))

@@ -490,3 +490,27 @@ def test_a_fork_between_two_logs_that_seem_to_be_prefixes_is_stated(fenced: bool
     assert "the logs of brokers 2 and 3 both seem to be prefixes of it, but they fork at offset 0" in found
     assert "broker 3's log (to offset 2)" not in found and "holds nothing more" not in found
     assert ("whether its log (to offset 1) holds more is not known" in found) == fenced
+
+
+@pytest.mark.parametrize(
+    ("ends", "starts", "deleted"),
+    [
+        ((100, 120), (0, 99), (1, "0 to 98")),
+        ((50, 120), (10, 99), (1, "10 to 49")),
+        ((100, 120), (99, 99), None),
+        ((100, 120), (99, 0), None),
+        ((120, 120), (0, 119), None),  # broker 1 leads
+    ],
+)
+def test_what_followers_delete_before_the_start_of_the_best_log_is_stated(
+    ends: tuple[int, int], starts: tuple[int, int], deleted: tuple[int, str] | None
+) -> None:
+    rows = document(Situation("orders", {1: Log.of((ends[0], 0)), 2: Log.of((ends[1], 0))}).rows())
+    for row, start in zip(rows["logs"], starts, strict=True):
+        row["log_start_offset"] = start
+    found = [
+        part for part in entry_of(decide(read(rows), Policy(Strategy.BALANCED)))["explanation"].split("; ") if "when it follows" in part
+    ]
+    assert len(found) == (deleted is not None)
+    if deleted:
+        assert f"broker {deleted[0]} deletes its offsets {deleted[1]}" in found[0]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
@@ -159,19 +160,25 @@ class Comparison:
         return brokers_of(hidden_forks(self.evidence, (self.relation(log, other) for other in others)))
 
     def ranked(self, ranking: Ranking) -> tuple[Log, ...]:
-        """The survivors, best first. Ties go to the order of the assignment.
+        """The survivors, best first. Ties go to the log that starts first, then to the order of the assignment.
 
         Where every log is a prefix of one, that one is also the plain maximum of (last-written epoch, log end offset), because it holds whatever
         another proves. Where logs fork, proof of commitment is worth more than a later epoch.
         """
         if ranking == Ranking.KIP1275:
-            return tuple(sorted(self.survivors, key=lambda log: (-_known(log.partition_leader_epoch, -1), -log.end)))
+            return tuple(sorted(self.survivors, key=lambda log: (-_known(log.partition_leader_epoch, -1), -log.end, _start(log))))
         return tuple(
             sorted(
                 self.survivors,
-                key=lambda log: (-self.proven(log), not self.resolved(log), -_known(log.last_written_epoch, -2), -log.end),
+                key=lambda log: (-self.proven(log), not self.resolved(log), -_known(log.last_written_epoch, -2), -log.end, _start(log)),
             )
         )
+
+    def starting_first(self, brokers: Collection[int]) -> tuple[int, ...]:
+        """Return those survivors of `brokers` whose logs start first. A follower deletes what lies before the start of its leader's log."""
+        logs = [log for log in self.survivors if log.broker_id in brokers]
+        first = min(map(_start, logs), default=0)
+        return tuple(log.broker_id for log in logs if _start(log) == first)
 
     def contradicted(self) -> bool:
         """Whether every log that the ISR history calls complete is known to lack something that is proven committed."""
@@ -192,6 +199,10 @@ class Comparison:
 
 def _known(number: int | None, otherwise: int) -> int:
     return otherwise if number is None else number
+
+
+def _start(log: Log) -> float:
+    return math.inf if log.log_start_offset is None else log.log_start_offset
 
 
 def follows(row: Relation) -> bool:

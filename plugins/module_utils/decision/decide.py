@@ -93,7 +93,7 @@ class Policy:
 class Decision:
     """What was decided about a partition, and what that rests on.
 
-    choices       brokers any of which may lead, empty where nobody is elected; their logs are identical
+    choices       brokers any of which may lead, empty if none is elected; their logs are identical, and of such logs those that start first
     best_first    all replicas in the order in which they should lead
     reason        why it is held: the reason code, not a sentence; None if it is not held
     survivors     logs that were read, in the order of the assignment; `ranked`: best first
@@ -199,7 +199,8 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None)
     same = {row.other.broker_id for row in relations if row.relation == SAME}
     identical = tuple(log.broker_id for log in compared.survivors if log is winner or log.broker_id in same)
     # The replica order of a partition under reassignment is not changed, so only the winner may be chosen.
-    choices = () if outcome != Outcome.ELECT or winner is None else (winner.broker_id,) if state.reassigning else identical
+    free = (winner.broker_id,) if winner and state.reassigning else compared.starting_first(identical)
+    choices = free if outcome == Outcome.ELECT else ()
     lost = tuple(log for log in evidence.logs if log.broker_state != UNFENCED or log.disk_failed)
     unanswered = tuple(log for log in evidence.logs if log.silent)
     return Decision(

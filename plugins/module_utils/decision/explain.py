@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.fork_text import (
     hidden_forks_text,
     prefixes_text,
+    starts_text,
     tails_text,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import HEALTHY_SNAPSHOT, Loss
@@ -47,6 +48,7 @@ def explanation(decision: Decision, loss: Loss, cluster: Cluster) -> str:
         _defects(decision),
         _best(decision),
         prefixes_text(decision),
+        " and ".join(starts_text(decision)),
         " and ".join(hidden_forks_text(decision)),
         " and ".join(tails_text(decision)),
         _history(decision),

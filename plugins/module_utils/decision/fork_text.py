@@ -23,6 +23,19 @@ def prefixes_text(decision: Decision) -> str | None:
     return logs + plural(len(shorter), " is a prefix of it", " are prefixes of it")
 
 
+def starts_text(decision: Decision) -> Iterator[str]:
+    """Yield which offsets at the start of other logs the leader's log does not hold. A follower deletes them: its log starts where its leader's does."""
+    leaders = [log.log_start_offset for log in decision.survivors if log.broker_id in decision.choices]
+    start = leaders[0] if leaders else decision.winner.log_start_offset if decision.winner else None
+    for row in decision.relations:
+        other = row.other
+        if follows(row) and start is not None and other.log_start_offset is not None and other.log_start_offset < min(start, other.end):
+            yield (
+                f"the best log starts at offset {start}, so broker {other.broker_id} deletes its offsets {other.log_start_offset} to "
+                f"{min(start, other.end) - 1} when it follows (usually what retention has deleted from the best log)"
+            )
+
+
 def tails_text(decision: Decision) -> Iterator[str]:
     """Yield where logs part from the winner's."""
     for row in decision.tails:
