@@ -179,6 +179,23 @@ def test_a_log_that_is_ahead_of_the_controller_is_named() -> None:
     assert "held: broker 1 has leader epoch 9, the controller 7" in advice(fenced, "ahead_of_controller")
 
 
+@pytest.mark.parametrize("word", ["prefix", "below"])
+def test_only_a_survivor_that_is_ahead_needs_the_name_for_its_epoch(word: str) -> None:
+    """Aggressive gives up what fenced brokers hold, and does not look at their epochs."""
+    shorter = Log.of((100, 0), high_watermark=80) if word == "prefix" else Log.of((90, 0), (5, 2), high_watermark=95)
+    case = Situation("orders", {1: Log.of((100, 0), (10, 9), fenced=True), 2: shorter, 3: Log.of((100, 0), (20, 3), high_watermark=100)})
+    text = advice(case, "ahead_of_controller")
+    by_force = decided(case, Strategy.AGGRESSIVE)
+    assert ("Strategy aggressive elects it" in text, NAMED in text) == (True, word == "below")
+    assert by_force.reason == (None if word == "prefix" else "must_be_named")
+
+
+def test_no_strategy_is_promised_to_elect_a_partition_without_a_survivor_that_is_ahead() -> None:
+    case = Situation("orders", {1: Log.of((100, 0), (10, 9), fenced=True), 2: FENCED})
+    assert "Strategy aggressive elects" not in advice(case, "ahead_of_controller")
+    assert decided(case, Strategy.AGGRESSIVE).reason == "no_survivor"
+
+
 def test_without_a_survivor_each_broker_has_its_own_repair() -> None:
     case = Situation("orders", {1: LONG, 2: FENCED, 3: "DISK_FAILED", 4: "NO_ANSWER"})
     case = replace(case, brokers={**case.brokers, 1: Log.of((150, 0), fenced=True)})

@@ -14,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Decision,
     Word,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import COMING_BACK, Cluster, Log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import COMING_BACK, UNFENCED, Cluster, Log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, plural
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
 
@@ -105,10 +105,17 @@ def _ahead_of_controller(decision: Decision, _cluster: Cluster) -> str:
     ahead = " and ".join(
         f"broker {log.broker_id} has leader epoch {log.newest_epoch}" for log in decision.evidence.logs if log.newest_epoch > known
     )
-    named = "" if decision.state.named else f", but only {IF_NAMED}"
+    survivors = any(log.newest_epoch > known for log in decision.evidence.logs if log.broker_state == UNFENCED)
+    if decision.winner is None:
+        effect = "No strategy elects it: no replica is on a live broker that answers"
+    elif survivors and not decision.state.named:
+        effect = f"Strategy aggressive elects it, but only {IF_NAMED}"
+    else:
+        # What fenced brokers hold does not hold an election back under this strategy.
+        effect = _aggressive(decision, "elects it" if survivors else "elects it, and gives up what the fenced brokers hold")
     return (
         f"{ahead}, the controller {known}, as after a metadata quorum that was rebuilt: collect the evidence again, and if it stays so, do not trust "
-        f"comparisons by epoch. Strategy aggressive elects it{named}"
+        f"comparisons by epoch. {effect}"
     )
 
 
