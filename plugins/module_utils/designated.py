@@ -16,6 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     fenced_with_more,
     proven_losses,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import best_first, truncated
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import proof_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import Electing
@@ -31,7 +32,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER
 
 SHOWN = 5  # partitions that a warning names
 

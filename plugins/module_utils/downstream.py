@@ -14,6 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bo
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import FETCH_ROUNDS, REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import UNENDED, EpochEnd, Log, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     TopicPartition,
@@ -21,7 +22,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
     keys_of,
     only,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (

@@ -13,7 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.failed_disks import FailedDisks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
@@ -22,7 +22,7 @@ POLL_SECONDS = 0.5
 LEAST_ROUND_SECONDS = 0.1  # nothing is asked in less time
 # A broker that has just come back hosts its replicas by then, and every broker knows that it is back.
 SETTLED_SECONDS = 5.0
-NO_ANSWER, NOT_HOSTED, STORAGE_ERROR = "NO_ANSWER", "NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR"
+NOT_HOSTED, STORAGE_ERROR = "NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR"
 # The error of a broker that has not replayed the metadata of a partition up to the leader epoch of the controller: its log may still change (KIP-966).
 STALE_METADATA = "STALE_METADATA"
 # What may pass beside Kafka's own retriable errors, with which a replica that was just opened, or whose broker still loads metadata, answers.

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import Log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, has_live_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Recovered
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
 
 

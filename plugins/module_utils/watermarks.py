@@ -18,9 +18,9 @@ from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import safe_name, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition, has_live_leader
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
 
 FOLDER, SUFFIX = "healthy", ".jsonl"

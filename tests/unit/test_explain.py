@@ -514,3 +514,15 @@ def test_what_followers_delete_before_the_start_of_the_best_log_is_stated(
     assert len(found) == (deleted is not None)
     if deleted:
         assert f"broker {deleted[0]} deletes its offsets {deleted[1]}" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("error", "answered"), [("TOPIC_AUTHORIZATION_FAILED", True), ("STALE_METADATA", True), ("NO_ANSWER", False), (None, False)]
+)
+def test_a_fenced_broker_that_answered_with_an_error_is_not_called_silent(error: str | None, answered: bool) -> None:
+    rows = document(Situation("orders", {1: FENCED, 2: LONG}).rows())
+    rows["logs"][0]["error"] = error
+    header = cluster(broker_rows(9, {1: 40.0}), 1)
+    found = entry_of(decide(read(rows), Policy(Strategy.NONE)), header)["explanation"]
+    assert (f"broker 1 is fenced but answers, with the error {error}" in found) == answered
+    assert ("broker 1 has been silent for 40 s" in found) == (not answered)

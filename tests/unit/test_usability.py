@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Recovered
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.usability import partition_row
 

@@ -18,6 +18,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 DISK_FAILED = "DISK_FAILED"
 # The error of a replica whose fenced broker answered something that cannot be true: its answer counts as none.
 IMPOSSIBLE_ANSWER = "IMPOSSIBLE_ANSWER"
+# The error of a replica whose broker gave no answer.
+NO_ANSWER = "NO_ANSWER"
 UNFENCED, FENCED, COMING_BACK = "unfenced", "fenced", "coming_back"
 BROKER_STATES = (UNFENCED, FENCED, COMING_BACK)
 # Corrupt: the logs have one offset from one leader epoch, and different bytes there.

@@ -15,6 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     COMING_BACK,
     IMPOSSIBLE_ANSWER,
+    NO_ANSWER,
     Cluster,
     Log,
 )
@@ -207,7 +208,8 @@ def _end(decision: Decision) -> Iterator[str]:
 
 
 def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
-    """Yield why lost replicas were not read: a failed disk, a broker that is coming back, an impossible answer, or for how many seconds it is silent."""
+    """Yield why lost replicas were not read: a failed disk, a broker that is coming back, an impossible answer, an error, or for how many seconds it is
+    silent."""
     for log in decision.unread:
         broker = cluster.brokers.get(log.broker_id)
         if log.disk_failed:
@@ -216,6 +218,8 @@ def _lost(decision: Decision, cluster: Cluster) -> Iterator[str]:
             yield f"broker {log.broker_id} is coming back"
         elif log.error == IMPOSSIBLE_ANSWER:
             yield f"broker {log.broker_id} is fenced, and its answer cannot be true, so it counts as none"
+        elif log.error not in (None, NO_ANSWER):
+            yield f"broker {log.broker_id} is fenced but answers, with the error {log.error}, so what it holds is not known"
         elif broker is None or broker.silent_seconds is None:
             yield f"broker {log.broker_id} is fenced, since when is not known"
         else:
