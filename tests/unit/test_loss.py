@@ -272,6 +272,14 @@ def test_a_healthy_snapshot_from_before_an_unclean_election_does_not_count(uncle
     assert bounds(decide(replace(found, history=past), Policy()), EAST).lower_bound == lost
 
 
+@pytest.mark.parametrize(("brokers", "estimate"), [(OF_ITS_EPOCH, 400), (WRITTEN_LATER, None)])
+def test_a_healthy_snapshot_that_does_not_count_gives_no_estimate(brokers: dict[int, Any], estimate: int | None) -> None:
+    found = decided(Situation("t", brokers, healthy=healthy(3600, 1000, 1000, 0.0, leader_epoch=3)))
+    loss = bounds(found, EAST)
+    assert (loss.estimate, loss.estimate_from) == (estimate, "none" if estimate is None else "healthy_snapshot")
+    assert ("not estimated (an unclean election since" in (loss_text(found, loss, EAST) or "")) == (estimate is None)
+
+
 def test_without_a_survivor_there_is_no_sentence() -> None:
     decision = decided(CASES["nobody"][0])
     assert loss_text(decision, bounds(decision, EAST), EAST) is None

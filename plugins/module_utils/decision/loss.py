@@ -95,6 +95,11 @@ def is_current(healthy: Healthy, state: State) -> bool:
     return healthy.topic_id == state.topic_id and healthy.leader_epoch <= state.leader_epoch
 
 
+def is_given_up(healthy: Healthy, decision: Decision, winner: Log) -> bool:
+    """Whether an unclean election since the healthy snapshot may have given up some of the offsets that it counts beyond the winner's log."""
+    return healthy.high_watermark > winner.end and not _still_counts(healthy, decision.evidence)
+
+
 def age(evidence: PartitionEvidence, cluster: Cluster) -> int | None:
     """Return the milliseconds from the last healthy snapshot to the loss of the leader, else to the collection of the evidence.
 
@@ -126,11 +131,7 @@ def _lower_bounds(decision: Decision, winner: Log) -> Iterator[_Lower]:
         if row.common_offset is not None:
             yield lacking(row.other.high_watermark or 0, row.common_offset, FENCED_BROKER)
     healthy = decision.evidence.healthy
-    if (
-        healthy
-        and is_current(healthy, decision.state)
-        and (healthy.high_watermark <= winner.end or _still_counts(healthy, decision.evidence))
-    ):
+    if healthy and is_current(healthy, decision.state) and not is_given_up(healthy, decision, winner):
         yield lacking(healthy.high_watermark, winner.end, HEALTHY_SNAPSHOT)
 
 
@@ -181,6 +182,8 @@ def _estimate(decision: Decision, cluster: Cluster, winner: Log) -> int | None:
     """Return how many offsets the winner lacks by the rate of the last healthy snapshot."""
     healthy, milliseconds = decision.evidence.healthy, age(decision.evidence, cluster)
     if healthy is None or milliseconds is None or healthy.append_rate is None or not is_current(healthy, decision.state):
+        return None
+    if is_given_up(healthy, decision, winner):
         return None
     appended = int(min(float(healthy.append_rate) * milliseconds / 1000, _MOST_APPENDED))
     guess = healthy.log_end_offset - winner.end + appended

@@ -21,6 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Loss,
     age,
     is_current,
+    is_given_up,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, plural
 
@@ -102,6 +103,8 @@ def _estimate(decision: Decision, loss: Loss, cluster: Cluster) -> str:
         return ", not estimated (no healthy snapshot has it)"
     if not is_current(healthy, decision.state):
         return ", not estimated (the last healthy snapshot is of another topic of this name, or of a later time)"
+    if decision.winner is not None and is_given_up(healthy, decision, decision.winner):
+        return ", not estimated (an unclean election since the last healthy snapshot may have given up some of its offsets)"
     if healthy.append_rate is None:
         return ", not estimated (the last healthy snapshot has no rate)"
     return ", not estimated (the last healthy snapshot is younger than the evidence: a clock went backwards)"
