@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product
+from collections.abc import Collection
+from itertools import combinations, permutations, product
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import controller
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import (
     Election,
     ElectionConfig,
     Registration,
     Why,
+    after_unclean_shutdown,
     elected,
     origins,
     possible,
@@ -103,3 +109,57 @@ def test_origins_are_all_elections_that_some_order_of_returns_makes_possible(par
                 elections = possible(partition, (), config, [*back, (broker, clean)])
                 whys = {election.why for election in elections if election is not None and election.broker == broker}
                 assert whys <= origins(partition, broker, (), order[:number], True)[clean]
+
+
+def walked(
+    partition: Registration, broker: int, live: Collection[int], back: Collection[int], elr: bool | None
+) -> dict[bool, frozenset[Why]]:
+    """Return what `origins` does, from every subset of the other brokers and every min.insync.replicas."""
+    isr = [member for member in partition.isr if member in {*live, *back} and member != broker]
+    elr_only = [member for member in partition.elr if member in {*live, *back} and member != broker and member not in isr]
+    others = {*live} - {*partition.isr, *partition.elr, broker}
+    found: dict[bool, set[Why]] = {True: set(), False: set()}
+    for keeps_elr, min_isr in product((False, True) if elr is None else (elr,), range(1, len(partition.replicas) + 1)):
+        for order in ((*isr, *elr_only), (*elr_only, *isr)):
+            for returned in (chosen for size in range(len(order) + 1) for chosen in combinations(order, size)):
+                left = partition
+                for member in returned:
+                    left = after_unclean_shutdown(left, member, keeps_elr, min_isr)
+                for clean in (True, False):
+                    now = left if clean else after_unclean_shutdown(left, broker, keeps_elr, min_isr)
+                    election = elected(now, {broker, *returned, *others}, keeps_elr, True)
+                    if election is not None and election.broker == broker:
+                        found[clean].add(election.why)
+    return {clean: frozenset(reasons) for clean, reasons in found.items()}
+
+
+@st.composite
+def returns(draw: st.DrawFn) -> tuple[Registration, int, set[int], set[int], bool | None]:
+    replicas = tuple(draw(st.permutations(range(draw(st.integers(1, 6))))))
+    some = st.lists(st.sampled_from(replicas), unique=True)
+    known = draw(st.lists(st.sampled_from(replicas), unique=True, max_size=2))
+    partition = Registration(replicas, tuple(draw(some)), tuple(draw(some)), tuple(known))
+    broker = draw(st.sampled_from(replicas))
+    back = {*draw(some)} - {broker}
+    return partition, broker, draw(st.sets(st.sampled_from(replicas))) - {broker}, back, draw(st.sampled_from((False, True, None)))
+
+
+@settings(max_examples=400)
+@given(returns())
+def test_origins_are_those_of_every_subset_of_returns(case: tuple[Registration, int, set[int], set[int], bool | None]) -> None:
+    assert origins(*case) == walked(*case)
+
+
+@pytest.mark.parametrize("members", ["isr", "elr"])
+def test_the_work_for_origins_does_not_double_with_every_replica(monkeypatch: pytest.MonkeyPatch, members: str) -> None:
+    asked = []
+
+    def watched(*arguments: Any) -> Election | None:
+        asked.append(arguments)
+        return elected(*arguments)
+
+    monkeypatch.setattr(controller, "elected", watched)
+    replicas = tuple(range(14))
+    partition = Registration(replicas, replicas if members == "isr" else (), replicas if members == "elr" else ())
+    origins(partition, 0, (), replicas[1:], None)
+    assert 0 < len(asked) < 2 ** len(replicas[1:])

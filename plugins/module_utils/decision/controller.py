@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations, product
+from itertools import product
 from typing import NamedTuple
 
 ELR_FEATURE = "eligible.leader.replicas.version"
@@ -148,12 +148,14 @@ def origins(
         [member for member in members if member in {*live, *back} and member != broker]
         for members in (partition.isr, [member for member in partition.elr if member not in partition.isr])
     )
-    # What is left differs only by whether a member of the ELR is the first to come: the ISR is at its largest then, and may empty the ELR.
-    orders = {(*isr, *elr_only), (*elr_only, *isr)}
+    # A broker that comes back can only stand before this one in an unclean election. Everything else is the likelier the more members have left ISR and ELR.
+    # So nobody and everybody have all origins between them. Who comes first matters: with a member of the ELR the ISR is at its largest, and may empty the ELR.
+    orders = {(), (*isr, *elr_only), (*elr_only, *isr)}
     others = {*live} - eligible - {broker}
     found: dict[bool, set[Why]] = {True: set(), False: set()}
-    for keeps_elr, min_isr in product(_either(elr), range(1, len(partition.replicas) + 1)):
-        for returned in (chosen for order in orders for size in range(len(order) + 1) for chosen in combinations(order, size)):
+    # The greater min.insync.replicas, the less empties the ELR: so the least and the greatest have all origins between them, too.
+    for keeps_elr, min_isr in product(_either(elr), {1, len(partition.replicas)}):
+        for returned in orders:
             left = partition
             for member in returned:
                 left = after_unclean_shutdown(left, member, keeps_elr, min_isr)
