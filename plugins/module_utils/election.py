@@ -179,19 +179,23 @@ def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: E
 
 def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float) -> list[Result]:
     """Compat backend: put the designated replicas first, elect UNCLEAN, put the orders back, see who leads (until `deadline`)."""
+    reordered = {entry.key: entry.best_first for entry in batch if needs_reorder(entry, live)}
+    # Also orders of earlier elections that stand, and that this one relies on.
     changed = [
-        ChangedOrder(entry.topic, entry.partition, entry.topic_id, live.original(entry.key), entry.best_first)
+        ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), reordered.get(entry.key, live.states[entry.key].replicas))
         for entry in batch
-        if needs_reorder(entry, live)
+        if entry.key in reordered or entry.key in live.originals
     ]
     identifier = journal.intend(changed) if changed else None
     refused: dict[TopicPartition, Refusal] = {}
     missing: set[TopicPartition] = set()
     try:
-        if changed:
-            refused = replica_orders.change(cluster, {order.key: order.changed for order in changed})
-            missing = replica_orders.not_visible(cluster, {order.key: order.changed for order in changed if order.key not in refused})
+        if reordered:
+            refused = replica_orders.change(cluster, reordered)
+            missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
         ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing]
+        if identifier is not None:
+            journal.expect_elections(identifier, {entry.key for entry in ready} & {order.key for order in changed})
         errors = cluster.elect_unclean([entry.key for entry in ready]) if ready else {}
     finally:
         # The order has done its work when the controller has answered. The one look that is taken before it is put back comes
@@ -199,8 +203,10 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         time.sleep(FIRST_LOOK)
         states = cluster.partitions({entry.key for entry in batch})
         unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states)
-        # What hangs somewhere may change an order once more: the journal has to know it for the next run.
-        if identifier is not None and not unsettled and not any(order.key in cluster.in_doubt for order in changed):
+        # What hangs somewhere may change an order once more, or elect by it: the journal has to know it for the next run.
+        if identifier is not None and (unsettled or any(order.key in cluster.in_doubt for order in changed)):
+            journal.expect_elections(identifier, {order.key for order in changed} & cluster.elections_in_doubt)
+        elif identifier is not None:
             journal.close(identifier)
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     not_reordered = [_not_reordered(entry, live, refused[entry.key]) for entry in batch if entry.key in refused]

@@ -4,8 +4,10 @@
 """The journal: replica orders that are changed for the moment, written ahead so that any later run can restore them.
 
 `journal/<cluster>.jsonl` holds an `intent` line (original and changed order), on disk before an order is changed, and a `done`
-line after it was restored. An intent without its done belongs to a run that was killed in between. Whoever has the journal
-open holds its lock, and has said so in a `run` line; the kernel releases it when the process ends, however it ends.
+line after it was restored. An intent without its done belongs to a run that was killed in between. An `election` line names the
+partitions of an intent that an election may still reach: on disk before it is sent, and again, with fewer of them, if orders of the
+intent stay open after the answer. Whoever has the journal open holds its lock, and has said so in a `run` line; the kernel releases
+it when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -55,6 +57,7 @@ _ORDER = {"topic": Name(), "partition": int, "topic_id": Name(), "original": [BR
 _SHAPES = {
     "run": {"run_id": Name(), "host": Name(), "pid": int, "begun": Name()},
     "intent": {"id": Name(), "cluster_id": Name(), "orders": [_ORDER]},
+    "election": {"id": Name(), "partitions": [{"topic": Name(), "partition": int}]},
     "done": {"id": Name()},
 }
 
@@ -92,6 +95,7 @@ class Journal(JournalFile):
         self._run_id = run_id
         self._guard = threading.Lock()
         self._open: dict[str, list[ChangedOrder]] = {}
+        self._in_doubt: dict[str, set[TopicPartition]] = {}
         self._known: list[ChangedOrder] = []
         self._clusters: dict[str, str] = {}
 
@@ -135,8 +139,14 @@ class Journal(JournalFile):
                 ChangedOrder(row["topic"], row["partition"], row["topic_id"], tuple(row["original"]), tuple(row["changed"]))
                 for row in entry["orders"]
             ]
+        elif entry["kind"] == "election":
+            self._in_doubt[entry["id"]] = {(row["topic"], row["partition"]) for row in entry["partitions"]}
         elif entry["kind"] == "done":
-            self._open.pop(entry["id"], None)
+            self._forget(entry["id"])
+
+    def _forget(self, identifier: str) -> None:
+        self._open.pop(identifier, None)
+        self._in_doubt.pop(identifier, None)
 
     def _refuse_other_clusters(self) -> None:
         # What another cluster of this name left behind cannot be put back here; what it finished is history.
@@ -175,11 +185,25 @@ class Journal(JournalFile):
             self._known += orders
         return identifier
 
+    def elections_in_doubt(self) -> set[TopicPartition]:
+        """Partitions of open intents that an election may still reach. It would follow the order that stands by then."""
+        with self._guard:
+            return {key for keys in self._in_doubt.values() for key in keys}
+
+    def expect_elections(self, identifier: str, keys: Collection[TopicPartition]) -> None:
+        """Note, on disk before this returns, that an election may reach these partitions of an intent, and no others of it."""
+        with self._guard:
+            if {*keys} == self._in_doubt.get(identifier, set()):
+                return
+            rows = [{"topic": topic, "partition": partition} for topic, partition in sorted(keys)]
+            self._append({"kind": "election", "id": identifier, "partitions": rows})
+            self._in_doubt[identifier] = {*keys}
+
     def close(self, identifier: str) -> None:
         """Note that the orders of this intent stand as they did before."""
         with self._guard:
             self._append({"kind": "done", "id": identifier})
-            self._open.pop(identifier, None)
+            self._forget(identifier)
 
     def settle(self, unsettled: Mapping[TopicPartition, Sequence[ChangedOrder]]) -> None:
         """Note that nothing is left behind any more but what is `unsettled`."""
@@ -188,7 +212,7 @@ class Journal(JournalFile):
         if rest == [order for orders in self._open.values() for order in orders]:
             return
         if rest:
-            self.intend(rest)
+            self.expect_elections(self.intend(rest), self.elections_in_doubt() & unsettled.keys())
         for identifier in before:
             self.close(identifier)
 

@@ -48,7 +48,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.plan_entries import PlanEntries, plan_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import some_names
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_orders import repair
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_orders import left_behind, repair
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import each_kind_first, given_up, without_leader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.offline_list import WITHOUT_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.second_decision import (
@@ -317,7 +317,7 @@ class Recovery:
         if not self._journal_path.exists():
             return {}
         with Journal(self._journal_path, self._cluster.cluster_id, read_only=True) as journal:
-            return journal.left_behind()
+            return left_behind(self._cluster, journal)
 
     def write_results(self) -> str:
         """Write the results file, one partition a line, and return its path."""

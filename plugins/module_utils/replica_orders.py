@@ -63,7 +63,7 @@ def not_visible(cluster: Reordering, orders: Orders) -> set[TopicPartition]:
 
 def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
     """Restore the replica orders that killed runs left changed. Returns the partitions where that was done."""
-    left = journal.left_behind()
+    left = left_behind(cluster, journal)
     states = cluster.partitions(set(left))
     kept = under_reassignment(cluster, left) | awaiting_election(cluster, left, states)
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
@@ -71,6 +71,12 @@ def repair(cluster: Reordering, journal: Journal) -> list[TopicPartition]:
     unsettled = {*refused, *kept, *foreign(left, states), *cluster.in_doubt}
     journal.settle({key: changes for key, changes in left.items() if key in unsettled})
     return sorted(orders.keys() - refused)
+
+
+def left_behind(cluster: Reordering, journal: Journal) -> Left:
+    """Return the changed orders that the journal has open. Elections that earlier runs sent, and that were never answered, are in doubt for this run, too."""
+    cluster.elections_in_doubt.update(journal.elections_in_doubt())
+    return journal.left_behind()
 
 
 def under_reassignment(cluster: Reordering, keys: Collection[TopicPartition]) -> set[TopicPartition]:

@@ -68,6 +68,45 @@ def test_a_journal_cut_off_at_any_byte_is_read_up_to_there(path: Path) -> None:
         assert left == [{}, {("orders", 0): (ORDER,)}, {}, {("orders", 0): (LATER,)}][lines]
 
 
+def test_an_election_that_may_be_under_way_is_known_to_the_next_run_until_its_order_is_put_back(path: Path) -> None:
+    with Journal(path, "abc") as journal:
+        identifier = journal.intend([ORDER])
+        journal.expect_elections(identifier, [("orders", 0)])
+    for _run in range(2):
+        with Journal(path, "abc") as journal:
+            assert journal.elections_in_doubt() == {("orders", 0)}
+    with Journal(path, "abc") as journal:
+        journal.settle({})
+        assert journal.elections_in_doubt() == set()
+    with Journal(path, "abc") as journal:
+        assert journal.elections_in_doubt() == set()
+
+
+def test_an_election_stays_in_doubt_while_its_order_is_not_settled(path: Path) -> None:
+    other = ChangedOrder("payments", 0, "id", (1, 2), (2, 1))
+    with Journal(path, "abc") as journal:
+        journal.expect_elections(journal.intend([ORDER, other]), [("orders", 0), ("payments", 0)])
+        journal.settle({("orders", 0): (ORDER,)})
+        assert journal.elections_in_doubt() == {("orders", 0)}
+    whole = path.read_bytes()
+    marked = whole.index(b'"election"')
+    for length in range(whole.index(b"\n", marked) + 1, len(whole) + 1):
+        path.write_bytes(whole[:length])
+        with Journal(path, "abc") as journal:
+            assert ("orders", 0) in journal.left_behind()
+            assert ("orders", 0) in journal.elections_in_doubt(), length
+
+
+def test_an_election_that_was_answered_is_in_doubt_no_more(path: Path) -> None:
+    with Journal(path, "abc") as journal:
+        identifier = journal.intend([ORDER])
+        journal.expect_elections(identifier, [("orders", 0)])
+        journal.expect_elections(identifier, [])
+    with Journal(path, "abc") as journal:
+        assert journal.elections_in_doubt() == set()
+        assert journal.left_behind() == {("orders", 0): (ORDER,)}
+
+
 def test_a_second_run_is_locked_out_while_the_first_one_works(path: Path) -> None:
     with Journal(path, "abc", "run-1"), pytest.raises(JournalError) as error, Journal(path, "abc", "run-2"):
         pass

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from controller import Controller
+from controller import Controller, Killed
 from found_again import found_again
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, replica_orders
@@ -231,6 +232,72 @@ def test_an_election_that_was_never_answered_is_made_again_by_the_next_run(path:
     assert recover(controller, path, entry()).outcome == "elected"
     assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (2, ORIGINAL)
     assert not left_behind(path)
+
+
+def next_run(controller: Controller, path: Path) -> list[TopicPartition]:
+    """Only repair, as a run does that then holds the partition."""
+    controller.elections_in_doubt = set()
+    with Journal(path, "abc") as journal:
+        return replica_orders.repair(controller, journal)
+
+
+class Ended(Hanging):
+    """The process ends while it waits for the answer to its first election."""
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        if not self.late:
+            self.late, self.error, self.end_at = keys, Killed, self.requests
+            raise Killed
+        return super().elect_unclean(keys)
+
+
+@pytest.mark.parametrize("kind", [Hanging, Ended])
+def test_the_next_run_keeps_the_order_of_an_election_that_was_never_answered(path: Path, kind: type[Hanging]) -> None:
+    controller = kind()
+    with contextlib.suppress(Killed):
+        recover(controller, path, entry())
+    controller.end_at = None
+    for _run in range(2):
+        assert next_run(controller, path) == []
+        assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (-1, BEST_FIRST)
+        assert left_behind(path)[KEY][0].original == ORIGINAL
+        assert "never answered" in warnings(controller, path)
+    controller.elect_unclean(controller.late)
+    assert controller.states[KEY].leader == 2
+    assert next_run(controller, path) == [KEY]
+    assert controller.states[KEY].replicas == ORIGINAL
+    assert not left_behind(path)
+
+
+def test_an_election_by_an_order_that_stood_before_is_in_doubt_for_the_next_run_too(path: Path) -> None:
+    class ClosedAtFirst(Hanging):
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            return super().reorder(orders) if self.late else dict.fromkeys(orders, NOT_REGISTERED)
+
+    controller = ClosedAtFirst()
+    kill(controller, path, ORIGINAL, BEST_FIRST)
+    assert recover(controller, path, entry()).reason_code == "request_failed"
+    assert next_run(controller, path) == []
+    assert controller.states[KEY].replicas == BEST_FIRST
+
+
+def test_the_next_run_puts_the_order_back_of_an_election_that_was_answered(path: Path) -> None:
+    class Closing(Controller):
+        closed = False
+
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            self.closed = True
+            return dict.fromkeys(keys, Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", None))
+
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            return dict.fromkeys(orders, Refusal("NOT_CONTROLLER", None)) if self.closed else super().reorder(orders)
+
+    controller = Closing()
+    assert recover(controller, path, entry()).outcome == "failed"
+    assert controller.states[KEY].replicas == BEST_FIRST
+    controller.closed = False
+    assert next_run(controller, path) == [KEY]
+    assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (-1, ORIGINAL)
 
 
 def test_another_attempt_ends_the_doubt_about_an_election(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
