@@ -19,9 +19,10 @@ from typing import Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election_results import NOT_NEEDED, judge, not_reordered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
-    CLEAN_LEADER,
+    ALREADY_ONLINE,
     ELECTED,
     FAILED,
     HELD,
@@ -38,18 +39,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal i
     Left,
     to_restore,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import (
-    keeps_elr,
-    own_choice,
-    somebody_elses,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
     TopicPartition,
     chunks,
     in_recovery_order,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode, of_kafka
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Asked, read_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_orders import (
     FIRST_LOOK,
@@ -65,10 +62,6 @@ RETRY_SECONDS = 1.0
 # For everything that the guards of a batch read, and for its logs. Brokers have answered for them a moment before; one that hangs must leave time for
 # what is read after the logs.
 LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
-NOT_VISIBLE = Refusal("", "no leader became visible")
-NOT_NEEDED = "ELECTION_NOT_NEEDED"
-# The same replicas in another order can be nothing else that is invalid.
-NOT_REGISTERED = "INVALID_REPLICA_ASSIGNMENT"
 
 
 class Electing(Asked, Reordering, Protocol):
@@ -79,7 +72,8 @@ class Electing(Asked, Reordering, Protocol):
     def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]: ...
 
 
-Elect = Callable[[Electing, Journal, Sequence[Entry], Live, float], list[Result]]
+# The last argument gets the partitions that an election was sent for, and that it may have a leader from, whether it was answered or not.
+Elect = Callable[[Electing, Journal, Sequence[Entry], Live, float, set[TopicPartition]], list[Result]]
 
 
 def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
@@ -126,11 +120,12 @@ def run(
     """
     deadline = time.monotonic() + duration
     results: dict[TopicPartition, Result] = {}
+    sent: set[TopicPartition] = set()
     left = sorted(entries, key=lambda entry: in_recovery_order(entry.key))
     for retries in range(attempts + 1):
         with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
             batches = pool.map(
-                lambda batch: [] if asked_to_stop() else _batch(cluster, journal, batch, elect, deadline), chunks(left, BATCH)
+                lambda batch: [] if asked_to_stop() else _batch(cluster, journal, batch, elect, deadline, sent), chunks(left, BATCH)
             )
             for done in batches:
                 results |= {(result.topic, result.partition): result for result in done}
@@ -159,13 +154,16 @@ def predict(cluster: Electing, entries: Sequence[Entry], known: Left) -> list[Re
     return results
 
 
-def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: Elect, deadline: float) -> list[Result]:
+def _batch(
+    cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: Elect, deadline: float, sent: set[TopicPartition]
+) -> list[Result]:
+    """Elect one batch. `sent`: partitions that earlier attempts of this run may have elected; it gets those of this one."""
     results: dict[TopicPartition, Result] = {}
     try:
         live = look(cluster, batch, journal.known())
-        results = {entry.key: result for entry in batch if (result := refusal(entry, live)) is not None}
+        results = {entry.key: result for entry in batch if (result := _refusal(entry, live, sent)) is not None}
         ready = [entry for entry in batch if entry.key not in results]
-        elected = elect(cluster, journal, ready, live, deadline) if ready else []
+        elected = elect(cluster, journal, ready, live, deadline, sent) if ready else []
         results |= {(result.topic, result.partition): result for result in elected}
     except SpokenError as error:
         # One batch that cannot be asked about does not stop the others.
@@ -177,7 +175,33 @@ def _batch(cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: E
     return list(results.values())
 
 
-def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float) -> list[Result]:
+def _refusal(entry: Entry, live: Live, sent: Collection[TopicPartition]) -> Result | None:
+    """Return why the entry may not be elected now. The designated leader, where this run has sent its election before, is elected by that."""
+    result = refusal(entry, live)
+    if result is not None and result.outcome == ALREADY_ONLINE and result.leader == entry.designated_leader and entry.key in sent:
+        return Result.of(entry, ELECTED, leader=result.leader)
+    return result
+
+
+def _send(
+    cluster: Electing,
+    keys: Collection[TopicPartition],
+    request: Callable[[], dict[TopicPartition, Refusal | None]],
+    sent: set[TopicPartition],
+) -> dict[TopicPartition, Refusal | None]:
+    """Send an election of these partitions and return its answer. `sent` gets those that may have a leader from it."""
+    try:
+        answered = request()
+    except SpokenError:
+        sent.update(cluster.elections_in_doubt & {*keys})
+        raise
+    sent.update(key for key in keys if answered.get(key) is None or key in cluster.elections_in_doubt)
+    return answered
+
+
+def elect_by_order(
+    cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float, sent: set[TopicPartition]
+) -> list[Result]:
     """Compat backend: put the designated replicas first, elect UNCLEAN, put the orders back, see who leads (until `deadline`)."""
     reordered = {entry.key: entry.best_first for entry in batch if needs_reorder(entry, live)}
     # Also orders of earlier elections that stand, and that this one relies on.
@@ -196,7 +220,8 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing]
         if identifier is not None:
             journal.expect_elections(identifier, {entry.key for entry in ready} & {order.key for order in changed})
-        errors = cluster.elect_unclean([entry.key for entry in ready]) if ready else {}
+        keys = [entry.key for entry in ready]
+        errors = _send(cluster, keys, lambda: cluster.elect_unclean(keys), sent) if ready else {}
     finally:
         # The order has done its work when the controller has answered. The one look that is taken before it is put back comes
         # when new leaders are there to be seen, too.
@@ -209,23 +234,26 @@ def elect_by_order(cluster: Electing, journal: Journal, batch: Sequence[Entry], 
         elif identifier is not None:
             journal.close(identifier)
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
-    not_reordered = [_not_reordered(entry, live, refused[entry.key]) for entry in batch if entry.key in refused]
-    not_reordered += [
+    failed = [not_reordered(entry, live, refused[entry.key]) for entry in batch if entry.key in refused]
+    failed += [
         Result.of(entry, FAILED, ReasonCode.REPLICA_ORDER_NOT_VISIBLE, "the replica order that its election needs did not become visible")
         for entry in batch
         if entry.key in missing
     ]
-    return not_reordered + [_judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready]
+    return failed + [judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready]
 
 
-def elect_by_designation(cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float) -> list[Result]:
+def elect_by_designation(
+    cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float, sent: set[TopicPartition]
+) -> list[Result]:
     """Native backend (KIP-1275): the controller elects exactly the designated replicas, no order is changed and nothing is left to repair."""
-    answered = cluster.elect_designated({entry.key: entry.designated_leader for entry in batch})
+    leaders = {entry.key: entry.designated_leader for entry in batch}
+    answered = _send(cluster, leaders, lambda: cluster.elect_designated(leaders), sent)
     errors = {entry.key: answered.get(entry.key, NOT_ANSWERED) for entry in batch}
     time.sleep(FIRST_LOOK)
     states = cluster.partitions({entry.key for entry in batch})
     states = _wait_for_leaders(cluster, states, errors, deadline)
-    return [_judge(entry, live, states.get(entry.key), errors[entry.key]) for entry in batch]
+    return [judge(entry, live, states.get(entry.key), errors[entry.key]) for entry in batch]
 
 
 def _wait_for_leaders(
@@ -244,49 +272,3 @@ def _wait_for_leaders(
 
 def _may_have_elected(refused: Refusal | None) -> bool:
     return refused is None or refused.error == NOT_NEEDED
-
-
-def _not_reordered(entry: Entry, live: Live, refused: Refusal) -> Result:
-    """The failure of a partition whose replica order was not changed."""
-    what = "its replica order was not accepted"
-    if refused.error == NOT_REGISTERED:
-        first = [broker for broker in entry.best_first if broker in live.unfenced]
-        remedy = f"Kafka takes no order with an unregistered broker, so reassign it to its registered replicas, {first} first, then make a new plan"
-        return _refused(entry, ReasonCode.REPLICA_NOT_REGISTERED, f"{what} ({remedy})", refused)
-    code = ReasonCode.NOT_ANSWERED if refused == NOT_ANSWERED else ReasonCode.REPLICA_ORDER_REFUSED
-    return _refused(entry, code, what, refused)
-
-
-def _refused(entry: Entry, code: ReasonCode, what: str, refused: Refusal) -> Result:
-    """A failure with what Kafka says of it."""
-    return replace(Result.of(entry, FAILED, code, f"{what}: {refused}"), error=refused.error or None)
-
-
-def _judge(entry: Entry, live: Live, state: PartitionState | None, refused: Refusal | None) -> Result:
-    """Say what came of an election, from who leads now, and from whom the controller would have elected by itself before."""
-    if state is None or state.leader < 0:
-        return _refused(entry, _failure(refused), "the controller elected no replica", refused or NOT_VISIBLE)
-    if state.leader == entry.designated_leader:
-        return Result.of(entry, ELECTED, leader=state.leader)
-    others = somebody_elses(entry.unclean_leader_election_enable)
-    if state.leader in entry.survivors:
-        reason = (
-            f"the survivor {state.leader} leads: broker {entry.designated_leader} died before the election and it was the next best, "
-            f"or it was elected by {others}"
-        )
-        return Result.of(entry, ELECTED, ReasonCode.OTHER_SURVIVOR_ELECTED, reason, state.leader)
-    choice = own_choice(state.leader, live.states[entry.key], state, entry.survivors, live.elr)
-    if choice is not None:
-        return Result.of(entry, CLEAN_LEADER, *choice, state.leader)
-    reason = (
-        f"broker {state.leader} leads, whose log was not read: it came back while every survivor was gone, "
-        f"or it was elected by {others}; records may be lost"
-    )
-    return Result.of(entry, ELECTED, ReasonCode.UNREAD_REPLICA_ELECTED, reason, state.leader)
-
-
-def _failure(refused: Refusal | None) -> ReasonCode:
-    """The code of an election after which no leader is there to be seen."""
-    if refused == NOT_ANSWERED:
-        return ReasonCode.NOT_ANSWERED
-    return ReasonCode.NO_LEADER_VISIBLE if refused is None or refused.error == NOT_NEEDED else of_kafka(refused.error)

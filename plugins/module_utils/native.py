@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR, ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline, unanswered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import REQUEST_LIMIT, Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
@@ -146,7 +146,11 @@ class NativeCluster(Cluster):
         kind, limit_reached = self._numbers.election_type, self._numbers.limit_reached
         end = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
         while left and time.monotonic() < end:
-            answer = self._tell(partial(messages.elect_designated, left, self._timeout_ms, kind))
+            # Without an answer to one page, those to the pages before are not known to the caller either.
+            with unanswered.noted(
+                partial(messages.elect_designated, left, self._timeout_ms, kind), leaders, self.elections_in_doubt
+            ) as make:
+                answer = self._tell(make)
             refused = messages.refusal(answer.error_code, None, limit_reached)
             found |= dict.fromkeys(left, refused) if refused else messages.read_designated_election(answer, limit_reached)
             limited = {key: leader for key, leader in left.items() if (known := found.get(key)) and known.error == LIMIT_REACHED}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from controller import Controller, Killed
@@ -254,6 +255,64 @@ def test_what_lasts_is_not_tried_again(tmp_path: Path, error: str) -> None:
     assert {(result.outcome, result.error) for result in results.values()} == {("failed", error)}
     assert controller.elections == 1
     assert {state.replicas for key, state in controller.states.items() if key != ("t", 2)} == {(1, 3, 2), (1, 2, 3)}
+
+
+class Mute(Controller):
+    """Carries its first election out, if it is `done`, without an answer, or with one that the caller cannot use."""
+
+    def __init__(self, sent: bool, done: bool, answered: bool) -> None:
+        super().__init__()
+        self.sent, self.done, self.answered, self.elections = sent, done, answered, 0
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        return self._first(keys, super().elect_unclean, keys)
+
+    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
+        return self._first(leaders, super().elect_designated, leaders)
+
+    def _first(self, keys: Collection[TopicPartition], elect: Any, argument: Any) -> dict[TopicPartition, Refusal | None]:
+        self.elections += 1
+        if self.elections > 1:
+            return dict(elect(argument))
+        if self.sent and not self.answered:
+            self.elections_in_doubt.update(keys)
+        if self.done:
+            elect(argument)
+        else:
+            for key in keys:
+                self._lead(key, 2)  # another run
+        if self.answered:
+            self.end_at, self.error = self.requests + 1, ClusterError
+            return dict.fromkeys(keys)
+        raise ClusterError("no broker answered ElectLeadersRequest")
+
+
+LOSS = {"lower_bound": 0, "upper_bound": 7}
+
+
+def costly(path: Path, controller: Controller, elect: election.Elect) -> Result:
+    asked = replace(ENTRIES[0], truncated=({"broker_id": 3, "offset": 90, "records": 10},), loss=LOSS)
+    with Journal(path, "abc") as journal:
+        (result,) = election.run(controller, journal, [asked], 60.0, 2, elect)
+    return result
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("elect", [election.elect_by_order, election.elect_by_designation])
+@pytest.mark.parametrize("answered", [False, True])
+def test_an_election_whose_answer_is_lost_is_this_runs_own_with_its_cost(tmp_path: Path, elect: election.Elect, answered: bool) -> None:
+    controller = Mute(sent=True, done=True, answered=answered)
+    result = costly(tmp_path / "j", controller, elect)
+    assert (result.outcome, result.leader, result.reason_code, result.loss) == ("elected", 2, None, LOSS)
+    assert len(result.truncated) == 1
+    assert controller.elections == 1
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("elect", [election.elect_by_order, election.elect_by_designation])
+def test_an_election_that_was_never_sent_is_not_this_runs_own(tmp_path: Path, elect: election.Elect) -> None:
+    result = costly(tmp_path / "j", Mute(sent=False, done=False, answered=False), elect)
+    assert (result.outcome, result.leader, result.reason_code, result.loss) == ("already_online", 2, "elected_by_others", None)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -14,6 +14,7 @@ from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ElectLeade
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
 
 ELECT_LEADERS, REORDER = 43, 45
 KEY = ("t", 0)
@@ -68,3 +69,15 @@ def test_a_request_that_no_broker_takes_is_not(
         with pytest.raises(ClusterError):
             getattr(cluster, method)(argument)
         assert not getattr(cluster, doubtful)
+
+
+def test_an_election_of_designated_leaders_without_an_answer_is_in_doubt(
+    broker: made_up_brokers.Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(made_up_brokers.VERSIONS, ELECT_LEADERS, (0, 3))
+    broker.follows({1: 0.0})
+    with NativeCluster(Connection((broker.server,), request_timeout=3.0)) as cluster:
+        with pytest.raises(ClusterError):
+            cluster.elect_designated({KEY: 1})
+        assert cluster.elections_in_doubt == {KEY}
+        assert ELECT_LEADERS in {request.api_key for request in broker.requests}
