@@ -374,7 +374,7 @@ class Cluster(FollowerAsking):
         with unanswered.noted(lambda: protocol.reorder(orders, self._timeout_ms), orders, self.in_doubt) as make:
             answer = self._tell(make)
         refused = protocol.refusal(answer.error_code, answer.error_message)
-        return dict.fromkeys(orders, refused) if refused else protocol.read_reorder(answer)
+        return unanswered.note_timeouts(dict.fromkeys(orders, refused) if refused else protocol.read_reorder(answer), self.in_doubt)
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """Elect the first live replica where there is no clean one. Returns why it was refused (None: elected) by partition."""
@@ -385,7 +385,9 @@ class Cluster(FollowerAsking):
         with unanswered.noted(lambda: protocol.elect(election_type, keys, self._timeout_ms), keys, self.elections_in_doubt) as make:
             answer = self._tell(make)
         refused = protocol.refusal(answer.error_code, None)
-        return dict.fromkeys(keys, refused) if refused else protocol.read_election(answer)
+        return unanswered.note_timeouts(
+            dict.fromkeys(keys, refused) if refused else protocol.read_election(answer), self.elections_in_doubt
+        )
 
 
 def _fetches(offsets: Mapping[TopicPartition, int], size: int, per_request: int) -> Iterator[Any]:

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import acls, blast_radius, protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
@@ -155,6 +156,8 @@ class LeaderElection:
         for key in batch:
             if key in answers:
                 self.results[key] = self._judge(key, answers[key], key in doubtful)
+                if unanswered.timed_out(answers[key]):
+                    doubtful.add(key)
             else:
                 doubtful.add(key)
                 left_out = "the controller's answer leaves it out; run again"

@@ -155,4 +155,4 @@ class NativeCluster(Cluster):
             found |= dict.fromkeys(left, refused) if refused else messages.read_designated_election(answer, limit_reached)
             limited = {key: leader for key, leader in left.items() if (known := found.get(key)) and known.error == LIMIT_REACHED}
             left = limited if len(limited) < len(left) else {}
-        return found
+        return unanswered.note_timeouts(found, self.elections_in_doubt)

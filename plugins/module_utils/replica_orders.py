@@ -9,6 +9,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import (
     ChangedOrder,
@@ -101,8 +102,8 @@ def put_back(
     """Restore what was changed, but no order that somebody else has set meanwhile, or that the partition still needs. Returns what the journal has to keep.
 
     Whoever changed an order last restores what it found, and the one before that what stood first. `left`: what the journal has open. `states` may lag
-    behind the controller: where they still show the original, it is restored all the same; where they show a change that was refused (a time
-    limit, perhaps), too. What was not answered may have been done.
+    behind the controller: where they still show the original, it is restored all the same; where they show a change that was refused, too.
+    What was not answered may have been done.
     """
     others = foreign({order.key: left[order.key] for order in changed}, states)
     keys = [order.key for order in changed]
@@ -111,6 +112,10 @@ def put_back(
         order.key: order.original
         for order in changed
         if order.key not in kept
-        and (refused.get(order.key, NOT_ANSWERED) == NOT_ANSWERED or (order.key in states and states[order.key].replicas == order.changed))
+        and (_may_be_done(refused.get(order.key)) or (order.key in states and states[order.key].replicas == order.changed))
     }
     return [*kept, *change(cluster, orders)]
+
+
+def _may_be_done(refused: Refusal | None) -> bool:
+    return refused in (None, NOT_ANSWERED) or unanswered.timed_out(refused)

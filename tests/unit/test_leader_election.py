@@ -125,6 +125,17 @@ def test_what_a_request_without_an_answer_elected_counts_as_elected() -> None:
     assert unclean(Hanging(), attempts=0) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}
 
 
+def test_an_election_that_timed_out_on_its_way_to_the_controller_may_be_made() -> None:
+    class Slow(Elections):
+        def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            if self.asked:
+                return dict.fromkeys(keys, Refusal(NOT_NEEDED, None))
+            super().elect(election_type, keys)
+            return dict.fromkeys(keys, Refusal("REQUEST_TIMED_OUT", None))
+
+    assert unclean(Slow()) == {("t", 0): ("elected", 3, None), ("t", 1): ("elected", 2, None)}
+
+
 def test_what_kafka_calls_elected_and_nobody_sees_fails() -> None:
     cluster = Elections({("t", 0): None, ("t", 1): None})
     assert unclean(cluster, duration=0.0) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}

@@ -167,6 +167,20 @@ def test_an_order_that_was_not_answered_is_put_back_although_brokers_do_not_show
     assert controller.states[KEY].replicas == ORIGINAL
 
 
+def test_an_order_that_timed_out_is_put_back_although_brokers_do_not_show_it_yet(path: Path) -> None:
+    class Slow(Controller):
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            super().reorder(orders)
+            return dict.fromkeys(orders, Refusal("REQUEST_TIMED_OUT", None) if self.written == 1 else None)
+
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+            return {key: replace(state, replicas=ORIGINAL) for key, state in super().partitions(keys).items()}
+
+    controller = Slow()
+    assert recover(controller, path, entry()).error == "REQUEST_TIMED_OUT"
+    assert controller.states[KEY].replicas == ORIGINAL
+
+
 class Late(Controller):
     """Its brokers show orders after `looks` more looks at the partitions."""
 

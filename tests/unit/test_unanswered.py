@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import made_up_brokers
 import pytest
@@ -57,6 +58,41 @@ def test_a_request_with_an_answer_is_not(broker: made_up_brokers.Broker, key: in
     with opened(broker) as cluster:
         getattr(cluster, method)(argument)
         assert not getattr(cluster, doubtful)
+
+
+def timed_out(error: int, row_error: int) -> dict[int, Any]:
+    """Answers with an error for everything, and one for KEY."""
+    elections = ElectLeadersResponse.ReplicaElectionResult
+    orders = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
+    election = elections.PartitionResult(partition_id=KEY[1], error_code=row_error, error_message=None)
+    order = orders.ReassignablePartitionResponse(partition_index=KEY[1], error_code=row_error, error_message=None)
+    return {
+        ELECT_LEADERS: ElectLeadersResponse(
+            throttle_time_ms=0, error_code=error, replica_election_results=[elections(topic=KEY[0], partition_result=[election])]
+        ),
+        REORDER: AlterPartitionReassignmentsResponse(
+            throttle_time_ms=0, error_code=error, error_message=None, responses=[orders(name=KEY[0], partitions=[order])]
+        ),
+    }
+
+
+@pytest.mark.parametrize(("error", "row_error", "in_doubt"), [(7, 0, {KEY}), (0, 7, {KEY}), (0, 41, set())])
+@pytest.mark.parametrize(("key", "method", "argument", "doubtful"), CHANGES)
+def test_a_request_that_timed_out_on_its_way_to_the_controller_is_in_doubt(
+    broker: made_up_brokers.Broker,
+    key: int,
+    method: str,
+    argument: object,
+    doubtful: str,
+    error: int,
+    row_error: int,
+    in_doubt: set[tuple[str, int]],
+) -> None:
+    broker.answers[key] = lambda _request: timed_out(error, row_error)[key]
+    with opened(broker) as cluster:
+        (refused,) = getattr(cluster, method)(argument).values()
+        assert refused.error == ("NOT_CONTROLLER" if row_error == 41 else "REQUEST_TIMED_OUT")
+        assert getattr(cluster, doubtful) == in_doubt
 
 
 @pytest.mark.parametrize(("key", "method", "argument", "doubtful"), CHANGES)
