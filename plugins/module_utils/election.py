@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election_results import NOT_NEEDED, judge, not_reordered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import (
     ALREADY_ONLINE,
     ELECTED,
@@ -229,10 +231,12 @@ def elect_by_order(
         states = cluster.partitions({entry.key for entry in batch})
         unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states)
         # What hangs somewhere may change an order once more, or elect by it: the journal has to know it for the next run.
-        if identifier is not None and (unsettled or any(order.key in cluster.in_doubt for order in changed)):
-            journal.expect_elections(identifier, {order.key for order in changed} & cluster.elections_in_doubt)
-        elif identifier is not None:
-            journal.close(identifier)
+        # The elections are made, and a journal without room for that only makes the next run look at their orders again.
+        with suppress(FileError):
+            if identifier is not None and (unsettled or any(order.key in cluster.in_doubt for order in changed)):
+                journal.expect_elections(identifier, {order.key for order in changed} & cluster.elections_in_doubt)
+            elif identifier is not None:
+                journal.close(identifier)
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     failed = [not_reordered(entry, live, refused[entry.key]) for entry in batch if entry.key in refused]
     failed += [

@@ -15,6 +15,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -63,6 +64,7 @@ class JournalFile:
         self._patience = patience
         self._busy = busy
         self._stream: IO[bytes]
+        self._length = 0
 
     def __enter__(self) -> Self:
         if self._read_only and not self.path.exists():
@@ -94,15 +96,26 @@ class JournalFile:
         """Drop what stands after so many bytes."""
         if not self._read_only:
             self._stream.truncate(length)
-            self._stream.seek(length)
+            self._length = length
 
     def _take(self, number: int, line: bytes) -> None:
         """Take in one line, the first one being number 1."""
         raise NotImplementedError
 
     def _append(self, entry: Mapping[str, Any]) -> None:
+        """Add a line, on disk before this returns. FileError if there is no room for it: then the file is as it was."""
         if self._read_only:
             return
-        self._stream.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+        file = self._stream.fileno()
+        try:
+            # Past the buffer of the stream, which would try again later to write what had no room.
+            written = 0
+            while written < len(line):
+                written += os.pwrite(file, line[written:], self._length + written)
+            os.fsync(file)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(file, self._length)
+            raise FileError(f"cannot write {self.path}: {error.strerror}; make room on its disk, or repair it, then run again") from error
+        self._length += len(line)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from controller import Controller, Killed
 from found_again import found_again
+from full_disk import no_room
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
@@ -255,6 +257,29 @@ def test_what_lasts_is_not_tried_again(tmp_path: Path, error: str) -> None:
     assert {(result.outcome, result.error) for result in results.values()} == {("failed", error)}
     assert controller.elections == 1
     assert {state.replicas for key, state in controller.states.items() if key != ("t", 2)} == {(1, 3, 2), (1, 2, 3)}
+
+
+def test_a_journal_without_room_stops_no_batch_that_needs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(election, "BATCH", 1)
+    monkeypatch.setattr(election, "SIDE_BY_SIDE", 1)
+
+    class Filling(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            room.enter_context(no_room(tmp_path / "j"))
+            return super().elect_unclean(keys)
+
+    controller = Filling()
+    controller.states["t", 1] = replace(controller.states["t", 1], replicas=(1, 3, 2))
+    entries = [entry(0, (1, 3, 2)), entry(1, (1, 3, 2)), entry(2, (3, 1, 2))]
+    with ExitStack() as room, Journal(tmp_path / "j", "abc") as journal:
+        results = election.run(controller, journal, entries, 0.0, 0, election.elect_by_order)
+    assert [(result.outcome, result.reason_code) for result in results][:2] == [("elected", None), ("failed", "request_failed")]
+    assert results[2].outcome == "already_online"
+    assert str(tmp_path / "j") in (results[1].reason or "")
+    assert [state.leader for state in controller.states.values()] == [2, -1, 3]
+    assert [state.replicas for state in controller.states.values()] == [(1, 3, 2), (1, 3, 2), (3, 1, 2)]
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert set(journal.left_behind()) == {("t", 0)}
 
 
 class Mute(Controller):

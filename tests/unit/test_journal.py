@@ -11,6 +11,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from full_disk import no_room
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import (
@@ -105,6 +106,27 @@ def test_an_election_that_was_answered_is_in_doubt_no_more(path: Path) -> None:
     with Journal(path, "abc") as journal:
         assert journal.elections_in_doubt() == set()
         assert journal.left_behind() == {("orders", 0): (ORDER,)}
+
+
+@pytest.mark.parametrize("left", [0, 20])
+def test_a_line_without_room_is_refused_and_leaves_nothing_behind(path: Path, left: int) -> None:
+    with Journal(path, "abc") as journal:
+        journal.intend([ORDER])
+        whole = path.read_bytes()
+        with no_room(path, left), pytest.raises(FileError, match=rf"cannot write {re.escape(str(path))}: .*make room"):
+            journal.intend([LATER])
+        assert journal.left_behind() == journal.known() == {("orders", 0): (ORDER,)}
+        assert path.read_bytes() == whole
+        journal.intend([LATER])
+    with Journal(path, "abc") as journal:
+        assert journal.left_behind() == {("orders", 0): (ORDER, LATER)}
+
+
+def test_a_journal_without_room_can_be_closed(path: Path) -> None:
+    with Journal(path, "abc") as journal:
+        journal.intend([ORDER])
+    with no_room(path, 20), pytest.raises(FileError), Journal(path, "abc") as journal:
+        journal.intend([LATER])
 
 
 def test_a_second_run_is_locked_out_while_the_first_one_works(path: Path) -> None:
