@@ -15,12 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
-    brokers,
-    quorum,
-    reachability,
-    topic_configs,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, quorum, reachability, topic_configs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import (
     ASKING,
     CLIENT_IMPORT_ERROR,
@@ -41,6 +36,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.follower_
     HEDGE_AFTER,
     FollowerAsking,
     UnsupportedRequestError,
+    fenced_with_address,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
     PartitionState,
@@ -99,18 +95,21 @@ class Cluster(FollowerAsking):
             raise ClusterError(f"{servers} answered, but knows no broker that is alive yet; try again shortly")
         self._refresh_nodes(self._unfenced())
 
-    def _refresh_nodes(self, nodes: Collection[int] | None = None) -> None:
-        """Ask one of these brokers (None: of those that follow the active controller) which brokers are registered, and which of them are fenced."""
+    def _refresh_nodes(self, nodes: Collection[int] | None = None) -> list[brokers.Node]:
         asked = self._current() if nodes is None else nodes
         alive = self._ask_of(asked, lambda: protocol.metadata(()))
-        self._nodes = self._take_brokers(alive)
         first = self._homes.get(ASKING)
         answer = self._ask_of(asked, protocol.describe_cluster)
-        self._describer = first if first == self._homes.get(ASKING) else None
         self._lists_fenced = answer.API_VERSION >= 2
+        # Other threads see the brokers of before, or all of these: Metadata alone leaves out the fenced ones.
+        found = self._read_brokers(alive)
         if self._lists_fenced:
-            self._nodes = self._read_brokers(answer)
-            self._manager.cluster.update_metadata(protocol.with_brokers(alive, self._fenced_nodes()))
+            found = self._read_brokers(answer)
+            alive = protocol.with_brokers(alive, fenced_with_address(found))
+        self._manager.cluster.update_metadata(alive)
+        self._describer = first if first == self._homes.get(ASKING) else None
+        self._nodes = found
+        return found
 
     def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER) -> Any:
         """Ask any live broker that follows the active controller, as `_ask_of` does."""
@@ -141,18 +140,19 @@ class Cluster(FollowerAsking):
         """State of every registered broker and of those `mentioned` as replicas; see `brokers.state_rows`."""
         if len(mentioned) > BROKERS:
             raise ClusterError(f"partitions have replicas on {len(mentioned)} brokers, more than {BROKERS}; look at the brokers' logs")
-        self._refresh_nodes()
-        answering = reachability.fenced_that_answer(self._nodes)
+        nodes = self._refresh_nodes()
+        answering = reachability.fenced_that_answer(nodes)
         silence = self.quorum().silence()
         if not self._is_current():
-            self._refresh_nodes()
-            answering = reachability.fenced_that_answer(self._nodes)
-        self.cut_off = self._that_answer({broker for broker in answering if not brokers.fetches(broker, silence)})
-        return brokers.state_rows(self._nodes, mentioned, silence, answering, self.cut_off)
+            nodes = self._refresh_nodes()
+            answering = reachability.fenced_that_answer(nodes)
+        cut_off = self._that_answer({broker for broker in answering if not brokers.fetches(broker, silence)})
+        self.cut_off = cut_off
+        return brokers.state_rows(nodes, mentioned, silence, answering, cut_off)
 
     def _that_answer(self, fenced: Collection[int]) -> set[int]:
         """Return which of these fenced brokers answer a request. One that hangs is asked once."""
-        asked = {node.broker_id for node in self._fenced_nodes()} & {*fenced} - self._mute
+        asked = {*fenced} - self._mute
         answers = self._ask_each({broker: [protocol.api_versions()] for broker in asked})
         found = {broker for broker in asked if answers.get(broker)}
         self._mute |= asked - found
@@ -163,13 +163,11 @@ class Cluster(FollowerAsking):
 
     def unfenced(self) -> set[int]:
         """Ids of the brokers that are unfenced now."""
-        self._refresh_nodes()
-        return self._unfenced()
+        return {node.broker_id for node in self._refresh_nodes() if not node.fenced}
 
     def registered(self) -> list[brokers.Node]:
         """The brokers that are registered now; before Kafka 4.0 those that are unfenced."""
-        self._refresh_nodes()
-        return list(self._nodes)
+        return list(self._refresh_nodes())
 
     def quorum_timeouts(self, found: Quorum) -> dict[int, dict[str, int]]:
         """The `controller.quorum.*` timeouts in ms, by id, of voters that are brokers too and of the broker that has answered before.
@@ -185,8 +183,8 @@ class Cluster(FollowerAsking):
 
     def registered_ids(self) -> set[int] | None:
         """Ids of the brokers that are registered now, fenced ones too. None if the cluster lists no fenced ones (Kafka before 4.0)."""
-        self._refresh_nodes()
-        return {node.broker_id for node in self._nodes} if self._lists_fenced else None
+        nodes = self._refresh_nodes()
+        return {node.broker_id for node in nodes} if self._lists_fenced else None
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
         """State of these partitions (None: of all), page by page. Those that the cluster does not have are absent.

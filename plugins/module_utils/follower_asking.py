@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -43,6 +43,11 @@ class UnsupportedRequestError(ClusterError):
     """No broker that answers takes a request of this kind."""
 
 
+def fenced_with_address(nodes: Iterable[Node]) -> list[Node]:
+    """Return the fenced brokers that can be connected to."""
+    return [node for node in nodes if node.fenced and is_address(node.host, node.port)]
+
+
 class FollowerAsking(LogDirAsking, ABC):
     """Nodes of which those that follow the active controller are asked for the state of the cluster.
 
@@ -59,8 +64,8 @@ class FollowerAsking(LogDirAsking, ABC):
         self.last_quorum: quorum.Quorum | None = None
 
     @abstractmethod
-    def _refresh_nodes(self, nodes: Collection[int] | None = None) -> None:
-        """Ask one of these brokers (None: of those that follow the active controller) which brokers are registered."""
+    def _refresh_nodes(self, nodes: Collection[int] | None = None) -> list[Node]:
+        """Ask one of these brokers (None: of those that follow the active controller) which brokers are registered, and which of them are fenced."""
 
     def quorum(self) -> quorum.Quorum:
         """The metadata quorum as its leader describes it. ClusterError where no leader answers, quorum.Refused where one may not ask."""
@@ -100,7 +105,7 @@ class FollowerAsking(LogDirAsking, ABC):
         return {node.broker_id for node in self._nodes if not node.fenced}
 
     def _fenced_nodes(self) -> list[Node]:
-        return [node for node in self._nodes if node.fenced and is_address(node.host, node.port)]
+        return fenced_with_address(self._nodes)
 
     def _current_ids(self) -> set[int]:
         return self._unfenced() & self._followers

@@ -85,6 +85,37 @@ def test_a_cluster_that_no_longer_names_a_living_broker_is_an_error_and_not_a_tr
         Cluster(Connection(("127.0.0.1:1",), request_timeout=1.0))._ask(lambda: protocol.metadata(()))
 
 
+def test_fenced_brokers_stay_known_while_another_thread_reads_the_brokers_again() -> None:
+    """Metadata leaves them out, DescribeCluster has them: batches side by side must not see the one without the other."""
+    found: list[Any] = []
+    with made_up_brokers.brokers(2) as (alive, fenced):
+        ports = {1: alive.port, 2: fenced.port}
+        row = DescribeClusterResponse.DescribeClusterBroker
+        described = made_up_brokers.cluster([(1, "127.0.0.1", alive.port)])
+        described.brokers = [
+            row(broker_id=node, host="127.0.0.1", port=port, rack=None, is_fenced=node > 1) for node, port in ports.items()
+        ]
+
+        def describe(_request: Any) -> Any:
+            if watched:
+                # Between the two answers.
+                found.append(cluster.log_ends({2: [("t", 0)]})[2])
+            return described
+
+        watched = False
+        alive.answers |= {
+            made_up_brokers.METADATA: lambda _request: made_up_brokers.metadata([(1, "127.0.0.1", alive.port)]),
+            made_up_brokers.DESCRIBE_CLUSTER: describe,
+        }
+        alive.follows({1: 0.1, 2: 9.0})
+        fenced.follows({1: 0.1})
+        fenced.answers[made_up_brokers.LIST_OFFSETS] = lambda _request: made_up_brokers.log_ends("t", 5)
+        with Cluster(Connection((alive.server,), request_timeout=5.0)) as cluster:
+            watched = True
+            assert cluster.unfenced() == {1}
+        assert len(found) == 1 and found[0]["t", 0].log_end_offset == 7
+
+
 def test_a_fenced_broker_that_answers_is_cut_off_and_one_that_hangs_is_asked_once_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Broker 3 may be about to start: its port accepts connections."""
     monkeypatch.setattr(clusters, "FENCED_MS", 500)
