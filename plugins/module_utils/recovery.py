@@ -204,7 +204,7 @@ class Recovery:
         Internal topics come first: while `__consumer_offsets` has no leader, no committed offset can be read, and these prove what was committed.
         """
         with Journal(self._journal_path, self._cluster.cluster_id, self._header["run_id"]) as journal:
-            self._repaired = [f"{topic}-{partition}" for topic, partition in repair(self._cluster, journal)]
+            repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
             deadline = time.monotonic() + self._duration
             internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
             first = self._run(journal, internal, deadline)
@@ -220,6 +220,8 @@ class Recovery:
                 self.warnings += order_warnings(self._cluster, journal.left_behind(), self._journal_path)
             except SpokenError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
+            settled = kept - journal.left_behind().keys()
+            self._repaired = [f"{topic}-{partition}" for topic, partition in sorted({*repaired, *settled})]
 
     def _offsets_came_within_reach(self, results: Sequence[Result]) -> bool:
         """Whether committed offsets can be read now that could not be read for the plan. `results`: of internal topics.
@@ -314,8 +316,6 @@ class Recovery:
                 yield ["planned"], (result.topic, result.partition)
 
     def _left_behind(self) -> Left:
-        if not self._journal_path.exists():
-            return {}
         with Journal(self._journal_path, self._cluster.cluster_id, read_only=True) as journal:
             return left_behind(self._cluster, journal)
 

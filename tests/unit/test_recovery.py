@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 from bench import plain
 from decided_cases import CASES
+from found_again import found_again
 from offline_offsets import OFFSETS, Committing, Described, outcomes, planned_without_offsets
 from situations import RUN, land, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import each_kind_first
@@ -85,6 +87,21 @@ def test_what_a_plan_held_or_found_online_is_reported_as_it_is_now(tmp_path: Pat
     assert report["without_leader"]
     assert [row["partition"] for row in report["given_up"]["doubtful_leaders"]["partitions"]] == [2], "the plan did not choose it"
     assert report["other_offline_partitions"] == 0
+
+
+def test_an_order_that_a_killed_election_left_counts_as_repaired_after_the_next_election(tmp_path: Path) -> None:
+    cluster = Described()
+    cluster.states["t", 0] = replace(cluster.states["t", 0], replicas=(2, 3, 1))
+    recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1, data_loss_allowed=True)  # type: ignore[arg-type]
+    entry = Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
+    recovery._entries = [found_again(entry)]
+    recovery._journal_path.parent.mkdir(parents=True, exist_ok=True)
+    with Journal(recovery._journal_path, cluster.cluster_id) as journal:
+        identifier = journal.intend([ChangedOrder("t", 0, "id", (1, 3, 2), (2, 3, 1))])
+        journal.expect_elections(identifier, [("t", 0)])
+    recovery.elect()
+    report = recovery.report(preview=20, with_diff=False)
+    assert (report["repaired"], cluster.states["t", 0].leader, cluster.states["t", 0].replicas) == (["t-0"], 2, (1, 3, 2))
 
 
 def test_a_requested_partition_that_the_cluster_does_not_have_fails_the_run(tmp_path: Path) -> None:
