@@ -15,7 +15,7 @@ from typing import Any
 from ansible.utils.display import Display
 
 from ansible_collections.streamops.kafka_recovery.plugins.action.beside_ansible import ActionModule as BesideAnsible
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.offline_list import offline_list
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import offline_list
 
 display = Display()
 

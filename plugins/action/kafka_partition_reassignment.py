@@ -14,7 +14,7 @@ from typing import Any
 from ansible.utils.display import Display
 
 from ansible_collections.streamops.kafka_recovery.plugins.action.beside_ansible import ActionModule as BesideAnsible
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.progress_file import line_of, path_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import line_of, path_of
 
 LOOK_SECONDS = 1.0
 AT_LEAST_SECONDS = 5.0  # between two lines

@@ -23,18 +23,18 @@ from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.streamops.kafka_recovery.plugins.action.beside_ansible import is_own
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import SET_ALREADY
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import repository_check
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import (
-    connection_options,
-    documented,
+    connection_variables,
+    documented_variables,
+    local_machine,
     lost_brokers,
-    machine,
-    names,
-    repository,
-    run_options,
-    values,
+    repeated_options,
+    variable_values,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import variable_names as names
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery_options_info import ARGUMENTS
 
 COLLECTION = "streamops.kafka_recovery."
@@ -95,7 +95,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if roles is None:
             played = task_vars.get("ansible_play_role_names") or ()
             roles = [name.removeprefix(COLLECTION) for name in played if name.startswith(COLLECTION)]
-        gitops = arguments["gitops"] or (repository.PROPOSE if repository.PROPOSE in roles else None)
+        gitops = arguments["gitops"] or (repository_check.PROPOSE if repository_check.PROPOSE in roles else None)
         found: dict[str, list[str]] = {}
         self._judged: dict[str, list[str]] = {}
         for cluster in clusters:
@@ -117,10 +117,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _run_options(self, clusters: Iterable[str], task_vars: Mapping[str, Any]) -> list[str]:
         arguments = context.CLIARGS
         set_variables = {name for cluster in clusters for name in task_vars["hostvars"][cluster] if name in SET_ALREADY.values()}
-        specs = documented.role_options()
-        connection = {f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_options.SECRETS
+        specs = documented_variables.role_options()
+        connection = {f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_variables.SECRETS
         shown = connection | {name for name, spec in specs.items() if not spec.get("no_log")}
-        return run_options.run_options(
+        return repeated_options.run_options(
             map(self._extra_variables, arguments.get("extra_vars") or ()), arguments, shown, Path.cwd(), set_variables
         )
 
@@ -136,18 +136,18 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     ) -> Iterator[str]:
         if tuple(map(int, ansible_version.split(".")[:2])) < OLDEST_ANSIBLE:
             yield f"This collection needs ansible-core 2.19 or newer, and this is {ansible_version}"
-        variables, known = Variables(cluster, task_vars, self._templar), documented.names()
+        variables, known = Variables(cluster, task_vars, self._templar), documented_variables.names()
         yield from names.misspelt(known, variables.names, load_extra_vars(self._loader))
-        if machine.asks_brokers(roles):
+        if local_machine.asks_brokers(roles):
             # No template of a secret is evaluated here: each look-up may be a lease of a vault, or fail because it is locked.
-            connection = variables.some(sorted({f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_options.SECRETS))
-            secrets = dict.fromkeys(connection_options.SECRETS & variables.names, connection_options.HIDDEN)
-            yield from connection_options.connection_problems(cluster, {**secrets, **connection})
-        specs = documented.role_options()
+            connection = variables.some(sorted({f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_variables.SECRETS))
+            secrets = dict.fromkeys(connection_variables.SECRETS & variables.names, connection_variables.HIDDEN)
+            yield from connection_variables.connection_problems(cluster, {**secrets, **connection})
+        specs = documented_variables.role_options()
         chosen = variables.some(specs)
-        yield from values.value_problems(specs, chosen)
+        yield from variable_values.value_problems(specs, chosen)
         yield from self._lost_broker_problems(cluster, chosen, task_vars)
-        yield from values.conflicts(chosen, {name: chosen.get(name) for name in specs if name in variables.host})
+        yield from variable_values.conflicts(chosen, {name: chosen.get(name) for name in specs if name in variables.host})
         yield from self._machine_problems(variables, clusters, roles, apply, gitops)
 
     def _lost_broker_problems(self, cluster: str, chosen: Mapping[str, Any], task_vars: Mapping[str, Any]) -> Iterator[str]:
@@ -168,22 +168,22 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if connection not in ("local", "ansible.builtin.local") or self._connection.become:
             return
         if interpreter is None or is_own(interpreter):
-            yield from self._once(machine.library_problems, roles)
-        if machine.java_needed(roles, variables.get("kafka_recovery_spark_remote")):
-            yield from self._once(machine.java_problems, self._environment())
+            yield from self._once(local_machine.library_problems, roles)
+        if local_machine.java_needed(roles, variables.get("kafka_recovery_spark_remote")):
+            yield from self._once(local_machine.java_problems, self._environment())
         workdir = variables.path("kafka_recovery_workdir", DEFAULT_WORKDIR)
-        if workdir and not machine.WORKDIR_ROLES.isdisjoint(roles):
-            yield from self._once(machine.workdir_problems, workdir)
+        if workdir and not local_machine.WORKDIR_ROLES.isdisjoint(roles):
+            yield from self._once(local_machine.workdir_problems, workdir)
         if file := variables.path("kafka_recovery_partitions_file"):
-            yield from self._once(machine.partitions_file_problems, file)
+            yield from self._once(local_machine.partitions_file_problems, file)
         if apply:
             given = "kafka_recovery_plan_dir" in variables.host
             plans = variables.path("kafka_recovery_plan_dir") if given else None
-            yield from self._once(machine.plan_dir_problems, variables.get("kafka_recovery_plan_dir"), plans, clusters)
+            yield from self._once(local_machine.plan_dir_problems, variables.get("kafka_recovery_plan_dir"), plans, clusters)
         if gitops:
-            chosen = {name: variables.get(f"kafka_recovery_{name}") for name in repository.VALUES}
-            paths = {name: variables.path(f"kafka_recovery_{name}") for name in repository.PATHS}
-            yield from self._once(repository.repository_problems, gitops, chosen, paths, self._environment().get("PATH"))
+            chosen = {name: variables.get(f"kafka_recovery_{name}") for name in repository_check.VALUES}
+            paths = {name: variables.path(f"kafka_recovery_{name}") for name in repository_check.PATHS}
+            yield from self._once(repository_check.repository_problems, gitops, chosen, paths, self._environment().get("PATH"))
 
     def _once(self, judge: Callable[..., Iterable[str]], *arguments: Any) -> list[str]:
         """What is wrong with something that many clusters share."""

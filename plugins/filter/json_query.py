@@ -55,7 +55,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible.module_utils.basic import missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import shortened
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import shortened
 
 JMESPATH_IMPORT_ERROR: ImportError | None = None
 try:

@@ -291,27 +291,24 @@ unreachable_brokers:
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
-    backends,
-    blast_radius,
-    interruption,
-    next_steps,
-    planfile,
-    quorum,
-)
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.plan_entries import check_strategies
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum_options import QUORUM_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strategy_options import FIRST_ANSWER_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import FIRST_ANSWER_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_strategies
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius, quorum_stability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_watch_options import QUORUM_ARGUMENTS
 
 if CLIENT_IMPORT_ERROR is None:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import own_choices
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_elections
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
 
 
 def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
@@ -319,7 +316,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
     params = module.params
     if params["plan"]:
         check_inside(module.workdir, Path(params["plan"]))
-    plan = planfile.load(params["plan"]) if params["plan"] else {}
+    plan = plan_file.load(params["plan"]) if params["plan"] else {}
     if plan:
         check_strategies(plan, params["allowed_strategies"], params["plan"])
     choose_backend(module, cluster, plan.get("backend"))
@@ -343,9 +340,9 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         recovery.collect_again(module.connection)
         recovery.keep_within(blast_radius.Limits.from_params(params))
         if params["quorum_before"]:
-            quorum.stay_calm(cluster, params["quorum_before"], params["quorum_window"])
+            quorum_stability.stay_calm(cluster, params["quorum_before"], params["quorum_window"])
     # From here on a signal does not break anything off: what is under way is finished, and the results tell how far it went.
-    interruption.only_note()
+    signals.only_note()
     if not params["allow_data_loss"]:
         recovery.hold_all()
     elif module.check_mode:
@@ -353,7 +350,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
     else:
         recovery.elect()
     if module.connection.controller_bootstrap_servers:
-        recovery.settle(lambda results: own_choices.settled(results, cluster, module.connection, params["duration"]))
+        recovery.settle(lambda results: controller_elections.settled(results, cluster, module.connection, params["duration"]))
     recovery.look_at_all_partitions()
     path = "" if module.check_mode else recovery.write_results()
     for warning in recovery.warnings:
@@ -367,13 +364,15 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
 def choose_backend(module: KafkaModule, cluster: NativeCluster, made_with: str | None) -> None:
     """Speak to the cluster as the options want it, and as the plan's guards need it (`made_with`, None without a plan of ours)."""
     params = module.params
-    wanted = params["backend"] if made_with is None else backends.for_plan(params["backend"], made_with, params["plan"])
+    wanted = params["backend"] if made_with is None else backend_selection.for_plan(params["backend"], made_with, params["plan"])
     try:
-        warning = cluster.speak(wanted, backends.Numbers.from_params(params))
-    except backends.BackendError as error:
+        warning = cluster.speak(wanted, backend_selection.Numbers.from_params(params))
+    except backend_selection.BackendError as error:
         if wanted == params["backend"]:
             raise
-        raise backends.BackendError(f"{params['plan']} was made with backend {made_with}: {error}; then make the plan again") from error
+        raise backend_selection.BackendError(
+            f"{params['plan']} was made with backend {made_with}: {error}; then make the plan again"
+        ) from error
     if warning:
         module.ansible.warn(warning)
 
@@ -398,7 +397,7 @@ def main() -> None:
             **FIRST_ANSWER_ARGUMENTS,
             "election_attempts": {"type": "int", "default": 3},
             **blast_radius.argument_spec(),
-            **backends.BACKEND_ARGUMENTS,
+            **backend_selection.BACKEND_ARGUMENTS,
             **QUORUM_ARGUMENTS,
             "preview": {"type": "int", "default": 20},
             **COMMAND_ARGUMENTS,

@@ -154,12 +154,13 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import blast_radius, interruption
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.direct_election import DirectElection, ElectingCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leader_election import LeaderElection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import PREFERRED, UNCLEAN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.controller_listener import DirectElection, ElectingCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import PREFERRED, UNCLEAN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 
 
 def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, Any]:
@@ -172,14 +173,14 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
     if params["election_type"] == UNCLEAN and params["allow_data_loss"]:
         election.keep_within(blast_radius.Limits.from_params(params))
     # From here on a signal does not break anything off: the batch under way is finished, and the results tell how far it went.
-    interruption.only_note()
+    signals.only_note()
     if params["election_type"] == UNCLEAN and not params["allow_data_loss"]:
         election.hold_all()
     elif module.check_mode:
         election.predict()
     else:
-        election.elect(params["duration"], params["election_attempts"], interruption.noted)
-    return election.report(params["preview"], module.ansible._diff, interruption.noted())
+        election.elect(params["duration"], params["election_attempts"], signals.noted)
+    return election.report(params["preview"], module.ansible._diff, signals.noted())
 
 
 def main() -> None:

@@ -77,9 +77,9 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import blast_radius
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 
 
 def lost_broker_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:

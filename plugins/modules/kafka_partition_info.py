@@ -133,10 +133,10 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
 
 
 def partition_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:

@@ -188,24 +188,25 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, reassignments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassigning import Reassigning, check_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import Reassigning, check_options
 
 
 def partition_reassignment(module: KafkaModule, cluster: Replication) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    work = Reassigning(cluster, module.workdir, params, reassignments.wanted(params["partitions"], params["reassignment_file"]))
+    work = Reassigning(cluster, module.workdir, params, validate.wanted(params["partitions"], params["reassignment_file"]))
     work.judge()
     if module.check_mode:
         work.predict()
     elif not work.refused:
         # From here on a signal does not break anything off: what is under way is left in order first.
-        interruption.only_note()
+        signals.only_note()
         if params["state"] == "present":
-            work.move(interruption.noted)
+            work.move(signals.noted)
         else:
             work.cancel()
     for warning in work.warnings:
@@ -218,7 +219,7 @@ def main() -> None:
     module = KafkaModule(
         {
             **workdir_arguments(),
-            **reassignments.arguments(),
+            **validate.arguments(),
             "state": {"type": "str", "choices": ["present", "cancelled"], "default": "present"},
             "allow_replication_factor_change": {"type": "bool", "default": True},
             "concurrent_moves": {"type": "int", "default": 1000},

@@ -146,21 +146,21 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reassignment_status, reassignments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication import Replication
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication_throttle import throttle_rows
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import status, validate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run import throttle_rows
 
 
 def partition_reassignment_info(module: KafkaModule, cluster: Replication) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    wanted = reassignments.wanted(params["partitions"], params["reassignment_file"])
-    found = reassignment_status.look(cluster, wanted, params["window"])
+    wanted = validate.wanted(params["partitions"], params["reassignment_file"])
+    found = status.look(cluster, wanted, params["window"])
     path = None
     if params["layout"]:
-        path, warnings = reassignment_status.write_layout(cluster, module.workdir, params["cluster"], params["run_id"])
+        path, warnings = status.write_layout(cluster, module.workdir, params["cluster"], params["run_id"])
         for warning in warnings:
             module.ansible.warn(warning)
     throttles = None
@@ -179,7 +179,7 @@ def main() -> None:
     """Run the module."""
     module = KafkaModule(
         {
-            **reassignments.arguments(),
+            **validate.arguments(),
             "window": {"type": "float", "default": 0.0},
             "layout": {"type": "bool", "default": False},
             "cluster": {"type": "str"},
@@ -193,7 +193,7 @@ def main() -> None:
     # A file that cannot be used is refused before any broker is asked.
     named = ("partitions", "reassignment_file")
     module.run(
-        partition_reassignment_info, opening=Replication, before=lambda kafka: reassignments.wanted(*(kafka.params[name] for name in named))
+        partition_reassignment_info, opening=Replication, before=lambda kafka: validate.wanted(*(kafka.params[name] for name in named))
     )
 
 

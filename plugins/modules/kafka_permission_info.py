@@ -67,10 +67,11 @@ unknown:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, readiness
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
 
 
 def permission_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
@@ -82,7 +83,12 @@ def permission_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, An
 def main() -> None:
     """Run the module."""
     module = KafkaModule(
-        {**partition_arguments(), "elect": {"type": "bool", "default": False}, **readiness.stage_argument(), **backends.BACKEND_ARGUMENTS},
+        {
+            **partition_arguments(),
+            "elect": {"type": "bool", "default": False},
+            **readiness.stage_argument(),
+            **backend_selection.BACKEND_ARGUMENTS,
+        },
         mutually_exclusive=[("partitions", "partitions_file")],
     )
     module.run(permission_info, opening=NativeCluster)

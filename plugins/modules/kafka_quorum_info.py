@@ -189,9 +189,9 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
 
 
 def quorum_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:

@@ -103,13 +103,15 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, quorum, readiness, replication_throttle
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_writable, private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_writable, private_directory
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import quorum_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability, readiness
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import run
 
 
 def make_workdir(module: KafkaModule) -> None:
@@ -125,9 +127,9 @@ def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any
     wanted = requested(params["partitions"], params["partitions_file"])
     throttles = None
     if params["workdir"] and params["cluster"]:
-        throttles = replication_throttle.readable_rows(module.workdir, params["cluster"], cluster.cluster_id)
+        throttles = run.readable_rows(module.workdir, params["cluster"], cluster.cluster_id)
         elects = params["elect"] and not module.check_mode
-        if warning := replication_throttle.left_over_warning(throttles or (), params["cluster"], elects):
+        if warning := run.left_over_warning(throttles or (), params["cluster"], elects):
             module.ansible.warn(warning)
     commands = Commands(module.workdir) if params["workdir"] and not module.check_mode else None
     permissions = readiness.permissions(cluster, params, wanted, commands)
@@ -140,7 +142,7 @@ def readiness_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any
             quorum_file.write(module.workdir, params["cluster"], watched)
         for risk in watched["risks"]:
             module.ansible.warn(f"metadata quorum: {risk}")
-    if watched is not None and watched["verdict"] == quorum.CALM:
+    if watched is not None and watched["verdict"] == quorum_stability.CALM:
         partitions = readiness.partitions(cluster, wanted, limit=params["limit"], unknown=readiness.SOME)
         if partitions.warning:
             module.ansible.warn(partitions.warning)
@@ -165,7 +167,7 @@ def main() -> None:
             **readiness.stage_argument(),
             "window": {"type": "float", "default": 3.0},
             "limit": {"type": "int", "default": 0},
-            **backends.BACKEND_ARGUMENTS,
+            **backend_selection.BACKEND_ARGUMENTS,
         },
         mutually_exclusive=[("partitions", "partitions_file")],
     )

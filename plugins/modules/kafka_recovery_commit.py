@@ -145,10 +145,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_options, proposals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, Repository
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import module_options, proposals, signatures
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Repository
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule
 
 WITHOUT_RESULTS = "there are no results, the plan can be applied again"
 
@@ -156,11 +155,11 @@ WITHOUT_RESULTS = "there are no results, the plan can be applied again"
 def recovery_commit(module: AnsibleModule, repository: Repository, layout: proposals.Layout) -> dict[str, Any]:
     """Return what RETURN documents."""
     params, push = module.params, not module.check_mode
-    plans = git_options.files(params["plan_dir"], params["clusters"])
+    plans = module_options.files(params["plan_dir"], params["clusters"])
     if not plans:
         raise GitError(f"plan_dir {params['plan_dir']} has no plan of {', '.join(params['clusters'])}: make one with the playbook plan")
     if params["results_dir"]:
-        results = git_options.files(params["results_dir"], list(plans))
+        results = module_options.files(params["results_dir"], list(plans))
         published = proposals.commit_results(repository, layout, params["run_id"], plans, results, push)
         published.left_out |= {cluster: WITHOUT_RESULTS for cluster in plans if cluster not in results}
     else:
@@ -191,7 +190,7 @@ def main() -> None:
     """Run the module."""
     module = PrintableModule(
         argument_spec={
-            **git_options.GIT_ARGUMENTS,
+            **module_options.GIT_ARGUMENTS,
             "run_id": {"type": "str", "required": True},
             "clusters": {"type": "list", "elements": "str", "required": True},
             "plan_dir": {"type": "path", "required": True},
@@ -203,7 +202,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    git_options.run(module, recovery_commit)
+    module_options.run(module, recovery_commit)
 
 
 if __name__ == "__main__":

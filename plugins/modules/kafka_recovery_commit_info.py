@@ -163,12 +163,12 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import git_history, git_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import Approvals, Rules
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import Repository
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import module_options, provenance
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals, Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import Layout
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Repository
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NO_SIGNERS, AllowedSigners
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import Layout
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule
 
 
 def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: Layout) -> dict[str, Any]:
@@ -177,12 +177,12 @@ def recovery_commit_info(module: AnsibleModule, repository: Repository, layout: 
     signers = None
     if params["require_signature"]:
         path = Path(params["merge_signers"]).absolute() if params["merge_signers"] else None
-        signers = git_history.merge_signers(repository, path, params["timeout"])
+        signers = provenance.merge_signers(repository, path, params["timeout"])
     plan_signers = AllowedSigners(Path(params["plan_signers"]).absolute(), params["timeout"]) if params["plan_signers"] else None
     rules = Rules(params["require_signature"], signers, params["max_plan_age"], plan_signers)
     approvals = Approvals(repository, layout, Path(params["workdir"]).absolute(), rules)
     if params["plan_dir"]:
-        plans = approvals.of_files(git_options.files(params["plan_dir"], params["clusters"]))
+        plans = approvals.of_files(module_options.files(params["plan_dir"], params["clusters"]))
     else:
         plans = approvals.merged(params["clusters"], params["run_ids"] or (), params["since"])
     return {"changed": False, "branch": repository.branch, "commit": repository.tip, "plans": plans, "applied": approvals.applied}
@@ -192,7 +192,7 @@ def main() -> None:
     """Run the module."""
     module = PrintableModule(
         argument_spec={
-            **git_options.GIT_ARGUMENTS,
+            **module_options.GIT_ARGUMENTS,
             "workdir": {"type": "path", "required": True},
             "clusters": {"type": "list", "elements": "str", "required": True},
             "plan_dir": {"type": "path"},
@@ -209,7 +209,7 @@ def main() -> None:
     )
     if not (module.params["plan_signers"] or module.params["allow_unsigned_plans"]):
         module.fail_json(msg=NO_SIGNERS)
-    git_options.run(module, recovery_commit_info)
+    module_options.run(module, recovery_commit_info)
 
 
 if __name__ == "__main__":

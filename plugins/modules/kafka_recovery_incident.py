@@ -142,35 +142,40 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import incidents, interruption, next_steps, planfile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import check_inside, safe_name, work_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import workdir_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, safe_name, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import auto_recovery_ledger
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import workdir_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
 
 LIMITS = {"max_partitions": 50, "max_offline_brokers": 2, "max_per_hour": 3, "max_fleet_per_hour": 10}
 SHOWN = 20
 
 
-def claimed(module: AnsibleModule, ledger: incidents.Ledger, workdir: Path) -> dict[str, Any]:
+def claimed(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir: Path) -> dict[str, Any]:
     """Take on what the plan would elect, or say why not."""
     params = module.params
     check_inside(workdir, Path(params["plan"]))
-    plan = planfile.load(params["plan"])
+    plan = plan_file.load(params["plan"])
     if (plan.get("run_id"), plan.get("cluster")) != (params["run_id"], params["cluster"]):
-        raise incidents.IncidentError(
+        raise auto_recovery_ledger.IncidentError(
             f"{params['plan']} is no plan of run {params['run_id']} for {params['cluster']}: only a plan that was made just now is applied automatically"
         )
-    limits = incidents.Limits(**{name: params[name] for name in LIMITS})
+    limits = auto_recovery_ledger.Limits(**{name: params[name] for name in LIMITS})
     now = time.time()
-    wanted = incidents.claims_of(plan, params["incident"], now)
-    reasons = incidents.objections(plan, limits, params["allow_data_loss"])
+    wanted = auto_recovery_ledger.claims_of(plan, params["incident"], now)
+    reasons = auto_recovery_ledger.objections(plan, limits, params["allow_data_loss"])
     if wanted and not reasons:
         with ledger.locked(make=not module.check_mode):
             before = ledger.claims()
-            reasons = incidents.tried_before(wanted, before) or incidents.too_often(params["cluster"], before, limits, now)
+            reasons = auto_recovery_ledger.tried_before(wanted, before) or auto_recovery_ledger.too_often(
+                params["cluster"], before, limits, now
+            )
             if not reasons and not module.check_mode:
-                with interruption.unbroken():
+                with signals.unbroken():
                     ledger.take(wanted)
     automatic = bool(wanted) and not reasons
     by_hand = [*(("planned", row) for row in plan["partitions"]), *((row["reason_code"], row) for row in plan["held"])]
@@ -185,16 +190,16 @@ def claimed(module: AnsibleModule, ledger: incidents.Ledger, workdir: Path) -> d
     }
 
 
-def finished(module: AnsibleModule, ledger: incidents.Ledger, workdir: Path) -> dict[str, Any]:
+def finished(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir: Path) -> dict[str, Any]:
     """Write down what became of the run's claims."""
     if module.check_mode:
         return {"claims": []}
     results = work_file(workdir, "results", module.params["cluster"], module.params["run_id"])
-    with ledger.locked(), interruption.unbroken():
-        return {"claims": rows(ledger.finish(module.params["run_id"], incidents.outcomes_of(results), time.time()))}
+    with ledger.locked(), signals.unbroken():
+        return {"claims": rows(ledger.finish(module.params["run_id"], auto_recovery_ledger.outcomes_of(results), time.time()))}
 
 
-def rows(claims: list[incidents.Claim]) -> list[dict[str, Any]]:
+def rows(claims: list[auto_recovery_ledger.Claim]) -> list[dict[str, Any]]:
     """Claims as they are returned."""
     names = ("topic", "partition", "leader_epoch", "outcome")
     return [{name: getattr(claim, name) for name in names} for claim in claims[:SHOWN]]
@@ -205,11 +210,11 @@ def recovery_incident(module: AnsibleModule) -> dict[str, Any]:
     params = module.params
     for name in LIMITS:
         if params[name] < 0:
-            raise incidents.IncidentError(f"{name} is {params[name]}: it has to be 0 or more")
+            raise auto_recovery_ledger.IncidentError(f"{name} is {params[name]}: it has to be 0 or more")
     if params["incident"]:
         safe_name("incident", params["incident"])
     workdir = Path(params["workdir"]).absolute()
-    ledger = incidents.Ledger(workdir, params["cluster"])
+    ledger = auto_recovery_ledger.Ledger(workdir, params["cluster"])
     result = (claimed if params["state"] == "claimed" else finished)(module, ledger, workdir)
     return {"changed": False, "ledger": str(ledger.top / params["cluster"]), **result}
 

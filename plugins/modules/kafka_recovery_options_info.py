@@ -77,7 +77,7 @@ problems:
       clusters: [east]
 """
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule
 
 ARGUMENTS = {
     "clusters": {"type": "list", "elements": "str"},

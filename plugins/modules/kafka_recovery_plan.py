@@ -176,32 +176,34 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, manual_output, spark_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strategy_options import STRATEGY_ARGUMENTS, check_strategies
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import STRATEGY_ARGUMENTS, check_strategies
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import kip1275_output
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 
 
 def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
-    params, where = module.params, spark_options.place(module)
+    params, where = module.params, options.place(module)
     check_strategies(params["topic_strategies"])
     workdir = Path(params["workdir"]).absolute()
-    found = plans.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
-    spark_options.refuse_nothing(module, found.files, found.quarantine, "landing file")
+    found = plan_files.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
+    options.refuse_nothing(module, found.files, found.quarantine, "landing file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
-        result = plans.write_plans(
+        result = plan_files.write_plans(
             spark, found, workdir, params["strategy"], params["ranking"], module.check_mode, params["topic_strategies"]
         )
-    interruption.only_note()
+    signals.only_note()
     for row in result["quarantine"]:
         module.warn(f"not planned: {row['path']}: {row['reason']}")
     if params["manual_output_dir"]:
         folder = Path(params["manual_output_dir"]).absolute()
-        outputs = [manual_output.write(Path(plan["path"]), folder) for plan in result["plans"]]
+        outputs = [kip1275_output.write(Path(plan["path"]), folder) for plan in result["plans"]]
         result["manual_outputs"] = [str(written.leaders) for written in outputs if written.leaders]
         result["manual_candidates"] = [str(written.candidates) for written in outputs if written.candidates]
     return {"changed": False, **result}
@@ -218,7 +220,7 @@ def main() -> None:
             **STRATEGY_ARGUMENTS,
             "ranking": {"type": "str", "choices": ["last_written_epoch", "kip1275"], "default": "last_written_epoch"},
             "manual_output_dir": {"type": "path"},
-            **spark_options.SPARK_ARGUMENTS,
+            **options.SPARK_ARGUMENTS,
         },
         supports_check_mode=True,
     )

@@ -168,17 +168,18 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import options, spark_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import numeric_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import reporting
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options as spark_options
 
 
 def recovery_report(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
-    options.check_numbers(module.params)
-    result = reporting.report(module.params, spark_options.place(module), module.check_mode)
+    numeric_options.check_numbers(module.params)
+    result = run.report(module.params, spark_options.place(module), module.check_mode)
     for row in result["quarantine"]:
         module.warn(f"refused: {row['path']}: {row['reason']}")
     return {"changed": False, **result}

@@ -154,35 +154,43 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, options, spark_options, spark_server
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import FOR_EVER, Folder, Server, SparkServerError, Until
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import numeric_options, signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options as spark_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import server_state
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import (
+    FOR_EVER,
+    Folder,
+    Server,
+    SparkServerError,
+    Until,
+)
 
 
 def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]:
     """Whether something changed (or would, in check mode), and the server."""
     params = module.params
     if not re.fullmatch(r"[1-9][0-9]*[kmgt]", params["memory"], re.IGNORECASE):
-        raise options.OptionError(f"memory is {params['memory']}: write a number and a unit, such as 1g or 768m")
+        raise numeric_options.OptionError(f"memory is {params['memory']}: write a number and a unit, such as 1g or 768m")
     if not 0 <= params["port"] < 1 << 16:
-        raise options.OptionError(f"port is {params['port']}: it has to be between 1 and 65535, or 0 for any free one")
+        raise numeric_options.OptionError(f"port is {params['port']}: it has to be between 1 and 65535, or 0 for any free one")
     conf, secrets = spark_options.settings(module)
     if module.check_mode:
-        server = spark_server.running(folder.workdir)
+        server = server_state.running(folder.workdir)
         if server is None:
             need_libraries(module)
         return server is None, server
     changed = not _stays_anyway(folder) and _kept(module, folder, {**conf, **secrets})
-    return changed, spark_server.awaited(folder.workdir, warm=True) if params["wait"] else spark_server.running(folder.workdir)
+    return changed, server_state.awaited(folder.workdir, warm=True) if params["wait"] else server_state.running(folder.workdir)
 
 
 def _stays_anyway(folder: Folder) -> bool:
     """Whether a server runs here that nothing but state=stopped will end. Found out in a moment: every recovery of an on-call machine waits for it."""
     with suppress(OSError, SpokenError):  # whoever takes a closer look says what is wrong
-        server = spark_server.running(folder.workdir)
-        return server is not None and spark_server.is_here(server) and spark_server.read_until(folder) == FOR_EVER
+        server = server_state.running(folder.workdir)
+        return server is not None and server_state.is_here(server) and server_state.read_until(folder) == FOR_EVER
     return False
 
 
@@ -190,51 +198,52 @@ def _kept(module: AnsibleModule, folder: Folder, conf: dict[str, str]) -> bool:
     """Start the server where none runs, have it stay as long as is wanted; whether something changed."""
     need_libraries(module)
     # What starts a server brings most of the collection with it.
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import supervisor
 
     params = module.params
-    owner = spark_keeper.owner() if params["ends_with_playbook"] else (0, 0.0)
+    owner = supervisor.owner() if params["ends_with_playbook"] else (0, 0.0)
     until = Until(params["idle_timeout"], *owner)
-    with spark_server.alone(folder.make()):
-        server = spark_server.running(folder.workdir)
+    with server_state.alone(folder.make()):
+        server = server_state.running(folder.workdir)
         if server is None:
-            with interruption.unbroken():  # else there would be one that nobody knows
-                settings = spark_keeper.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts=until == FOR_EVER)
-                spark_keeper.start(folder, settings, until)
+            with signals.unbroken():  # else there would be one that nobody knows
+                settings = supervisor.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts=until == FOR_EVER)
+                supervisor.start(folder, settings, until)
             return True
-        if not spark_server.is_here(server):
+        if not server_state.is_here(server):
             raise SparkServerError(f"the Spark server of {folder.workdir} runs on {server.host}: use another workdir here")
-        before = spark_server.read_until(folder)
+        before = server_state.read_until(folder)
         if (longer := before.longest(until)) == before:
             return False
-        spark_server.write_until(folder, longer)
+        server_state.write_until(folder, longer)
         return True
 
 
 def archived(module: AnsibleModule, folder: Folder) -> dict[str, Any]:
     """What to return of the archive of classes, made where it is missing."""
     need_libraries(module)
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive, spark_warmth
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import warmup
 
-    path = class_archive.find(folder.workdir)
+    path = appcds.find(folder.workdir)
     changed = path is None
     if path is None and not module.check_mode:
-        path = class_archive.make(folder.workdir, spark_warmth.plan_and_end)
+        path = appcds.make(folder.workdir, warmup.plan_and_end)
     return {"changed": changed, "log": str(folder.log), **({"archive": str(path)} if path else {})}
 
 
 def recovery_spark(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
-    options.check_numbers(module.params)
+    numeric_options.check_numbers(module.params)
     folder = Folder(Path(module.params["workdir"]).absolute())
     if module.params["state"] == "stopped":
-        server = spark_server.running(folder.workdir) if module.check_mode else spark_server.stop(folder.workdir)
+        server = server_state.running(folder.workdir) if module.check_mode else server_state.stop(folder.workdir)
         return {"changed": server is not None, "log": str(folder.log)}
     if module.params["state"] == "archived":
         return archived(module, folder)
     changed, server = started(module, folder)
     if server is None and not module.check_mode:
-        raise SparkServerError(f"the Spark server ended before it answered: {spark_server.last_words(folder)} (see {folder.log})")
+        raise SparkServerError(f"the Spark server ended before it answered: {server_state.last_words(folder)} (see {folder.log})")
     shown = {"remote": server.remote, "ready": server.ready, "pid": server.pid, "token_file": str(folder.token)} if server else {}
     return {"changed": changed, "log": str(folder.log), **shown}
 

@@ -163,21 +163,21 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.libraries import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import redundancy_plans
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import reassignment_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.lost_brokers import parse
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options as spark_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 
 
 def redundancy_plan(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
     params, where = module.params, spark_options.place(module)
-    options = redundancy_plans.Options(**{name: params[name] for name in ("replication_factor", "topics", "max_disk_percent")})
+    options = reassignment_files.Options(**{name: params[name] for name in ("replication_factor", "topics", "max_disk_percent")})
     options.check()
     workdir = Path(params["workdir"]).absolute()
-    found = redundancy_plans.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
+    found = reassignment_files.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
     if params["lost_brokers"] is not None:
         landed = [*found.files, *(Path(row["path"]).stem for row in found.quarantine)]
         known = {*(params["clusters"] or landed), *params["other_clusters"]}
@@ -185,7 +185,7 @@ def redundancy_plan(module: AnsibleModule) -> dict[str, Any]:
     spark_options.refuse_nothing(module, found.files, found.quarantine, "layout file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
-        result = redundancy_plans.write(spark, found, workdir, options)
+        result = reassignment_files.write(spark, found, workdir, options)
     for warning in (*(f"not planned: {row['path']}: {row['reason']}" for row in result["quarantine"]), *result.pop("warnings")):
         module.warn(warning)
     return {"changed": False, **result}

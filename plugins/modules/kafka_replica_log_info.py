@@ -167,39 +167,37 @@ from typing import Any
 
 from ansible.module_utils.basic import missing_required_lib
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
-    backends,
-    evidence,
-    snapshot,
-)
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import RELATIONS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import work_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import (
+    FIRST_ANSWER_ARGUMENTS,
+    STRATEGY_ARGUMENTS,
+    aggressive_ones,
+    check_strategies,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import collect
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import replica_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
     partition_arguments,
     workdir_arguments,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     TopicPartition,
     absence,
     known_of,
     requested,
     without_live_leader,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import replica_row
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strategy_options import (
-    FIRST_ANSWER_ARGUMENTS,
-    STRATEGY_ARGUMENTS,
-    aggressive_ones,
-    check_strategies,
-)
 
 if CLIENT_IMPORT_ERROR is None:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
 
 PRETTYTABLE_IMPORT_ERROR = None
 try:
@@ -221,7 +219,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
     path = work_file(module.workdir, "landing", params["cluster"], params["run_id"], suffix=".jsonl")
     wanted = requested(params["partitions"], params["partitions_file"])
     with module.budget.state():
-        warning = cluster.speak(params["backend"], backends.Numbers.from_params(params))
+        warning = cluster.speak(params["backend"], backend_selection.Numbers.from_params(params))
         known = cluster.partitions(wanted)
         unfenced = cluster.unfenced() if wanted is None else set()
     if warning:
@@ -251,7 +249,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
         "brokers": found.brokers,
         "absent": [{"topic": topic, "partition": partition} for topic, partition in absent],
     }
-    snapshot.write(path, header, found.documents(named=set(wanted or ()), reassigning=sources.reassigning()))
+    sealed_jsonl.write(path, header, found.documents(named=set(wanted or ()), reassigning=sources.reassigning()))
     first = {state.key for state in found.states[: params["preview"]]}
     preview = [
         {**replica_row(key, broker, log), "fenced": (key, broker) in found.fenced}
@@ -272,7 +270,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
     }
 
 
-def counts(found: evidence.Evidence) -> dict[str, int]:
+def counts(found: collect.Evidence) -> dict[str, int]:
     """Count partitions, replicas that answered or did not, and pairs by relation."""
     silent = sum(1 for log in found.replicas.values() if log.error)
     relations = Counter(pair["relation"] for pair in found.pairs)
@@ -303,7 +301,7 @@ def main() -> None:
             **FIRST_ANSWER_ARGUMENTS,
             **STRATEGY_ARGUMENTS,
             "preview": {"type": "int", "default": 10},
-            **backends.BACKEND_ARGUMENTS,
+            **backend_selection.BACKEND_ARGUMENTS,
         },
         mutually_exclusive=[("partitions", "partitions_file")],
     )

@@ -231,15 +231,15 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_preview import ConfigPreview, Configurable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttled_replicas import read_rates, read_replicas
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, partition_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options import OptionError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication import Replication
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication_throttle import ReplicationThrottle
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import OptionError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview, Configurable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.replicas import read_rates, read_replicas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run import ReplicationThrottle
 
 # One by one: ansible-doc warns of an assignment to several names.
 PRESENT = "present"
@@ -256,7 +256,7 @@ def replication_throttle(module: KafkaModule, cluster: Replication) -> dict[str,
     there: Configurable = ConfigPreview(cluster) if module.check_mode else cluster
     throttle = ReplicationThrottle(there, journal, params["measure_seconds"])
     # From here on a signal does not break anything off: all of it takes seconds.
-    interruption.only_note()
+    signals.only_note()
     if params["state"] == PRESENT:
         throttle.present(read_rates(params), keys, read_replicas(params["throttled_replicas"]), params["expires_after"])
     elif params["state"] == ABSENT:

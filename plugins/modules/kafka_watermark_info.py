@@ -88,20 +88,20 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot, watermarks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import COMPAT
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.instants import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module import KafkaModule, workdir_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.backend_selection import COMPAT
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import healthy_snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import quorum_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 
 
 def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    path = watermarks.snapshot_file(module.workdir, params["cluster"], params["run_id"], make=not module.check_mode)
+    path = healthy_snapshot.snapshot_file(module.workdir, params["cluster"], params["run_id"], make=not module.check_mode)
     began = utc_now()  # a broker that does not answer holds this up, and what the others said gets older meanwhile
-    found = watermarks.gather(cluster, params["followers"])
+    found = healthy_snapshot.gather(cluster, params["followers"])
     if problem := found.configs.problem():
         module.ansible.warn(problem)
     header = {
@@ -114,14 +114,14 @@ def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
         "unreachable_brokers": sorted(cluster.unreachable),
     }
     if not module.check_mode:
-        snapshot.write(path, header, found.rows())
+        sealed_jsonl.write(path, header, found.rows())
         if cluster.last_quorum is not None:
             quorum_file.write(module.workdir, params["cluster"], quorum_file.look(cluster.last_quorum))
     return {
         "changed": False,
         "path": str(path),
         "counts": found.counts(),
-        "removed": 0 if module.check_mode else watermarks.prune(path, params["keep_hours"], params["keep_days"]),
+        "removed": 0 if module.check_mode else healthy_snapshot.prune(path, params["keep_hours"], params["keep_days"]),
         "unreachable_brokers": cluster.unreachable_rows(),
     }
 
@@ -131,7 +131,7 @@ def main() -> None:
     module = KafkaModule(
         {
             **workdir_arguments(),
-            "followers": {"type": "str", "default": watermarks.OUT_OF_SYNC, "choices": list(watermarks.FOLLOWERS)},
+            "followers": {"type": "str", "default": healthy_snapshot.OUT_OF_SYNC, "choices": list(healthy_snapshot.FOLLOWERS)},
             "keep_hours": {"type": "float", "default": 2.0},
             "keep_days": {"type": "float", "default": 30.0},
         }

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines, plans, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
 
 
 def plan(
@@ -23,18 +23,18 @@ def plan(
     topic_strategies: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
     """Plan every cluster of a run's landing files below `<workdir>/<folder>`; return how many partitions are elected, held and online."""
-    policy, options = plans.policy_and_options(strategy, ranking, False, topic_strategies)
+    policy, options = plan_files.policy_and_options(strategy, ranking, False, topic_strategies)
     counted: Counter[str] = Counter()
     for file in sorted((workdir / "landing" / run_id).glob("*.jsonl")):
-        header = snapshot.check(file)
+        header = sealed_jsonl.check(file)
         cluster = landing_lines.cluster(header)
         with file.open("rb") as lines:
-            rows = plans.in_order(worker.planned(line, file.stem, cluster, policy) for line in lines)
+            rows = plan_files.in_order(worker.planned(line, file.stem, cluster, policy) for line in lines)
         path = workdir / folder / run_id / f"{file.stem}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         seats = Seats(Counter(tuple(row[5]) for row in rows if len(row[5] or ()) > 1))
-        made = plans.Plan(path, header, cluster, seats)
-        plans.write_plan(made, options, rows)
+        made = plan_files.Plan(path, header, cluster, seats)
+        plan_files.write_plan(made, options, rows)
         for (section, _word), number in made.counts.items():
             counted[section] += number
     return {"elect": counted["partitions"], "held": counted["held"], "online": counted["online"]}

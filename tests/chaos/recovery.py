@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from integration.support import Answer, Operator, by_partition
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import INTERNAL_TOPICS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS
 from chaos import judge
 from chaos.faults import ELECTING, GATHERING, Fault
 from chaos.hook import PLANNING

@@ -12,10 +12,10 @@ from typing import Any
 
 from integration.support import Operator, Played, play
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 from rig import KafkaCluster
 
 BEFORE_PRE_VOTE, WITH_PRE_VOTE = "3.9.1", "4.3.1"
@@ -50,7 +50,7 @@ class Controllers:
         with Cluster(Connection(tuple(self.operator.connection["bootstrap_servers"]))) as cluster:
             yield cluster
 
-    def now(self) -> quorum.Quorum:
+    def now(self) -> quorum_stability.Quorum:
         with self.watching() as cluster:
             return cluster.quorum()
 
@@ -74,7 +74,7 @@ class Controllers:
             variables={f"kafka_recovery_{name}": value for name, value in variables.items()},
         )
 
-    def wait(self, good: Callable[[quorum.Quorum], bool], what: str) -> None:
+    def wait(self, good: Callable[[quorum_stability.Quorum], bool], what: str) -> None:
         """Wait until the quorum is `good`."""
 
         def obstacle() -> str:
@@ -89,7 +89,7 @@ class Controllers:
     def wait_silent(self, *voters: int, seconds: float) -> None:
         """Wait until the leader has not heard of these voters for so long, or never has because it is a new one."""
 
-        def silent(found: quorum.Quorum) -> bool:
+        def silent(found: quorum_stability.Quorum) -> bool:
             since = {voter.replica_id: voter.seconds_since_fetch for voter in found.voters}
             return all((silence := since[voter]) is None or silence > seconds for voter in voters)
 
@@ -109,7 +109,10 @@ class Controllers:
 
     def wait_following(self) -> None:
         """Wait until all voters follow closely."""
-        self.wait(lambda found: quorum.judge([quorum.Look(0.0, found)]) == (quorum.CALM, []), "followed by all voters")
+        self.wait(
+            lambda found: quorum_stability.judge([quorum_stability.Look(0.0, found)]) == (quorum_stability.CALM, []),
+            "followed by all voters",
+        )
 
     @contextmanager
     def cut_off(self, *voters: int, seconds: float) -> Iterator[None]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 from integration.support import run_module
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import TOKEN_VARIABLE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import TOKEN_VARIABLE
 from rig.ports import PortBlock
 from rig.process import Processes
 

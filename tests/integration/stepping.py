@@ -103,10 +103,10 @@ class Steps:
 
     def _wait_for_the_main_thread(self) -> None:
         """It takes the signal at its next instruction; other threads do not go on before."""
-        from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 
         deadline = time.monotonic() + NOTE_SECONDS
-        while not interruption.noted() and threading.current_thread() is not threading.main_thread() and time.monotonic() < deadline:
+        while not signals.noted() and threading.current_thread() is not threading.main_thread() and time.monotonic() < deadline:
             time.sleep(0.001)
 
     def watch(self) -> None:
@@ -115,7 +115,7 @@ class Steps:
         self._watch_files()
 
     def _watch_requests(self) -> None:
-        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 
         send: Callable[..., Any] = Cluster._send
 
@@ -129,7 +129,7 @@ class Steps:
         Cluster._send = sending  # type: ignore[assignment, method-assign]
 
     def _watch_files(self) -> None:
-        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal_file import JournalFile
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile
 
         files, fsync, rename, append = self._job.files + os.sep, os.fsync, os.replace, JournalFile._append
 

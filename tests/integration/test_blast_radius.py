@@ -9,7 +9,7 @@ import time
 
 from integration.support import Operator, failure, outcomes
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.blast_radius import SILENT_FOR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import SILENT_FOR
 from rig import KafkaCluster
 
 TOPIC = "reach"

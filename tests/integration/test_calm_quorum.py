@@ -13,7 +13,7 @@ import pytest
 from integration.controllers import BEFORE_PRE_VOTE, FETCH_TIMEOUT, WITH_PRE_VOTE, Controllers
 from integration.support import Played
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability as quorum
 from rig import KafkaCluster
 
 

@@ -20,8 +20,8 @@ from integration.requestlog import RequestLog
 from integration.support import CHECKOUT, Operator, Played, run_module
 from unit.remotes import Forge, proposal, resealed
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from rig import NewTopic
 
 RUN, CHECKED, TOPIC, MOVED = "before", "checked", "offline", "moved"
@@ -75,7 +75,7 @@ def merged_plan(operator: Operator, forge: Forge) -> None:
 def plan_that_holds(operator: Operator, path: Path) -> Path:
     """A plan that holds more partitions than a command names, so that its advice needs a file."""
     (row,) = operator.read("plans", RUN)["partitions"]
-    held = {name: row.get(name) for name in planfile.FIELDS["held"]} | {"reason_code": "strategy_none", "candidate": None, "survivors": []}
+    held = {name: row.get(name) for name in plan_file.FIELDS["held"]} | {"reason_code": "strategy_none", "candidate": None, "survivors": []}
     rows = [{**held, "partition": partition} for partition in range(MOST_NAMED + 1)]
     path.write_bytes(resealed(operator.path("plans", RUN), partitions=[], held=rows))
     return path

@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from integration import damaged
 from integration.support import Operator, by_partition, failure, run_module
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 from rig import KafkaCluster, NewTopic, stock
 
 # Broker 1 leads and is lost, broker 3 has fallen behind and is elected, broker 2 coordinates groups and transactions.

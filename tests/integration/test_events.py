@@ -29,8 +29,8 @@ from integration.support import CHECKOUT, Operator
 from unit.event_sources import free_port
 from unit.remotes import Forge, git, plan_key
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.fleet import Looker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.fleet import Looker
 from rig import Damage, KafkaCluster, NewTopic, Roles
 from rig.fleet import host_vars, inventory, write_inventory
 

@@ -19,8 +19,8 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages, protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from rig import Damage, KafkaCluster
 from rig.gateway_rules import ELECTION, LOG_INFO, Fault
 from rig.rpc import Unanswered, ask
@@ -46,19 +46,17 @@ def directly(cluster: KafkaCluster, request: Any, broker: int = AHEAD) -> Any:
 
 def topic_id(cluster: KafkaCluster, topic: str) -> str:
     answer = directly(cluster, MetadataRequest[12](topics=[MetadataRequest.MetadataRequestTopic(topic_id=None, name=topic)]))
-    return protocol.topic_id(answer.topics[0].topic_id)
+    return core.topic_id(answer.topics[0].topic_id)
 
 
-def log_info(
-    cluster: KafkaCluster, partitions: Mapping[str, Sequence[int]], broker: int = AHEAD, api_key: int = 93
-) -> messages.LogInfoPage:
-    return messages.read_replica_log_info(through(cluster, messages.get_replica_log_info(partitions, api_key), 0, broker))
+def log_info(cluster: KafkaCluster, partitions: Mapping[str, Sequence[int]], broker: int = AHEAD, api_key: int = 93) -> kip1275.LogInfoPage:
+    return kip1275.read_replica_log_info(through(cluster, kip1275.get_replica_log_info(partitions, api_key), 0, broker))
 
 
 def elect(cluster: KafkaCluster, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, str | None]:
-    answer = through(cluster, messages.elect_designated(leaders, 10_000), 3)
+    answer = through(cluster, kip1275.elect_designated(leaders, 10_000), 3)
     assert answer.error_code == 0
-    return errors(messages.read_designated_election(answer))
+    return errors(kip1275.read_designated_election(answer))
 
 
 def errors(answered: Mapping[TopicPartition, Refusal | None]) -> dict[TopicPartition, str | None]:
@@ -71,14 +69,14 @@ def test_every_version_of_api_versions_offers_both_messages_and_what_the_broker_
     for version in range(5):
         requests = [ApiVersionsRequest[version](client_software_name="test", client_software_version="1") for _ in range(3)]
         real = directly(cluster, requests[0])
-        native = {**protocol.read_versions(real), 93: (0, 0), 43: (0, 3)}
+        native = {**core.read_versions(real), 93: (0, 0), 43: (0, 3)}
         answer = through(cluster, requests[1])
-        assert protocol.read_versions(answer) == native
+        assert core.read_versions(answer) == native
         if version >= 3:
             told = [(row.name, row.max_version_level) for row in real.finalized_features]
             assert [(row.name, row.max_version_level) for row in answer.finalized_features] == told != []
         with cluster.gateways.told([AHEAD], log_info=False, elections=False):
-            assert protocol.read_versions(through(cluster, requests[2])) == protocol.read_versions(real)
+            assert core.read_versions(through(cluster, requests[2])) == core.read_versions(real)
 
 
 def test_answers_to_unknown_versions_and_to_everything_else_are_passed_on_as_they_are(damage: Damage) -> None:
@@ -151,11 +149,11 @@ def test_elections_keep_the_controllers_rules(damage: Damage) -> None:
         ("nobody.knows", 0): "UNKNOWN_TOPIC_OR_PARTITION",
         (online, 0): "ELECTION_NOT_NEEDED",  # its leader lives
     }
-    kind = messages.ElectDesignatedRequest
+    kind = kip1275.ElectDesignatedRequest
     for leaders in ([AHEAD], [], [AHEAD, AHEAD, AHEAD], None):
         topics = [kind.TopicPartitions(topic=TOPIC, partitions=[0, 1], designated_leaders=leaders)]
-        answer = through(cluster, kind(election_type=messages.DESIGNATED, topic_partitions=topics, timeout_ms=10_000), 3)
-        assert protocol.error_name(answer.error_code) == "INVALID_REQUEST"
+        answer = through(cluster, kind(election_type=kip1275.DESIGNATED, topic_partitions=topics, timeout_ms=10_000), 3)
+        assert core.error_name(answer.error_code) == "INVALID_REQUEST"
     many = elect(cluster, {("nobody.knows", partition): AHEAD for partition in range(1003)})
     assert [partition for (_topic, partition), error in many.items() if error == "REQUEST_LIMIT_REACHED"] == [1000, 1001, 1002]
     assert cluster.describe(TOPIC) == before
@@ -172,10 +170,10 @@ def test_a_designated_leader_is_elected_and_nothing_else_changes(damage: Damage)
     assert log.written("gateway") == log.written() == {"ALTER_PARTITION_REASSIGNMENTS": 2, "ELECT_LEADERS": 1}
     with cluster.gateways.told(election_limit=1):
         # As v2 does it: of two partitions, one over the limit, whoever is the first live replica.
-        kind = messages.ElectDesignatedRequest
-        topics = messages.designated_topics([(TOPIC, [2, 3], None)])
+        kind = kip1275.ElectDesignatedRequest
+        topics = kip1275.designated_topics([(TOPIC, [2, 3], None)])
         answer = through(cluster, kind(election_type=1, topic_partitions=topics, timeout_ms=10_000), 3)
-        assert errors(messages.read_designated_election(answer)) == {(TOPIC, 2): None, (TOPIC, 3): "REQUEST_LIMIT_REACHED"}
+        assert errors(kip1275.read_designated_election(answer)) == {(TOPIC, 2): None, (TOPIC, 3): "REQUEST_LIMIT_REACHED"}
     cluster.wait_for_partitions([TOPIC], lambda state: state.leader >= 0 or state.partition == 3, "elected")
     after = {state.partition: state for state in cluster.describe(TOPIC)}
     assert {number: state.leader for number, state in after.items()} == {**wanted, 2: first_live[2], 3: -1}
@@ -188,9 +186,9 @@ def test_each_fault_is_what_it_says(damage: Damage, fault: Fault) -> None:
     caught: type[Exception] | None = {
         Fault.CUT: Unanswered,
         Fault.CORRELATION: KafkaProtocolError,
-        Fault.GARBAGE: messages.MessageError,
-        Fault.OTHER: messages.MessageError,
-        Fault.DUPLICATE: messages.MessageError,
+        Fault.GARBAGE: kip1275.MessageError,
+        Fault.OTHER: kip1275.MessageError,
+        Fault.DUPLICATE: kip1275.MessageError,
     }.get(fault)
     with cluster.gateways.told([AHEAD], fault=fault, delay=0.05):
         if caught:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from integration.support import Operator, run_module
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import Catalog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog
 
 TOPICS = ["history", "kip.held"]
 # A process that gets no further than to the end of what Spark writes.

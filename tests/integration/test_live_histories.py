@@ -25,7 +25,7 @@ from confluent_kafka.admin import AdminClient
 from integration.breaking import delete_topics
 from integration.support import Operator, by_partition
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import INTERNAL_TOPICS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS
 from rig import KafkaCluster, NewTopic, elect_unclean
 from rig.damage import FETCHES_OVER_SECONDS
 

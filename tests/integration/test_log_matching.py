@@ -20,8 +20,8 @@ from confluent_kafka import TopicPartition as Committed
 from confluent_kafka.admin import AdminClient
 from integration.support import Operator
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from rig import KafkaCluster, NewTopic
 from rig.damage import FETCHES_OVER_SECONDS
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from integration.controllers import BEFORE_PRE_VOTE, FETCH_TIMEOUT, WITH_PRE_VOTE, Controllers
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 from rig import KafkaCluster
 
 pytestmark = pytest.mark.long
@@ -31,7 +31,7 @@ def test_a_partition_between_controllers(controllers: Controllers) -> None:
 
     # Cut off, the others are a majority. It stands for election again and again, where nobody hears it.
     network.cut(follower)
-    controllers.wait_silent(follower, seconds=quorum.BEHIND_AFTER + FETCH_TIMEOUT)
+    controllers.wait_silent(follower, seconds=quorum_stability.BEHIND_AFTER + FETCH_TIMEOUT)
     found = controllers.info()
     assert (
         found["verdict"] == "calm" and [reason for reason in found["reasons"] if f"voter {follower} " in reason] == found["reasons"] != []
@@ -42,8 +42,8 @@ def test_a_partition_between_controllers(controllers: Controllers) -> None:
     # It comes back. Without pre-vote it brings the epochs that it counted up alone.
     network.heal()
     controllers.wait_following()
-    looks = [quorum.Look(0.0, before), quorum.Look(1.0, controllers.now())]
-    assert quorum.judge(looks).verdict == ("calm" if pre_vote else "churning"), quorum.history(looks)
+    looks = [quorum_stability.Look(0.0, before), quorum_stability.Look(1.0, controllers.now())]
+    assert quorum_stability.judge(looks).verdict == ("calm" if pre_vote else "churning"), quorum_stability.history(looks)
 
     # The leader is cut off: the others elect one of them, with pre-vote too.
     before = controllers.now()

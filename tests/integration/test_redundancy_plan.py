@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from integration.support import Operator, run_module
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy_plans import skew_percent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.reassignment_files import skew_percent
 from rig import KafkaCluster, NewTopic, TopicPartition, stock
 
 RACKS = {1: "a", 2: "b", 3: "a", 4: "b", 5: "a", 6: "b"}

@@ -18,10 +18,10 @@ from integration.requestlog import RequestLog
 from integration.secured import ALTER, DESCRIBE, GROUPS, READ, SURVIVORS, TO_PLAN, TO_RECOVER, TOPICS, Fortress
 from integration.support import Operator, by_partition, failure, run_module
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS, Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS, Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigError
 from rig import java
 from rig.acls import CLUSTER, Acl
 

@@ -21,8 +21,8 @@ from integration.support import CHECKOUT, GIVE_UP_SECONDS, run_module
 from unit.listener import DATA, HEADERS, NOBODY, OTHER, Listener, command, connected, frames, listener
 from unit.situations import FENCED, RUN, Log, Situation, broker_rows, land
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, is_kept
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import server_state
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Folder, is_kept
 from rig.fleet import inventory, write_inventory
 
 # Spark itself hides the values of keys with "secret" in them, also from its own clients.
@@ -106,7 +106,7 @@ def test_from_its_start_to_its_end(workdir: Path, other_user: Listener) -> None:
     (java,) = keeper.children()
     assert {at.laddr.ip.removeprefix("::ffff:") for at in java.net_connections("tcp")} == {"127.0.0.1"}
     # Once the warm-up has ended, no worker of Python stays behind.
-    assert spark_server.awaited(workdir, warm=True)
+    assert server_state.awaited(workdir, warm=True)
     assert left_after(java, 60) == []
     files = [file for file in Folder(workdir).path.iterdir() if file.is_file()]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}

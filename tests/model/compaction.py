@@ -10,7 +10,7 @@ from functools import cache
 
 from unit.kafka_logs import KafkaLog
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 from model.partition import LEADER, OUT, Lost, Partition, Replica, Replicas, State, put
 
 Keys = tuple[str, ...]

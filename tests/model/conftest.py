@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 from model.__main__ import side_by_side
 from model.partition import Bounds
 from model.search import Findings, search

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import FETCHING_WITHIN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FETCHING_WITHIN
 from rig import admin, clients, config
 from rig.admin import NewTopic, PartitionState, TopicPartition
 from rig.errors import RigError

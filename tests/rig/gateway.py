@@ -13,7 +13,8 @@ from typing import Any
 
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, messages
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275
 from rig import gateway_broker
 from rig.config import GATEWAY, Node
 from rig.errors import RigError
@@ -88,7 +89,10 @@ class Gateways(Proxies):
         rules = self._rules[broker_id]
         if rules.log_info and (request.api_key, request.version) == (rules.api_key, 0):
             return await self._native(rules, LOG_INFO, request, self._log_info, broker_id)
-        if rules.elections and (request.api_key, request.version) == (backends.ELECT_LEADERS, backends.DESIGNATED_VERSION):
+        if rules.elections and (request.api_key, request.version) == (
+            backend_selection.ELECT_LEADERS,
+            backend_selection.DESIGNATED_VERSION,
+        ):
             return await self._native(rules, ELECTION, request, self._election, broker_id)
         if not rules.probes and request.api_key == FETCH and request.version in PROBES and (refused := _refused_probe(request)):
             return refused
@@ -97,7 +101,9 @@ class Gateways(Proxies):
         answer = await read_frame(from_broker)
         if answer and request.api_key == API_VERSIONS:
             offered = {rules.api_key: (0, 0)} if rules.log_info else {}
-            answer = offering(answer, request.version, {**offered, **({backends.ELECT_LEADERS: (0, 3)} if rules.elections else {})})
+            answer = offering(
+                answer, request.version, {**offered, **({backend_selection.ELECT_LEADERS: (0, 3)} if rules.elections else {})}
+            )
         return answer and framed(answer)
 
     async def _native(
@@ -113,7 +119,7 @@ class Gateways(Proxies):
 
     def _log_info(self, rules: Rules, broker_id: int, request: Request) -> Any:
         throttled = time.monotonic() < self._throttled_until[broker_id]
-        asking, telling = messages.log_info_messages(rules.api_key)
+        asking, telling = kip1275.log_info_messages(rules.api_key)
         asked = [
             (topic.topic_id, partition)
             for topic in asking.decode(request.flexible_body, version=0).topic_partitions or ()
@@ -128,7 +134,7 @@ class Gateways(Proxies):
         for topic_id, partition in page:
             key = (names.get(topic_id, ""), partition)
             end = real.get(key, gateway_broker.LogEnd(UNKNOWN_TOPIC_ID, -1, -1))
-            error = messages.REQUEST_LIMIT_REACHED if key in limited else rules.errors.get(key, end.error)
+            error = kip1275.REQUEST_LIMIT_REACHED if key in limited else rules.errors.get(key, end.error)
             kind = telling.TopicPartitionLogInfo.PartitionLogInfo
             rows.setdefault(topic_id, []).append(
                 kind(
@@ -149,24 +155,24 @@ class Gateways(Proxies):
         )
 
     def _election(self, rules: Rules, broker_id: int, request: Request) -> Any:
-        asked = messages.ElectDesignatedRequest.decode(request.flexible_body, version=backends.DESIGNATED_VERSION)
+        asked = kip1275.ElectDesignatedRequest.decode(request.flexible_body, version=backend_selection.DESIGNATED_VERSION)
         topics = asked.topic_partitions or []
         keys = [(topic.topic, partition) for topic in topics for partition in topic.partitions]
         if any(topic.designated_leaders is not None and len(topic.designated_leaders) != len(topic.partitions) for topic in topics):
             return _elected({}, INVALID_REQUEST)
         designated = [leader for topic in topics for leader in topic.designated_leaders or [None] * len(topic.partitions)]
-        if (asked.election_type == messages.DESIGNATED) != bool(topics and None not in designated):
+        if (asked.election_type == kip1275.DESIGNATED) != bool(topics and None not in designated):
             return _elected({}, INVALID_REQUEST)
         limited = set(keys[rules.election_limit :]) | (set(keys) & self._limits(broker_id, rules, ELECTION))
         served = {key: leader for key, leader in zip(keys, designated, strict=True) if key not in limited}
         broker = self._brokers[broker_id]
-        if asked.election_type == messages.DESIGNATED:
+        if asked.election_type == kip1275.DESIGNATED:
             errors = self._controller.elect(broker, served, asked.timeout_ms)
         else:
             wanted = None if asked.topic_partitions is None else list(served)
             errors = gateway_broker.elect(broker, asked.election_type, wanted, asked.timeout_ms)
         self._served.append(Served(broker_id, ELECTION, request.client_id, tuple(keys), len(served)))
-        return _elected(errors | dict.fromkeys(limited, messages.REQUEST_LIMIT_REACHED))
+        return _elected(errors | dict.fromkeys(limited, kip1275.REQUEST_LIMIT_REACHED))
 
     def _limits(self, broker_id: int, rules: Rules, message: str) -> set[TopicPartition]:
         """The partitions that have not yet been refused once."""
@@ -181,7 +187,7 @@ def _body(told: Any, fault: Fault | None) -> bytes:
         return bytes(range(7, 60))
     if fault is Fault.OTHER:
         return bytes(FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[]).encode(version=12))
-    version = 0 if told.name == "GetReplicaLogInfoResponse" else backends.DESIGNATED_VERSION
+    version = 0 if told.name == "GetReplicaLogInfoResponse" else backend_selection.DESIGNATED_VERSION
     lists = [
         topic.partition_log_info if version == 0 else topic.partition_result
         for topic in (told.topic_partition_log_info_list if version == 0 else told.replica_election_results)
@@ -198,12 +204,12 @@ def _body(told: Any, fault: Fault | None) -> bytes:
 
 
 def _elected(errors: Mapping[TopicPartition, int], error: int = OK) -> Any:
-    kind = messages.ElectDesignatedResponse.ReplicaElectionResult
+    kind = kip1275.ElectDesignatedResponse.ReplicaElectionResult
     topics: dict[str, list[Any]] = {}
     for (topic, partition), code in sorted(errors.items()):
         topics.setdefault(topic, []).append(kind.PartitionResult(partition_id=partition, error_code=code, error_message=None))
     results = [kind(topic=topic, partition_result=rows) for topic, rows in topics.items()]
-    return messages.ElectDesignatedResponse(throttle_time_ms=0, error_code=error, replica_election_results=results)
+    return kip1275.ElectDesignatedResponse(throttle_time_ms=0, error_code=error, replica_election_results=results)
 
 
 def _refused_probe(request: Request) -> bytes | None:

@@ -15,8 +15,8 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_fetch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_log import MetadataLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import MetadataLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch
 from rig.config import HOST, Node
 from rig.errors import RigError
 from rig.gateway_rules import TopicPartition
@@ -104,7 +104,7 @@ class BrokerEpochs:
     def ask(self, node: Node, make: Callable[[], Any]) -> Any:
         """Ask a controller for a piece of its log."""
         request = make()
-        request.API_VERSION = metadata_fetch.FETCH_VERSIONS[0] if request.API_KEY == 1 else 0
+        request.API_VERSION = metadata_log_fetch.FETCH_VERSIONS[0] if request.API_KEY == 1 else 0
         return _ask(node, request)
 
 

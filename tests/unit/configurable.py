@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
     BROKER,
     DELETE,
@@ -24,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_ch
     Settings,
     by_resource,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 CONFIGS = dict[str, dict[str, str]]
 

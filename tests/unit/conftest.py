@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 
 HERE = Path(__file__).parent
 

@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     PartitionEvidence,
     State,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry
 
 
 def found_again(entry: Entry) -> Entry:

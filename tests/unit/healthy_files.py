@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.watermarks import snapshot_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import snapshot_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 
 CLUSTER_ID, TOPIC_ID = "5L6g3nShT-eMCtK--X86sw", "3rCxnsJbS1mYcVG5OAoIqQ"
 
@@ -68,5 +68,5 @@ def write(
         "collected_at": collected_at or f"{date}T{time.replace('-', ':')}",
         "backend": "compat",
     }
-    snapshot.write(path, header, rows)
+    sealed_jsonl.write(path, header, rows)
     return path

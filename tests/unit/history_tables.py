@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import Catalog, Change, DataFile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run, take_out
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, Change, DataFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run, take_out
 
 DAY = date(2026, 11, 20)
 # Rows of a run: table → values.

@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 
 NESTED = 3000
 # Stands in a JSON value for what Python's writer would not write: NESTED lists in each other.

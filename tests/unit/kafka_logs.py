@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEnd, FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import layout, snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import redundancy_plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import layout_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import reassignment_files
 
 Row = dict[str, Any]
 Key = tuple[str, int]
@@ -57,9 +57,9 @@ def partition(
 
 def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id: str = RUN, **header: Any) -> Path:
     """Write the layout file of a cluster."""
-    path = workdir / layout.FOLDER / run_id / f"{cluster}{layout.SUFFIX}"
+    path = workdir / layout_file.FOLDER / run_id / f"{cluster}{layout_file.SUFFIX}"
     path.parent.mkdir(parents=True, exist_ok=True)
-    snapshot.write(path, {**layout.header(cluster, f"id-of-{cluster}", run_id, COLLECTED), **header}, rows)
+    sealed_jsonl.write(path, {**layout_file.header(cluster, f"id-of-{cluster}", run_id, COLLECTED), **header}, rows)
     return path
 
 
@@ -241,9 +241,9 @@ def plan_all(spark: SparkSession, workdir: Path, clusters: Mapping[str, Sequence
     """Land and plan several clusters in one go: cluster → content of its reassignment file. Nothing may be quarantined."""
     for cluster, rows in clusters.items():
         land(workdir, cluster, rows)
-    wanted = redundancy_plans.Options(**options)
+    wanted = reassignment_files.Options(**options)
     wanted.check()
-    result = redundancy_plans.write(spark, redundancy_plans.landing(workdir, RUN, None), workdir, wanted)
+    result = reassignment_files.write(spark, reassignment_files.landing(workdir, RUN, None), workdir, wanted)
     assert result["quarantine"] == []
     return {plan["cluster"]: json.loads(Path(plan["path"]).read_text()) for plan in result["plans"]}
 

@@ -16,8 +16,8 @@ from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.record import MemoryRecords
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_fetch import FetchSnapshotResponse
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.metadata_log_fetch import FetchSnapshotResponse
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
 
 ORDERS = "AAAAAAAAAAAAAAAAAAAAKg"
 EPOCH = 5  # of the quorum

@@ -12,11 +12,11 @@ from typing import Any
 
 from controller import Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
 OFFSETS = ("__consumer_offsets", 0)
 

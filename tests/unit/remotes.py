@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import Layout, summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import NAMESPACE, sign
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import Layout, summary
 
 PERSON = {
     "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com", "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
@@ -148,7 +148,7 @@ def signing(key: Path) -> list[str]:
 def resealed(plan: Path, **values: Any) -> bytes:
     """Another plan, made of this one."""
     made = {**json.loads(plan.read_text()), **values}
-    return json.dumps({**made, "sha256": planfile.sha256(made)}).encode()
+    return json.dumps({**made, "sha256": plan_file.sha256(made)}).encode()
 
 
 def proposal(key: Path | None, *plans: bytes) -> dict[str, str | bytes]:

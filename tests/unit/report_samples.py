@@ -11,15 +11,15 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import recorded, tables
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import decision_rows, schemas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, document
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import (
     GIVEN_A_LEADER,
     RECOVERED,
     SHOWN_FIRST,
     WITHOUT_LEADER,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, document
 
 RUN = "2026-11-21T02-47-10Z"
 LOOKED_AT = "2026-11-21T02:51:30Z"
@@ -79,15 +79,15 @@ def _bounds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def found(kind: str, cluster: str = "east", known: int = 1, **values: Any) -> dict[str, Any]:
     """A row of `report.impact`."""
-    columns = [column for column in tables.columns("impact") if column != "date"]
+    columns = [column for column in schemas.columns("impact") if column != "date"]
     told = {"run_id": RUN, "observed_at": LOOKED_AT, "kind": kind, "cluster": cluster, "known": known}
-    assert values.keys() <= {*recorded.FOUND[section_of(kind)][1].split()} if kind != "warning" else {"explanation"}
+    assert values.keys() <= {*decision_rows.FOUND[section_of(kind)][1].split()} if kind != "warning" else {"explanation"}
     return {**dict.fromkeys(columns), **told, **values}
 
 
 def section_of(kind: str) -> str:
     """The section of the file that has the rows of a kind."""
-    return next(section for section, (own, _) in recorded.FOUND.items() if own == kind)
+    return next(section for section, (own, _) in decision_rows.FOUND.items() if own == kind)
 
 
 def look(cluster: str, counts: Mapping[str, int] | None = None, impact_at: str = LOOKED_AT) -> dict[str, Any]:

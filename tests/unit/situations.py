@@ -14,7 +14,7 @@ from typing import Any
 
 from bench import plain
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
 
 Rows = list[dict[str, Any]]
 RUN = "run-1"
@@ -201,7 +201,9 @@ def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id:
     path.parent.mkdir(parents=True, exist_ok=True)
     fields = {"cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "collected_at": GATHERED}
     documents = documents_of(row for row in told if row["kind"] != "broker")
-    snapshot.write(path, {**fields, "backend": "compat", "options": {}, "unreachable_brokers": [], "brokers": brokers, **header}, documents)
+    sealed_jsonl.write(
+        path, {**fields, "backend": "compat", "options": {}, "unreachable_brokers": [], "brokers": brokers, **header}, documents
+    )
     return path
 
 
@@ -216,7 +218,7 @@ def plan_all(
     for cluster, rows in clusters.items():
         land(workdir, cluster, rows)
     plain.plan(workdir, RUN, strategy, ranking, "plans", topic_strategies)
-    return {cluster: planfile.load(workdir / "plans" / RUN / f"{cluster}.json") for cluster in clusters}
+    return {cluster: plan_file.load(workdir / "plans" / RUN / f"{cluster}.json") for cluster in clusters}
 
 
 def by_topic(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

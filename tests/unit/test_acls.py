@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import (
     ELECT,
     GATHER,
     IMPLY_DESCRIBE,
@@ -27,7 +28,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls impo
     remedy,
     unknown,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 
 READS = frozenset({"READ", "DESCRIBE"})
 SEES = frozenset({"DESCRIBE"})

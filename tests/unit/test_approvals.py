@@ -15,15 +15,15 @@ import pytest
 from remotes import Forge, Person, git, signing, ssh_key, with_a_key
 from test_proposals import FOLDER, LAYOUT, committed, plan, proposed, results
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import STATES, Approvals, Rules
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, Remote, scratch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git_history import merge_signers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import STATES, Approvals, Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.provenance import merge_signers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Remote, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import (
     MERGE_SIGNERS,
     AllowedSigners,
     SignatureError,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import summary
 
 pytestmark = pytest.mark.slow
 

@@ -15,16 +15,16 @@ import healthy_files
 from situations import broker_rows, land
 from test_impact_file import impact, write
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.arrivals import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import find
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.pending_runs import (
     DIGESTS,
     Batch,
     Changes,
     recent,
     thinned,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import find
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -16,10 +16,10 @@ import pytest
 from kafka import errors
 from kafka.future import Future
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import Asking, ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds, deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kept import Kept, size_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept, size_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline, limits
 
 NEVER = 3600.0  # seconds: whoever waits for it fails by not ending
 
@@ -166,7 +166,7 @@ def rows(answer: range) -> list[tuple[str, int]]:
 
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "KEPT_BYTES", 1 << 20, raising=False)
+    monkeypatch.setattr(limits, "KEPT_BYTES", 1 << 20, raising=False)
 
 
 @pytest.mark.usefixtures("little")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.backends import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.backend_selection import (
     AUTO,
     BACKEND_ARGUMENTS,
     COMPAT,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node, state_rows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node, state_rows
 
 
 def states(rows: list[dict]) -> dict[int, str]:

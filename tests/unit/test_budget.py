@@ -17,22 +17,18 @@ from controller import ALIVE, Controller
 from wire.course import Step
 from wire.run import run
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import (
-    controllers,
-    evidence_collection,
-    forks,
-    isr_history,
-    reachability,
-)
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import BEYOND_SECONDS, Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_log import MetadataLog
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Committed, FirstAnswers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import MetadataLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import BEYOND_SECONDS, Budget
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import cluster_evidence, isr_history, log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Committed, FirstAnswers
 
 KEY = ("t", 0)
 REQUEST_TIMEOUT = 600.0
@@ -113,7 +109,7 @@ class NoController:
 
 def collected(
     monkeypatch: pytest.MonkeyPatch, clock: Clock, workdir: Path, duration: float, *hangs: str
-) -> tuple[evidence_collection.evidence.Evidence, list[str], float]:
+) -> tuple[cluster_evidence.evidence.Evidence, list[str], float]:
     """The evidence, warnings, and how long its collection took."""
     monkeypatch.setattr(controllers, "Controllers", lambda _connection: contextlib.nullcontext(NoController(clock)))
     began = clock.now
@@ -179,13 +175,13 @@ def test_the_time_for_a_failed_disk_is_not_taken_from_what_follows(clock: Clock)
 
 def test_pairs_that_there_is_no_time_for_are_unknown_and_counted(clock: Clock) -> None:
     cluster = Controller()
-    pairs = [forks.pair_row(("t", number), 2, 3) for number in (0, 1)]
-    logs = evidence_collection.evidence.read_logs(cluster, [(("t", number), broker) for number in (0, 1) for broker in ALIVE], 0.0)
+    pairs = [log_comparison.pair_row(("t", number), 2, 3) for number in (0, 1)]
+    logs = cluster_evidence.evidence.read_logs(cluster, [(("t", number), broker) for number in (0, 1) for broker in ALIVE], 0.0)
     with deadline.until(clock.now):
-        assert forks.settle(pairs, logs, forks.Prober(cluster.batches), cluster.epoch_ends, ()) == 2
-    assert {pair["relation"] for pair in pairs} == {forks.UNKNOWN}
-    assert forks.settle(pairs, logs, forks.Prober(cluster.batches), cluster.epoch_ends, ()) == 0
-    assert {pair["relation"] for pair in pairs} == {forks.PREFIX}
+        assert log_comparison.settle(pairs, logs, log_comparison.Prober(cluster.batches), cluster.epoch_ends, ()) == 2
+    assert {pair["relation"] for pair in pairs} == {log_comparison.UNKNOWN}
+    assert log_comparison.settle(pairs, logs, log_comparison.Prober(cluster.batches), cluster.epoch_ends, ()) == 0
+    assert {pair["relation"] for pair in pairs} == {log_comparison.PREFIX}
 
 
 class Late(Controller):
@@ -210,7 +206,7 @@ class Late(Controller):
 def late_logs(cluster: Late, clock: Clock, first_answer_seconds: float, awaited: Collection[Any]) -> tuple[dict[int, str | None], float]:
     """The error of each replica of partition 0, and how long that took."""
     began = clock.now
-    found = evidence_collection.evidence.gather(
+    found = cluster_evidence.evidence.gather(
         cluster, [cluster.states[KEY], cluster.states["t", 1]], Budget(12.0, first_answer_seconds), (), awaited
     )
     return {broker: log.error for (key, broker), log in found.replicas.items() if key == KEY}, clock.now - began
@@ -237,7 +233,7 @@ def test_a_partition_is_not_asked_for_on_once_its_brokers_are_fenced(clock: Cloc
 
 def test_one_answer_is_enough_for_a_partition_that_is_awaited(clock: Clock) -> None:
     cluster = Hanging(clock, "logs")
-    logs = evidence_collection.evidence.read_logs(cluster, [(KEY, 2), (KEY, 3)], 8.0, first=FirstAnswers({KEY}, 300.0))
+    logs = cluster_evidence.evidence.read_logs(cluster, [(KEY, 2), (KEY, 3)], 8.0, first=FirstAnswers({KEY}, 300.0))
     assert ({broker: log.error for (_, broker), log in logs.items()}, clock.now) == (
         {2: None, 3: "NO_ANSWER"},
         pytest.approx(1008.0, abs=0.2),
@@ -281,7 +277,7 @@ def test_the_module_connects_within_its_duration(monkeypatch: pytest.MonkeyPatch
 
 def test_brokers_that_hang_do_not_keep_a_cluster_from_giving_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the deadline it would take `request_timeout`."""
-    monkeypatch.setattr(reachability, "HANDSHAKE_SECONDS", 0.1)
+    monkeypatch.setattr(connection_diagnosis, "HANDSHAKE_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as hanging:
         server = f"127.0.0.1:{hanging.getsockname()[1]}"
         with deadline.until(time.monotonic() + 0.3), pytest.raises(ClusterError), Cluster(Connection((server,), request_timeout=FOREVER)):

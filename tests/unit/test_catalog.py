@@ -19,11 +19,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import catalog as catalogs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import Catalog, CatalogError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.compaction import compact, expire
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY, VERSION
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import manifest as catalogs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.compaction import compact, expire
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, CatalogError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY, VERSION
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
 
 EAST, WEST = Run(HEALTHY, "east", "run-1"), Run(HEALTHY, "west", "run-1")
 BEFORE = {EAST: (DAY, {"risk": [1, 2, 3], "replica_log": [4]}), WEST: (DAY, {"risk": [5]})}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.certificates import CertificateError, client_refused, context
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.tls import CertificateError, client_refused, context
 from rig.certificates import Certificates
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import class_archive
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.class_archive import ClassArchiveError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.appcds import ClassArchiveError
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def workdir(tmp_path: Path) -> Path:
 
 
 def put(workdir: Path, mode: int = 0o400) -> Path:
-    path = workdir / "spark" / f"{class_archive.identity()}{zlib.crc32(b'classes'):08x}.jsa"
+    path = workdir / "spark" / f"{appcds.identity()}{zlib.crc32(b'classes'):08x}.jsa"
     path.parent.mkdir(mode=0o700, exist_ok=True)
     path.write_bytes(b"classes")
     path.chmod(mode)
@@ -34,10 +34,10 @@ def put(workdir: Path, mode: int = 0o400) -> Path:
 
 
 def test_one_of_our_own_is_used(workdir: Path) -> None:
-    assert class_archive.options(workdir) == "" and class_archive.options(None) == ""
+    assert appcds.options(workdir) == "" and appcds.options(None) == ""
     path = put(workdir)
     # Spark takes options apart as a shell does.
-    assert shlex.split(class_archive.options(workdir)) == [f"-XX:SharedArchiveFile={path}"]
+    assert shlex.split(appcds.options(workdir)) == [f"-XX:SharedArchiveFile={path}"]
 
 
 @pytest.mark.parametrize("spoilt", ["it is cut off", "others may write in it", "others may write beside it", "a link", "a directory"])
@@ -54,7 +54,7 @@ def test_what_another_could_have_put_there_is_not(workdir: Path, spoilt: str) ->
     elif spoilt == "a directory":
         path.unlink()
         path.mkdir()
-    assert class_archive.options(workdir) == ""
+    assert appcds.options(workdir) == ""
 
 
 def test_another_java_has_another(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,11 +64,11 @@ def test_another_java_has_another(workdir: Path, monkeypatch: pytest.MonkeyPatch
     other.write_text("#!/bin/sh\n")
     other.chmod(0o700)
     monkeypatch.setenv("JAVA_HOME", str(workdir / "jdk"))
-    assert class_archive.find(workdir) is None
+    assert appcds.find(workdir) is None
     monkeypatch.setenv("JAVA_HOME", str(workdir / "nothing"))
-    assert class_archive.identity() is None
+    assert appcds.identity() is None
     with pytest.raises(ClassArchiveError, match="no Java"):
-        class_archive.make(workdir, lambda *_: pytest.fail("there is nothing to run"))
+        appcds.make(workdir, lambda *_: pytest.fail("there is nothing to run"))
 
 
 def test_it_is_there_whole_or_not_at_all(workdir: Path) -> None:
@@ -81,13 +81,13 @@ def test_it_is_there_whole_or_not_at_all(workdir: Path) -> None:
         raise SpokenError("Java ended before Spark was up")
 
     with pytest.raises(ClassArchiveError, match="Xshare:dump"):
-        class_archive.make(workdir, lambda _option, _scratch: ends("exit 0"))
+        appcds.make(workdir, lambda _option, _scratch: ends("exit 0"))
     with pytest.raises(ClassArchiveError, match="exit code 1"):
-        class_archive.make(
+        appcds.make(
             workdir, lambda option, _scratch: ends(f"printf half > {shlex.quote(shlex.split(option)[0].partition('=')[2])}; exit 1")
         )
     with pytest.raises(ClassArchiveError, match=r"before Spark was up; .*Xshare:dump"):
-        class_archive.make(workdir, fails)
+        appcds.make(workdir, fails)
     folder = workdir / "spark"
     assert not [path for path in folder.iterdir() if "archive" in path.name or "classes" in path.name]
     old = folder / "classes-0123456789abcdef.jsa"
@@ -102,14 +102,14 @@ def test_it_is_there_whole_or_not_at_all(workdir: Path) -> None:
         assert name == "-XX:ArchiveClassesAtExit"
         return ends(f"printf classes > {shlex.quote(path)}")
 
-    made = class_archive.make(workdir, archived)
-    assert made == class_archive.find(workdir) and made.read_bytes() == b"classes" and made.stat().st_mode & 0o777 == 0o400
+    made = appcds.make(workdir, archived)
+    assert made == appcds.find(workdir) and made.read_bytes() == b"classes" and made.stat().st_mode & 0o777 == 0o400
     assert not old.exists()
     assert {path.name for path in folder.iterdir() if "classes" in path.name or "archive" in path.name} == {made.name, running.name}
 
 
 def test_a_java_that_does_not_end_is_ended(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_archive, "DUMP_SECONDS", 0.1)
+    monkeypatch.setattr(appcds, "DUMP_SECONDS", 0.1)
     started: list[subprocess.Popen[bytes]] = []
 
     def hangs(_option: str, _scratch: Path) -> subprocess.Popen[bytes]:
@@ -117,5 +117,5 @@ def test_a_java_that_does_not_end_is_ended(workdir: Path, monkeypatch: pytest.Mo
         return started[0]
 
     with pytest.raises(ClassArchiveError, match=r"after 0\.1 s"):
-        class_archive.make(workdir, hangs)
+        appcds.make(workdir, hangs)
     assert started[0].returncode

@@ -15,13 +15,13 @@ import made_up_brokers
 import pytest
 from kafka.protocol.admin import DescribeClusterResponse, DescribeTopicPartitionsResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cluster as clusters
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import cluster as clusters
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 
 TOPIC = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 TOPIC_ID = uuid.UUID(int=1)
@@ -82,7 +82,7 @@ def test_a_coordinators_partition_whose_leader_is_fenced_has_no_leader(
 def test_a_cluster_that_no_longer_names_a_living_broker_is_an_error_and_not_a_traceback() -> None:
     """A broker can name living brokers in its first answer and none in its second."""
     with pytest.raises(ClusterError, match="knows no broker that is alive any more"):
-        Cluster(Connection(("127.0.0.1:1",), request_timeout=1.0))._ask(lambda: protocol.metadata(()))
+        Cluster(Connection(("127.0.0.1:1",), request_timeout=1.0))._ask(lambda: core.metadata(()))
 
 
 def test_fenced_brokers_stay_known_while_another_thread_reads_the_brokers_again() -> None:

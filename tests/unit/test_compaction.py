@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from history_tables import DAY, found, publish
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import compaction
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import Catalog
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Run
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import compaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
 
 TODAY = DAY + timedelta(days=2)
 

@@ -12,9 +12,9 @@ from configurable import Configurable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_preview import ConfigPreview
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
     BROKER,
     DELETE,
@@ -28,8 +28,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_ch
     Setting,
     Settings,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import LEADER_RATE, LEADER_REPLICAS, LISTS, RATES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    LISTS,
+    RATES,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +79,7 @@ def test_what_it_remembers_of_topics_has_a_budget(monkeypatch: pytest.MonkeyPatc
         def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]:
             return {topic: {LEADER_REPLICAS: Setting(topic * 1000, OF_TOPIC)} for topic in topics}
 
-    monkeypatch.setattr(bounds, "CONFIGS_BYTES", 1 << 20)
+    monkeypatch.setattr(limits, "CONFIGS_BYTES", 1 << 20)
     preview = ConfigPreview(Verbose())
     preview.topic_configs_of({"first"}, LISTS)
     with pytest.raises(ClusterError, match=r"of [0-9]+ topics take more than 1 MiB; look at topic"):

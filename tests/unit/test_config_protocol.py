@@ -15,8 +15,8 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsResponse,
 )
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import config_protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import configs as config_protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
     BROKER,
     DELETE,

@@ -11,10 +11,12 @@ from typing import Any, ClassVar
 import pytest
 from kafka.protocol.admin import DescribeConfigsResponse, IncrementalAlterConfigsResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import configured
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import config_admin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import TOPICS_PER_CHANGE, Configured
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
     BROKER,
     DELETE,
@@ -27,8 +29,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_ch
     Resource,
     Setting,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.configured import TOPICS_PER_CHANGE, Configured
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
 
 UNKNOWN, FORBIDDEN = 3, 29
 
@@ -112,7 +112,7 @@ def test_topics_that_are_not_there_are_absent_and_those_that_may_not_be_seen_are
 
 
 def test_configs_of_topics_take_a_bounded_part_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "CONFIGS_BYTES", 1 << 20)
+    monkeypatch.setattr(limits, "CONFIGS_BYTES", 1 << 20)
     topics = [f"t{number}" for number in range(2000)]
     assert len(Told().topic_configs_of(topics, ["a"])) == len(topics)
     with pytest.raises(ClusterError, match=r"^xxx.* of 7[0-9]+ topics take more than 1 MiB; look at topic t[0-9]+ with kafka-configs.sh"):
@@ -169,7 +169,7 @@ class Active:
 
 
 def test_the_active_controller_is_told_in_place_of_brokers_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(configured, "Controllers", Active)
+    monkeypatch.setattr(config_admin, "Controllers", Active)
     monkeypatch.setattr(Active, "told", [])
     told = Told("localhost:2").alter_configs([rate(1), rate(3), rate(4)])
     assert told == dict.fromkeys(rate(broker).resource for broker in (1, 3, 4))
@@ -181,7 +181,7 @@ def test_without_an_active_controller_they_stay_unanswered_for(monkeypatch: pyte
         def active(self) -> tuple[str, None]:
             raise ClusterError("none of them is the active controller")
 
-    monkeypatch.setattr(configured, "Controllers", Passive)
+    monkeypatch.setattr(config_admin, "Controllers", Passive)
     cluster = Told("localhost:2")
     assert cluster.alter_configs([rate(1), rate(4)]) == {rate(1).resource: None}
     assert cluster.unreachable == {4: "none of them is the active controller"}
@@ -194,7 +194,7 @@ def test_changes_that_are_only_to_be_judged_are_never_made(monkeypatch: pytest.M
         requests.append(request)
         return answered(request, errors)
 
-    monkeypatch.setattr(configured, "Controllers", Active)
+    monkeypatch.setattr(config_admin, "Controllers", Active)
     cluster = Told("localhost:2")
     monkeypatch.setattr(cluster, "_answer", lambda to, request: judged(request, {}))
     monkeypatch.setattr(Active, "ask", lambda self, node, make: judged(make(), {}))

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka_logs import Brokers, KafkaLog
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.confirmations import Point, confirm
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.offset_confirmations import Point, confirm
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 KEY = ("t", 0)
 COMPACTED = [KEY[0]]
@@ -32,7 +32,7 @@ class Silent(Brokers):
 
 def judged(brokers: Brokers, points: Collection[Point], compacted: Collection[str] = ()) -> dict[int, dict[Point, bool | None]]:
     logs = {(KEY, broker): log.measured for broker, log in brokers.logs.items()}
-    found = confirm(dict.fromkeys(logs, points), logs, compacted, forks.Prober(brokers.batches), brokers.epoch_ends)
+    found = confirm(dict.fromkeys(logs, points), logs, compacted, log_comparison.Prober(brokers.batches), brokers.epoch_ends)
     return {broker: rows for (_key, broker), rows in found.items()}
 
 
@@ -102,7 +102,7 @@ def test_offsets_that_there_is_no_time_for_are_left_out() -> None:
 def test_offsets_that_a_broker_does_not_answer_for_are_left_out() -> None:
     brokers = Brokers(forked())
     logs = {(KEY, broker): log.measured for broker, log in brokers.logs.items()}
-    found = confirm({replica: [(100, 0)] for replica in logs}, logs, (), forks.Prober(lambda _work: {}), brokers.epoch_ends)
+    found = confirm({replica: [(100, 0)] for replica in logs}, logs, (), log_comparison.Prober(lambda _work: {}), brokers.epoch_ends)
     assert found == {(KEY, 2): {}, (KEY, 3): {(100, 0): False}}
 
 

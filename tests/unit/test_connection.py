@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.certificates import CertificateError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import (
     CONNECTION_ARGUMENTS,
     Connection,
     ConnectionOptionError,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.tls import CertificateError
 from rig.tokens import Issuer
 
 

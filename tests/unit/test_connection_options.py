@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.connection_options import connection_problems
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.connection_variables import connection_problems
 
 SERVERS = {"kafka_bootstrap_servers": "broker-1:9092"}
 SECRET = "hunter-Zx9"

@@ -12,18 +12,18 @@ from typing import Any, cast
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import impact_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import EPOCHS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.consumer_impact import CanaryError, ConsumerImpact
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import Downstream, Transacting
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import private_directory
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.group_offsets import Committing
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.groups import Group
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Log, Producer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Recovered, Run
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import Downstream, Transacting
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EPOCHS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import impact_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import EpochEnd, Log, Producer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Recovered, Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.run import CanaryError, ConsumerImpact
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
 
 KEYS = [("orders", number) for number in range(3)]
 LOG = Log(None, 0, 121, 121, 121, (0, 120), {3: EpochEnd(1, 100), 2: EpochEnd(1, 100), 4: EpochEnd(4, 121)})

@@ -10,26 +10,26 @@ from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderE
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 from kafka.record.memory_records import MemoryRecords
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import consumer_protocol, protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import read_batch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.consumer_protocol import Written
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumers, core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumers import Written
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import EpochEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import read_batch
 
 
 def test_offsets_are_those_that_consumers_see() -> None:
-    request = consumer_protocol.list_offsets([("t", 3)], consumer_protocol.EARLIEST, consumer_protocol.READ_COMMITTED)
+    request = consumers.list_offsets([("t", 3)], consumers.EARLIEST, consumers.READ_COMMITTED)
     again = ListOffsetsRequest.decode(bytes(request.encode(version=7)), version=7)
     row = again.topics[0].partitions[0]
     assert (again.replica_id, again.isolation_level, row.partition_index, row.timestamp) == (-1, 1, 3, -2)
 
 
 def test_a_partition_is_fetched_back_as_a_consumer_would() -> None:
-    again = FetchRequest.decode(bytes(consumer_protocol.fetch_back({("t", 3): 120}, 2048).encode(version=12)), version=12)
+    again = FetchRequest.decode(bytes(consumers.fetch_back({("t", 3): 120}, 2048).encode(version=12)), version=12)
     assert (again.replica_id, again.isolation_level, again.topics[0].partitions[0].fetch_offset) == (-1, 0, 120)
 
 
 def test_ends_of_epochs_are_asked_and_read_by_partition() -> None:
-    request = consumer_protocol.epoch_ends({("t", 3): 2, ("t", 1): 5, ("u", 0): 0})
+    request = consumers.epoch_ends({("t", 3): 2, ("t", 1): 5, ("u", 0): 0})
     again = OffsetForLeaderEpochRequest.decode(bytes(request.encode(version=4)), version=4)
     asked = {
         (topic.topic, row.partition): (row.leader_epoch, row.current_leader_epoch) for topic in again.topics for row in topic.partitions
@@ -44,11 +44,11 @@ def test_ends_of_epochs_are_asked_and_read_by_partition() -> None:
     ]
     answer = OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[topic(topic="t", partitions=told)])
     again = OffsetForLeaderEpochResponse.decode(bytes(answer.encode(version=4)), version=4)
-    assert list(consumer_protocol.read_epoch_ends(again)) == [(("t", 3), EpochEnd(1, 100))]
+    assert list(consumers.read_epoch_ends(again)) == [(("t", 3), EpochEnd(1, 100))]
 
 
 def test_a_canary_is_one_record_with_a_key_for_the_whole_isr() -> None:
-    request = consumer_protocol.canaries([("t", 0), ("t", 4)], "who and when", 800)
+    request = consumers.canaries([("t", 0), ("t", 4)], "who and when", 800)
     for version in (9, 12):
         again = ProduceRequest.decode(bytes(request.encode(version=version)), version=version)
         assert (again.acks, again.timeout_ms, again.transactional_id) == (-1, 800, None)
@@ -56,8 +56,8 @@ def test_a_canary_is_one_record_with_a_key_for_the_whole_isr() -> None:
         assert (topic.name, [row.index for row in topic.partition_data]) == ("t", [0, 4])
         batch = MemoryRecords(bytes(topic.partition_data[1].records)).next_batch()
         assert batch.validate_crc() and batch.magic == 2
-        assert [(record.key, record.value) for record in batch] == [(consumer_protocol.CANARY_KEY, b"who and when")]
-    written = read_batch(consumer_protocol._records("x"))
+        assert [(record.key, record.value) for record in batch] == [(consumers.CANARY_KEY, b"who and when")]
+    written = read_batch(consumers._records("x"))
     assert written is not None and (written.base_offset, written.last_offset, written.transactional) == (0, 0, False)
 
 
@@ -66,4 +66,4 @@ def test_canaries_come_back_with_offsets_or_errors() -> None:
     told = [topic.PartitionProduceResponse(index=number, error_code=error, base_offset=7) for number, error in ((0, 0), (1, 19))]
     answer = ProduceResponse(responses=[topic(name="t", partition_responses=told)], throttle_time_ms=0)
     again = ProduceResponse.decode(bytes(answer.encode(version=9)), version=9)
-    assert consumer_protocol.read_canaries(again) == {("t", 0): Written(None, 7), ("t", 1): Written(protocol.error_name(19), 7)}
+    assert consumers.read_canaries(again) == {("t", 0): Written(None, 7), ("t", 1): Written(core.error_name(19), 7)}

@@ -22,14 +22,14 @@ from model.partition import NOTHING, UNCLEAN_ELECTION, WITHOUT_LEADER, Replica
 from model.rules import isr_history, ours, waited_for
 from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, random_situations
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import document, waiting
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Strategy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, Pair, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import SOUND_METADATA_VERSION
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.forks import Prober, pair_row, settle
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.log_comparison import Prober, pair_row, settle
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
 SEEDS = st.integers(0, 2**64)
 KEY = ("orders", 0)
@@ -244,7 +244,7 @@ def waits_for_every_member(partition: Registration, present: Collection[int], _e
 
 def needs_the_batch(_side: object, batch: LastBatch | None, offset: int) -> LastBatch:
     if batch is None or not batch.holds(offset):
-        raise forks._UndecidedError(f"no batch at offset {offset}")
+        raise log_comparison._UndecidedError(f"no batch at offset {offset}")
     return batch
 
 
@@ -253,7 +253,7 @@ def needs_the_batch(_side: object, batch: LastBatch | None, offset: int) -> Last
     [
         (waiting, "waited_for", waits_for_every_member),
         (document.Log, "gone", property(lambda log: log.broker_state == FENCED)),
-        (forks._Side, "check_batch", needs_the_batch),
+        (log_comparison._Side, "check_batch", needs_the_batch),
     ],
     ids=["last known leader behind a lost member of the ELR", "failed disk on its way back", "compacted logs not compared"],
 )

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from controller import Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.designated import collect
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Live, needs_reorder
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEnd, FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Live, needs_reorder
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import collect
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
 KEY = ("t", 0)
 

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import ElectLeadersResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import direct_election, leader_election
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.direct_election import DirectElection, ElectingCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.follower_asking import UnsupportedRequestError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import PREFERRED, UNCLEAN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.broker_client import UnsupportedRequestError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_listener, kip460_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.controller_listener import DirectElection, ElectingCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import PREFERRED, UNCLEAN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 KEYS = [("t", 0), ("t", 1), ("t", 2)]
 NOT_NEEDED, TIMED_OUT = 84, 7
@@ -70,8 +70,8 @@ def active(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
                 raise found
             return found
 
-    monkeypatch.setattr(direct_election, "Controllers", Controllers)
-    monkeypatch.setattr(leader_election, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(controller_listener, "Controllers", Controllers)
+    monkeypatch.setattr(kip460_election, "RETRY_SECONDS", 0.0)
     return controller
 
 

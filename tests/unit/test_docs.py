@@ -20,8 +20,8 @@ from ansible.cli.playbook import PlaybookCLI
 from docsite.places import ELSEWHERE, anchors, links, prose, repository_path
 from report_samples import incident
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import STEPS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.next_steps import STEPS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import metrics
 
 ROOT = Path(__file__).parents[2]
@@ -177,7 +177,7 @@ def test_the_runbook_has_a_place_for_every_reason() -> None:
 
 
 def test_the_guide_to_files_names_the_version_of_plans() -> None:
-    assert f"version {planfile.VERSION};" in (ROOT / "docs/operations.md").read_text()
+    assert f"version {plan_file.VERSION};" in (ROOT / "docs/operations.md").read_text()
 
 
 def test_no_guide_lets_a_proposal_be_merged_by_a_fast_forward_or_a_rebase() -> None:

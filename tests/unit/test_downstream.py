@@ -27,15 +27,16 @@ from kafka.protocol.consumer.offsets import (
 )
 from kafka.protocol.producer.produce import ProduceResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import brokers, impact
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cluster as asked_cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounded_requests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import cluster as asked_cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import NO_ANSWER, Downstream
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.downstream import NO_ANSWER, Downstream
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.groups import Group
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Log, Producer, Transaction
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import EpochEnd, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 START, STABLE, MARK, END = 10, 95, 119, 121
 NOT_LEADER, LOADING, NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED = 6, 14, 16, 30
@@ -357,15 +358,15 @@ def test_a_live_broker_that_has_not_answered_may_coordinate_groups() -> None:
 def transacting(cluster: Brokers, *seen: dict[TopicPartition, list[Producer]]) -> list[tuple[TopicPartition, str]]:
     cluster.producers = list(seen)
     found = cluster.transacting({ONE: 1, TWO: 2})
-    rows = impact.transaction_rows(found.producers, found.transactions, found.blind, 10_000, impact.Tools("b:1", Commands(Path("/w"))))
+    rows = analysis.transaction_rows(found.producers, found.transactions, found.blind, 10_000, analysis.Tools("b:1", Commands(Path("/w"))))
     return [((row["topic"], row["partition"]), row["state"]) for row in rows]
 
 
 @pytest.mark.parametrize(("known", "expected"), [
-    ([ONGOING], impact.OPEN),
-    ([ONGOING._replace(state="CompleteCommit", partitions=frozenset())], impact.HANGING),
-    ([], impact.HANGING),
-    ([ONGOING._replace(producer_id=77)], impact.HANGING),
+    ([ONGOING], analysis.OPEN),
+    ([ONGOING._replace(state="CompleteCommit", partitions=frozenset())], analysis.HANGING),
+    ([], analysis.HANGING),
+    ([ONGOING._replace(producer_id=77)], analysis.HANGING),
 ])  # fmt: skip
 def test_a_transaction_that_stays_open_hangs_unless_its_coordinator_owes_it_an_end(
     cluster: Brokers, known: list[Transaction], expected: str
@@ -373,7 +374,7 @@ def test_a_transaction_that_stays_open_hangs_unless_its_coordinator_owes_it_an_e
     cluster.transactions = {2: known}
     found = transacting(cluster, {ONE: OPEN_NOW})
     assert (ONE, expected) in found
-    assert all(state == impact.RECORDS_LOST for row, state in found if (row, state) != (ONE, expected))
+    assert all(state == analysis.RECORDS_LOST for row, state in found if (row, state) != (ONE, expected))
 
 
 def test_one_that_ends_or_begins_while_we_look_does_not_hang(cluster: Brokers) -> None:
@@ -385,15 +386,15 @@ def test_one_that_ends_or_begins_while_we_look_does_not_hang(cluster: Brokers) -
 
 def test_records_of_an_open_transaction_that_the_log_does_not_have_are_told(cluster: Brokers) -> None:
     cluster.transactions = {1: [ONGOING]}
-    assert transacting(cluster, {}) == [(ONE, impact.RECORDS_LOST)]
-    assert transacting(cluster, {}, {ONE: OPEN_NOW}) == [(ONE, impact.OPEN)], "its first record came a moment later"
+    assert transacting(cluster, {}) == [(ONE, analysis.RECORDS_LOST)]
+    assert transacting(cluster, {}, {ONE: OPEN_NOW}) == [(ONE, analysis.OPEN)], "its first record came a moment later"
 
 
 def test_coordinators_that_do_not_tell_keep_everything_in_doubt(cluster: Brokers) -> None:
     cluster.leaderless = {("__transaction_state", 0)}
-    assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, impact.IN_DOUBT)]
+    assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, analysis.IN_DOUBT)]
     cluster.leaderless, cluster.listing_error = set(), LOADING
-    assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, impact.IN_DOUBT)]
+    assert transacting(cluster, {ONE: OPEN_NOW}) == [(ONE, analysis.IN_DOUBT)]
 
 
 def test_leaders_that_do_not_tell_of_producers_are_named(cluster: Brokers) -> None:

@@ -17,14 +17,14 @@ from controller import Controller, Killed
 from found_again import found_again
 from full_disk import no_room
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, replica_orders
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 REQUESTS = 15  # that an undisturbed run sends
 
@@ -40,7 +40,7 @@ ENTRIES = [entry(0, (1, 3, 2)), entry(1, (1, 2, 3)), entry(2, (3, 1, 2))]
 def recover(controller: Controller, path: Path, attempts: int = 1) -> dict[TopicPartition, str]:
     with Journal(path, "abc") as journal:
         replica_orders.repair(controller, journal)
-        results = election.run(controller, journal, ENTRIES, 0.0, attempts, election.elect_by_order)
+        results = designated_election.run(controller, journal, ENTRIES, 0.0, attempts, designated_election.elect_by_order)
         if journal.left_behind():
             replica_orders.repair(controller, journal)
     return {(result.topic, result.partition): result.outcome for result in results}
@@ -90,12 +90,12 @@ def test_an_order_that_somebody_else_sets_during_the_election_is_not_overwritten
 
 
 def test_asked_to_stop_it_finishes_the_batch_under_way_and_holds_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(election, "BATCH", 1)
-    monkeypatch.setattr(election, "SIDE_BY_SIDE", 1)
+    monkeypatch.setattr(designated_election, "BATCH", 1)
+    monkeypatch.setattr(designated_election, "SIDE_BY_SIDE", 1)
     controller = Controller()
     with Journal(tmp_path / "j", "abc") as journal:
-        results = election.run(
-            controller, journal, ENTRIES, 0.0, 1, election.elect_by_order, lambda: "SIGTERM" if controller.written else None
+        results = designated_election.run(
+            controller, journal, ENTRIES, 0.0, 1, designated_election.elect_by_order, lambda: "SIGTERM" if controller.written else None
         )
         assert journal.left_behind() == {}
     assert [result.outcome for result in results] == ["elected", "held", "held"]
@@ -202,7 +202,7 @@ def test_a_leader_that_nobody_designated_is_called_what_it_is(
     controller.states["t", 0] = replace(controller.states["t", 0], **standing)
     asked = replace(ENTRIES[0], unclean_leader_election_enable=unclean)
     with Journal(tmp_path / "j", "abc") as journal:
-        (result,) = election.run(controller, journal, [asked], 0.0, 1, election.elect_by_order)
+        (result,) = designated_election.run(controller, journal, [asked], 0.0, 1, designated_election.elect_by_order)
     assert (result.outcome, result.leader, result.reason_code) == (outcome, leader, code)
     assert re.search(words, result.reason or ""), result.reason
     assert controller.states["t", 0].replicas == (1, 3, 2)
@@ -214,7 +214,7 @@ def test_a_plan_whose_guards_do_not_stand_writes_nothing(tmp_path: Path) -> None
         controller.states[key] = replace(state, leader_epoch=9)
     assert recover(controller, tmp_path / "j") == {("t", 0): "stale", ("t", 1): "stale", ("t", 2): "already_online"}
     assert controller.written == 0
-    assert election.predict(controller, ENTRIES, {})[0].outcome == "stale"
+    assert designated_election.predict(controller, ENTRIES, {})[0].outcome == "stale"
 
 
 class Refusing(Controller):
@@ -232,13 +232,13 @@ class Refusing(Controller):
 def tried(controller: Controller, path: Path, attempts: int) -> dict[TopicPartition, Result]:
     """Elect the first two entries within more time than it takes."""
     with Journal(path, "abc") as journal:
-        results = election.run(controller, journal, ENTRIES[:2], 60.0, attempts, election.elect_by_order)
+        results = designated_election.run(controller, journal, ENTRIES[:2], 60.0, attempts, designated_election.elect_by_order)
     return {(result.topic, result.partition): result for result in results}
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(election, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(designated_election, "RETRY_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -260,8 +260,8 @@ def test_what_lasts_is_not_tried_again(tmp_path: Path, error: str) -> None:
 
 
 def test_a_journal_without_room_stops_no_batch_that_needs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(election, "BATCH", 1)
-    monkeypatch.setattr(election, "SIDE_BY_SIDE", 1)
+    monkeypatch.setattr(designated_election, "BATCH", 1)
+    monkeypatch.setattr(designated_election, "SIDE_BY_SIDE", 1)
 
     class Filling(Controller):
         def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
@@ -272,7 +272,7 @@ def test_a_journal_without_room_stops_no_batch_that_needs_none(tmp_path: Path, m
     controller.states["t", 1] = replace(controller.states["t", 1], replicas=(1, 3, 2))
     entries = [entry(0, (1, 3, 2)), entry(1, (1, 3, 2)), entry(2, (3, 1, 2))]
     with ExitStack() as room, Journal(tmp_path / "j", "abc") as journal:
-        results = election.run(controller, journal, entries, 0.0, 0, election.elect_by_order)
+        results = designated_election.run(controller, journal, entries, 0.0, 0, designated_election.elect_by_order)
     assert [(result.outcome, result.reason_code) for result in results][:2] == [("elected", None), ("failed", "request_failed")]
     assert results[2].outcome == "already_online"
     assert str(tmp_path / "j") in (results[1].reason or "")
@@ -315,17 +315,19 @@ class Mute(Controller):
 LOSS = {"lower_bound": 0, "upper_bound": 7}
 
 
-def costly(path: Path, controller: Controller, elect: election.Elect) -> Result:
+def costly(path: Path, controller: Controller, elect: designated_election.Elect) -> Result:
     asked = replace(ENTRIES[0], truncated=({"broker_id": 3, "offset": 90, "records": 10},), loss=LOSS)
     with Journal(path, "abc") as journal:
-        (result,) = election.run(controller, journal, [asked], 60.0, 2, elect)
+        (result,) = designated_election.run(controller, journal, [asked], 60.0, 2, elect)
     return result
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("elect", [election.elect_by_order, election.elect_by_designation])
+@pytest.mark.parametrize("elect", [designated_election.elect_by_order, designated_election.elect_by_designation])
 @pytest.mark.parametrize("answered", [False, True])
-def test_an_election_whose_answer_is_lost_is_this_runs_own_with_its_cost(tmp_path: Path, elect: election.Elect, answered: bool) -> None:
+def test_an_election_whose_answer_is_lost_is_this_runs_own_with_its_cost(
+    tmp_path: Path, elect: designated_election.Elect, answered: bool
+) -> None:
     controller = Mute(sent=True, done=True, answered=answered)
     result = costly(tmp_path / "j", controller, elect)
     assert (result.outcome, result.leader, result.reason_code, result.loss) == ("elected", 2, None, LOSS)
@@ -334,8 +336,8 @@ def test_an_election_whose_answer_is_lost_is_this_runs_own_with_its_cost(tmp_pat
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("elect", [election.elect_by_order, election.elect_by_designation])
-def test_an_election_that_was_never_sent_is_not_this_runs_own(tmp_path: Path, elect: election.Elect) -> None:
+@pytest.mark.parametrize("elect", [designated_election.elect_by_order, designated_election.elect_by_designation])
+def test_an_election_that_was_never_sent_is_not_this_runs_own(tmp_path: Path, elect: designated_election.Elect) -> None:
     result = costly(tmp_path / "j", Mute(sent=False, done=False, answered=False), elect)
     assert (result.outcome, result.leader, result.reason_code, result.loss) == ("already_online", 2, "elected_by_others", None)
 
@@ -399,6 +401,6 @@ def test_everything_that_guards_read_has_to_come_before_one_deadline() -> None:
             ends.add(deadline.end())
 
     ends: set[float | None] = set()
-    election.look(Watched(), ENTRIES, {})
+    designated_election.look(Watched(), ENTRIES, {})
     assert len(ends) == 2, "that of the logs, and of everything"
     assert None not in ends

@@ -13,11 +13,11 @@ from documents import cluster, evidence
 from pyspark.sql import SparkSession
 from situations import COMING_BACK, FENCED, RUN, UNREADABLE, Log, Situation, broker_rows, by_topic, history, land, plan_all
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
 
 ACKNOWLEDGED, OLD_TAIL = Log.of((100, 0), (21, 1), high_watermark=90), Log.of((180, 0), high_watermark=90)
 LONG = Log.of((120, 0), high_watermark=80)
@@ -204,8 +204,8 @@ def test_where_eligible_leader_replicas_are_off_that_is_said_of_whom_the_isr_kee
         ("older", {}),
     ):
         land(tmp_path, name, rows, **header)
-    result = plans.write_plans(spark, plans.landing(tmp_path, RUN, None), tmp_path, "balanced", "last_written_epoch")
-    said = {plan["cluster"]: by_topic(planfile.load(plan["path"])) for plan in result["plans"]}
+    result = plan_files.write_plans(spark, plan_files.landing(tmp_path, RUN, None), tmp_path, "balanced", "last_written_epoch")
+    said = {plan["cluster"]: by_topic(plan_file.load(plan["path"])) for plan in result["plans"]}
     assert "elects it by itself (last in the ISR, eligible leader replicas are off)" in said["off"]["fenced"]["explanation"]
     assert said["off"]["returning"]["explanation"].endswith("the end of its log may be missing, eligible leader replicas are off")
     for name in ("on", "older"):

@@ -15,22 +15,31 @@ from typing import Any
 import pytest
 from controller import ALIVE, Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import committed_proofs, evidence, replica_logs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.budget import Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.committed_proofs import bounded_proofs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch, LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import FailedLogDirs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Strategy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import decode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import gather
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dir_protocol import FailedLogDirs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch, LogEnd
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import Committed, ReplicaLog, read_logs, replica_row
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import collect, committed_proofs, replica_logs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import gather
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import bounded_proofs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import (
+    Committed,
+    ReplicaLog,
+    read_logs,
+    replica_row,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionError,
+    PartitionState,
+    TopicPartition,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
 
 KEY = ("t", 0)
 
@@ -636,6 +645,6 @@ def test_invented_offsets_hide_no_proof() -> None:
 
 def test_evidence_that_is_too_much_at_once_is_refused() -> None:
     states = [PartitionState("t", number, "id", -1, 1, (1, 2, 3), (), (), (), ()) for number in range(28_572)]
-    evidence.check_size(states[:-1])
+    collect.check_size(states[:-1])
     with pytest.raises(PartitionError, match=r"evidence of 28572 partitions would be 200004 rows .* partitions_file"):
-        evidence.check_size(states)
+        collect.check_size(states)

@@ -15,7 +15,6 @@ import pytest
 from documents import cluster, document, evidence
 from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, broker_rows, history, random_situations
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, Strategy, decide
@@ -26,6 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import instant
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 
 ACKNOWLEDGED, OLD_TAIL = Log.of((100, 0), (21, 1), high_watermark=90), Log.of((180, 0), high_watermark=90)
 LONG = Log.of((120, 0), high_watermark=80)
@@ -284,9 +284,9 @@ def test_the_leader_of_identical_logs_is_added_to_the_entry() -> None:
     decision = decided(CASES["identical"][0])
     assert decision.choices == (2, 3)
     fields = entry_of(decision)
-    lines = "\n".join(planfile.canonical(value).decode() for value in fields.values())
+    lines = "\n".join(plan_file.canonical(value).decode() for value in fields.values())
     added = entry.with_leader(lines, 3, decision.best_first).split("\n")
-    found = dict(zip(planfile.FIELDS[entry.PARTITIONS], map(json.loads, added), strict=True))
+    found = dict(zip(plan_file.FIELDS[entry.PARTITIONS], map(json.loads, added), strict=True))
     assert found == {**fields, "designatedLeader": 3, "replicas_best_first": [3, 2, 4, 5]}
 
 
@@ -469,8 +469,8 @@ def test_entries_have_the_fields_of_a_plan_and_the_order_of_documents_does_not_m
         found, section = entry_of(decision), entry.SECTIONS[decision.outcome]
         sections.add(section)
         missing = ("designatedLeader", "replicas_best_first") if section == entry.PARTITIONS else ()
-        assert tuple(found) == tuple(name for name in planfile.FIELDS[section] if name not in missing)
-        assert json.loads(planfile.canonical(found)) == found
+        assert tuple(found) == tuple(name for name in plan_file.FIELDS[section] if name not in missing)
+        assert json.loads(plan_file.canonical(found)) == found
         if section != entry.ONLINE:
             inner = [found[name] for name in ("loss", "truncated", "guards" if section == entry.PARTITIONS else "survivors")]
             assert json.dumps(inner) == json.dumps(inner, sort_keys=True), "the order of the digest"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
     check_inside,
     check_writable,

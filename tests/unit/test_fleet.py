@@ -19,9 +19,9 @@ import pytest
 import yaml
 from event_sources import free_port, loaded, running
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fleet
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.fleet import FleetError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.fleet import FleetError
 
 pytestmark = pytest.mark.slow
 

@@ -16,10 +16,11 @@ import pytest
 from kafka.protocol.admin import DescribeClusterResponse, DescribeConfigsResponse, DescribeTopicPartitionsResponse
 from made_up_brokers import DESCRIBE_CLUSTER, DESCRIBE_QUORUM, METADATA, Broker
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import follower_asking, readiness
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import broker_client
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
 
 DESCRIBE_CONFIGS, DESCRIBE_TOPIC_PARTITIONS = 32, 75
 OFFERED = {DESCRIBE_CONFIGS: (1, 4), DESCRIBE_QUORUM: (0, 2), DESCRIBE_TOPIC_PARTITIONS: (0, 0)}
@@ -148,7 +149,7 @@ def test_without_any_broker_that_reaches_the_controllers_nothing_is_read(split: 
 
 
 def test_a_broker_that_passes_the_question_on_and_does_not_fetch_is_not_asked(split: Split, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follower_asking, "FOLLOWING_SECONDS", 0.0)
+    monkeypatch.setattr(broker_client, "FOLLOWING_SECONDS", 0.0)
     split.following.follows({FOLLOWING: 60.0, CUT_OFF: 60.0}, OFFERED)
     with (
         split.opened(split.following) as cluster,
@@ -160,7 +161,7 @@ def test_a_broker_that_passes_the_question_on_and_does_not_fetch_is_not_asked(sp
 def test_brokers_that_fetch_from_a_new_active_controller_after_a_moment_are_waited_for(
     split: Split, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follower_asking, "FOLLOWING_PAUSE", 0.0)
+    monkeypatch.setattr(broker_client, "FOLLOWING_PAUSE", 0.0)
     known: list[dict[int, float]] = [{FOLLOWING: 0.1}, {}, {}]
     split.following.answers[DESCRIBE_QUORUM] = lambda _request: made_up_brokers.quorum(known.pop() if len(known) > 1 else known[0])
     with split.opened(split.cut_off) as cluster:

@@ -16,11 +16,11 @@ from test_approvals import PATH, judged, refused, the_one
 from test_planfile import ELECTED, SURVIVORS
 from test_proposals import FOLDER, LAYOUT, committed, plan, proposed, results
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.approvals import Approvals, Rules
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, Remote, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approvals import Approvals, Rules
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import summary
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Remote, scratch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import AllowedSigners
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import summary
 
 pytestmark = pytest.mark.slow  # processes of git, Ansible or many connections
 

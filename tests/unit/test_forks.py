@@ -14,11 +14,11 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from kafka_logs import Brokers, KafkaLog
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.forks import Prober, pair_row, settle
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import EpochEnd, FetchedBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEnd, FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.log_comparison import Prober, pair_row, settle
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
 KEY = ("orders", 0)
 Row = tuple[str, int | None, int | None]  # relation, shorter, common offset
@@ -313,8 +313,8 @@ def test_a_broker_that_always_knows_one_more_epoch_is_given_up() -> None:
 
     brokers = Endless({1: log_of((5, 1000), (5, 2000)), 2: log_of((5, 1000), (50, 3000))})
     pair = settled(brokers)[1, 2]
-    assert row(pair) == ("unknown", None, None) and f"in more than {forks.MOST_STEPS} leader epochs" in pair["reason"]
-    assert sum(brokers.requests.values()) <= forks.MOST_STEPS + 1
+    assert row(pair) == ("unknown", None, None) and f"in more than {log_comparison.MOST_STEPS} leader epochs" in pair["reason"]
+    assert sum(brokers.requests.values()) <= log_comparison.MOST_STEPS + 1
 
 
 def test_brokers_get_one_request_per_round_however_many_partitions_there_are() -> None:

@@ -22,13 +22,14 @@ from hostile import assert_spoken, damaged, encoded, mutated
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import partitions, planfile, snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import partitions
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +107,7 @@ def assert_told(plan: Mapping[str, Any], controller: Watching) -> None:
 def sealed(plan: Any) -> bytes:
     """With the right digest, where one can be had."""
     with suppress(ValueError, TypeError, AttributeError, RecursionError):
-        plan = {**plan, "sha256": planfile.sha256(json.loads(encoded(plan)))}
+        plan = {**plan, "sha256": plan_file.sha256(json.loads(encoded(plan)))}
     return encoded(plan)
 
 
@@ -114,7 +115,7 @@ def apply(path: Path, content: bytes, workdir: Path) -> None:
     path.write_bytes(content)
     controller = Watching()
     try:
-        plan = planfile.load(path)
+        plan = plan_file.load(path)
         event("accepted")
         work = recovery(controller, workdir)
         work.take_plan(plan, str(path))
@@ -143,7 +144,7 @@ def test_a_forged_word_of_evidence_does_not_pass_for_a_leader_that_was_designate
     plan = {**PLAN, "partitions": [row]}
     (tmp_path / "plan.json").write_bytes(sealed(plan))
     with pytest.raises(SpokenError, match=evidence):
-        recovery(Watching(), tmp_path / "work").take_plan(planfile.load(tmp_path / "plan.json"), "plan.json")
+        recovery(Watching(), tmp_path / "work").take_plan(plan_file.load(tmp_path / "plan.json"), "plan.json")
 
 
 @FUZZ
@@ -158,7 +159,7 @@ def test_the_sound_plan_elects(tmp_path: Path) -> None:
         (tmp_path / "plan.json").write_bytes(content)
         controller = Watching()
         work = recovery(controller, tmp_path)
-        work.take_plan(planfile.load(tmp_path / "plan.json"), "plan")
+        work.take_plan(plan_file.load(tmp_path / "plan.json"), "plan")
         work.collect_again(CONNECTION)
         work.elect()
         assert [state.leader for state in controller.states.values()] == [2, 2, 3]
@@ -185,7 +186,7 @@ def test_lists_of_partitions(tmp_path: Path, content: bytes) -> None:
 
 
 HEADER = {"cluster": "east", "cluster_id": "abc", "run_id": "r1", "collected_at": "2026-11-21T04:00:00Z", "backend": "compat"}
-LANDING = [{"kind": "header", "schema": snapshot.SCHEMA, **HEADER, "options": {"named": True}}, {"kind": "broker", "broker_id": 1}]
+LANDING = [{"kind": "header", "schema": sealed_jsonl.SCHEMA, **HEADER, "options": {"named": True}}, {"kind": "broker", "broker_id": 1}]
 
 
 def with_seal(rows: Any, seal: Any = None) -> bytes:
@@ -203,7 +204,7 @@ def test_landing_files(tmp_path: Path, data: st.DataObject) -> None:
     contents = mutated(LANDING).map(with_seal) | mutated(seal).map(lambda other: with_seal(LANDING, other)) | st.binary(max_size=60)
     path.write_bytes(data.draw(damaged(contents)))
     try:
-        header = snapshot.check(path)
+        header = sealed_jsonl.check(path)
     except SpokenError as error:
         assert_spoken(error, "")
     else:
@@ -259,7 +260,7 @@ def test_landing_files_of_any_name(tmp_path: Path, name: bytes) -> None:
     rows = copy.deepcopy(LANDING)
     rows[0]["cluster"] = name.decode(errors="replace")
     Path(folder, name.decode(errors="surrogateescape") + ".jsonl").write_bytes(with_seal(rows))
-    found = plans.landing(tmp_path, "r1", None)
+    found = plan_files.landing(tmp_path, "r1", None)
     assert not found.files
     (row,) = found.quarantine
     assert row["path"].isprintable() and row["reason"].isprintable()

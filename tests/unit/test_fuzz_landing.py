@@ -15,9 +15,9 @@ from hostile import DEEP, damage, encoded, mutate
 from pyspark.sql import SparkSession
 from situations import FENCED, RUN, Log, Situation, broker_rows, by_topic
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
 
 FILES = 150
 BROKERS = [{name: value for name, value in row.items() if name != "kind"} for row in broker_rows(3, {1: 30.0})]
@@ -34,7 +34,7 @@ def changed(rng: Random) -> bytes:
 
 
 def land(workdir: Path, cluster: str, lines: list[bytes]) -> None:
-    header = {"kind": "header", "schema": snapshot.SCHEMA, "cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": RUN,
+    header = {"kind": "header", "schema": sealed_jsonl.SCHEMA, "cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": RUN,
               "collected_at": "2026-11-21T04:00:00Z", "backend": "compat", "brokers": BROKERS}  # fmt: skip
     content = b"".join(line + b"\n" for line in [encoded(header), *lines])
     seal = {"kind": "seal", "rows": len(lines) + 1, "sha256": hashlib.sha256(content).hexdigest()}
@@ -60,10 +60,10 @@ def test_whatever_the_documents_hold(spark: SparkSession, tmp_path: Path) -> Non
         land(workdir, name, [encoded(SOUND), line])
     land(workdir, "sound", [encoded(SOUND), encoded(TARGET)])
 
-    result = plans.write_plans(spark, plans.landing(workdir, RUN, None), workdir, "aggressive", "last_written_epoch")
+    result = plan_files.write_plans(spark, plan_files.landing(workdir, RUN, None), workdir, "aggressive", "last_written_epoch")
 
     reasons = {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]}
-    made = {plan["cluster"]: by_topic(planfile.load(plan["path"])) for plan in result["plans"]}
+    made = {plan["cluster"]: by_topic(plan_file.load(plan["path"])) for plan in result["plans"]}
     assert {*reasons} | {*made} == {"sound", *lines}
     assert not {*reasons} & {*made}
     assert all(reason.isprintable() for reason in reasons.values())
@@ -92,14 +92,14 @@ def test_what_no_reader_of_json_takes_is_a_damaged_document(spark: SparkSession,
         "no-text": b'{%s,"cleanup_policy":"\xff"}' % place.encode(),
         "carriage-return": b'{%s,"leader":\r2}' % place.encode(),
         "twice": encoded(SOUND),
-        "second-header": encoded({"kind": "header", "schema": snapshot.SCHEMA}),
+        "second-header": encoded({"kind": "header", "schema": sealed_jsonl.SCHEMA}),
         "second-seal": encoded({"kind": "seal", "rows": 2}),
         "nothing": b"",
     }
     for name, line in odd.items():
         land(tmp_path, name, [encoded(SOUND), line])
-    result = plans.write_plans(spark, plans.landing(tmp_path, RUN, None), tmp_path, "aggressive", "last_written_epoch")
-    made = {plan["cluster"]: by_topic(planfile.load(plan["path"])) for plan in result["plans"]}
+    result = plan_files.write_plans(spark, plan_files.landing(tmp_path, RUN, None), tmp_path, "aggressive", "last_written_epoch")
+    made = {plan["cluster"]: by_topic(plan_file.load(plan["path"])) for plan in result["plans"]}
     reasons = {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]}
     assert len(made) + len(reasons) == len(odd)
     for name, entries in made.items():

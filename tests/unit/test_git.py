@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from remotes import Forge, git
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import (
     GitError,
     PushRejectedError,
     Remote,

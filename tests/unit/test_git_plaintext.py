@@ -12,7 +12,7 @@ import pytest
 from git_http import GitServer, git_server, stored_token
 from remotes import Forge
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, Remote, scratch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Remote, scratch
 
 pytestmark = pytest.mark.slow
 

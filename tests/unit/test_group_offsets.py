@@ -10,27 +10,27 @@ from typing import Any
 from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
 from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import group_offsets
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumer_groups
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
 
 GROUP_AUTHORIZATION_FAILED, UNSTABLE_OFFSET_COMMIT = 30, 88
 
 
 def test_groups_of_every_kind_are_listed() -> None:
-    again = ListGroupsRequest.decode(bytes(group_offsets.list_groups().encode(version=5)), version=5)
+    again = ListGroupsRequest.decode(bytes(consumer_groups.list_groups().encode(version=5)), version=5)
     assert (again.states_filter, again.types_filter) == ([], [])
     kind = ListGroupsResponse.ListedGroup
     named = [kind(group_id=group, protocol_type="consumer", group_state="Empty", group_type="classic") for group in ("b", "a")]
     answer = ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=named)
-    assert group_offsets.read_groups(ListGroupsResponse.decode(bytes(answer.encode(version=5)), version=5)) == (
+    assert consumer_groups.read_groups(ListGroupsResponse.decode(bytes(answer.encode(version=5)), version=5)) == (
         None,
         dict.fromkeys(["b", "a"], Group("Empty", "classic")),
     )
 
 
 def test_all_that_several_groups_committed_is_asked_at_once() -> None:
-    version = group_offsets.OFFSET_FETCH_VERSION
-    again = OffsetFetchRequest.decode(bytes(group_offsets.fetch_offsets(["a", "b"]).encode(version=version)), version=version)
+    version = consumer_groups.OFFSET_FETCH_VERSION
+    again = OffsetFetchRequest.decode(bytes(consumer_groups.fetch_offsets(["a", "b"]).encode(version=version)), version=version)
     assert [(group.group_id, group.topics) for group in again.groups] == [("a", None), ("b", None)]
     assert not again.require_stable, "what a transaction has not committed yet keeps back no answer"
 
@@ -48,7 +48,7 @@ def test_what_was_not_committed_or_is_refused_is_left_out() -> None:
     refused = group(group_id="refused", topics=[], error_code=GROUP_AUTHORIZATION_FAILED)
     answer = OffsetFetchResponse(throttle_time_ms=0, groups=[read, refused])
     again = OffsetFetchResponse.decode(bytes(answer.encode(version=9)), version=9)
-    read_offsets = group_offsets.Reader({("t", 0), ("t", 1), ("t", 2)}, ["read", "refused"])
+    read_offsets = consumer_groups.Reader({("t", 0), ("t", 1), ("t", 2)}, ["read", "refused"])
     assert read_offsets(again) == [("read", ("t", 0), 20, 4)]
 
 
@@ -59,7 +59,7 @@ def test_groups_that_were_not_asked_about_and_doubled_rows_are_dropped() -> None
         group(group_id=name, topics=[topic(name="t", partitions=[row] * 100)] * 2, error_code=0) for name in ("asked", "asked", "other")
     ]
     answer = OffsetFetchResponse(throttle_time_ms=0, groups=groups)
-    assert group_offsets.Reader({("t", 0)}, ["asked"])(answer) == [("asked", ("t", 0), 5, 4)]
+    assert consumer_groups.Reader({("t", 0)}, ["asked"])(answer) == [("asked", ("t", 0), 5, 4)]
 
 
 def test_groups_are_told_with_what_the_broker_knows() -> None:
@@ -68,7 +68,7 @@ def test_groups_are_told_with_what_the_broker_knows() -> None:
         listed = [kind(group_id="billing", protocol_type="consumer", group_state="Stable", group_type="classic")]
         answer = ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=listed)
         again = ListGroupsResponse.decode(bytes(answer.encode(version=version)), version=version)
-        assert group_offsets.read_groups(again) == (None, {"billing": known})
+        assert consumer_groups.read_groups(again) == (None, {"billing": known})
 
 
 def test_groups_whose_offsets_are_not_told_are_named() -> None:
@@ -87,7 +87,7 @@ def test_groups_whose_offsets_are_not_told_are_named() -> None:
     ]
     answer = OffsetFetchResponse(throttle_time_ms=0, groups=told)
     again = OffsetFetchResponse.decode(bytes(answer.encode(version=9)), version=9)
-    assert group_offsets.read_refused_groups(again) == {
+    assert consumer_groups.read_refused_groups(again) == {
         "refused": "GROUP_AUTHORIZATION_FAILED",
         "in part": "TOPIC_AUTHORIZATION_FAILED",
     }

@@ -26,11 +26,12 @@ from made_up_brokers import (
     plain_login,
 )
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import handshake, oauth, protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import Asking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_probe, oauth
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 
 ROUNDS_TO_GIVE_UP = 100  # by a client that goes on for ever
 FOR_EVER = 30.0  # seconds
@@ -68,10 +69,10 @@ def endless(broker: Broker) -> None:
 
 def test_a_login_has_no_more_rounds_than_a_mechanism_needs(broker: Broker, login: Connection) -> None:
     endless(broker)
-    with pytest.raises(handshake.Refused, match="does not come to an end within 4 rounds") as refused:
-        handshake.try_out(login, "127.0.0.1", broker.port, 5.0)
+    with pytest.raises(connection_probe.Refused, match="does not come to an end within 4 rounds") as refused:
+        connection_probe.try_out(login, "127.0.0.1", broker.port, 5.0)
     assert refused.value.credentials
-    assert len(broker.logins) == handshake.SASL_ROUNDS
+    assert len(broker.logins) == connection_probe.SASL_ROUNDS
 
 
 def test_all_steps_share_one_time_limit(broker: Broker) -> None:
@@ -81,7 +82,7 @@ def test_all_steps_share_one_time_limit(broker: Broker) -> None:
         SASL_AUTHENTICATE: lambda _request: slowly(authenticated(), 0.4),
     }
     with pytest.raises(TimeoutError):
-        handshake.try_out(plain_login([broker.server]), "127.0.0.1", broker.port, 0.6)
+        connection_probe.try_out(plain_login([broker.server]), "127.0.0.1", broker.port, 0.6)
 
 
 def test_connections_give_up_a_login_without_end_within_the_time_limit(broker: Broker, login: Connection) -> None:
@@ -89,7 +90,7 @@ def test_connections_give_up_a_login_without_end_within_the_time_limit(broker: B
     broker.answers[SASL_AUTHENTICATE] = lambda _request: slowly(authenticated(b"{}"), 0.05)
     with Asking(login, [broker.server]) as asking:
         (node,) = asking._named()
-        assert asking._ask_each({node: [protocol.metadata(())]}) == {node: []}
+        assert asking._ask_each({node: [core.metadata(())]}) == {node: []}
     assert len(broker.logins) < ROUNDS_TO_GIVE_UP
 
 
@@ -123,9 +124,11 @@ def test_a_challenge_that_is_not_answered_is_named_with_the_remedy(broker: Broke
         SASL_HANDSHAKE: lambda _request: SaslHandshakeResponse(error_code=0, mechanisms=[login.sasl_mechanism]),
         SASL_AUTHENTICATE: lambda _request: authenticated(b"r=nonce,s=c2FsdA==,i=1000000"),
     }
-    with pytest.raises(handshake.Refused, match=r"^the login is not answered: it asks for 1000000 iterations of SCRAM.*kafka-configs\.sh"):
-        handshake.try_out(login, "127.0.0.1", broker.port, 5.0)
+    with pytest.raises(
+        connection_probe.Refused, match=r"^the login is not answered: it asks for 1000000 iterations of SCRAM.*kafka-configs\.sh"
+    ):
+        connection_probe.try_out(login, "127.0.0.1", broker.port, 5.0)
     with Asking(login, [broker.server]) as asking:
         (node,) = asking._named()
-        asking._ask_each({node: [protocol.metadata(())]})
+        asking._ask_each({node: [core.metadata(())]})
         assert "it asks for 1000000 iterations of SCRAM" in asking.unreachable[node]

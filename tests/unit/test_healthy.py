@@ -11,7 +11,7 @@ from pathlib import Path
 from healthy_files import broker, leaderless, mark, write
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import healthy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows
 
 EARLY, LATE = "2026-11-21T14-05-00Z", "2026-11-21T14-06-00Z"
 
@@ -25,7 +25,7 @@ def test_rows_come_back_with_their_cluster_run_and_time(spark: SparkSession, tmp
         write(workdir, "named-by-hand", [broker(9), mark("a"), broken], cluster="north.east", collected_at="2026-11-20T00:00:00Z"),
     ]
     names = [str(file) for file in files]
-    found = {(row["cluster"], row["run_id"], row["topic"]): row for row in healthy.watermarks(spark, names).collect()}
+    found = {(row["cluster"], row["run_id"], row["topic"]): row for row in healthy_rows.watermarks(spark, names).collect()}
     assert set(found) == {("east", EARLY, "a"), ("east", EARLY, "b"), ("east", LATE, "a"), ("north.east", "named-by-hand", "a")}
     first = found["east", EARLY, "a"]
     assert [tuple(end) for end in first["replica_ends"]] == [(1, 100), (2, 2**40)]
@@ -40,12 +40,12 @@ def test_rows_come_back_with_their_cluster_run_and_time(spark: SparkSession, tmp
     without = found["east", EARLY, "b"]
     assert (without["partition"], without["leader"], without["high_watermark"], without["replica_ends"]) == (7, -1, None, [])
 
-    states = {(row["run_id"], row["broker_id"]): (row["broker_state"], row["rack"]) for row in healthy.brokers(spark, names).collect()}
+    states = {(row["run_id"], row["broker_id"]): (row["broker_state"], row["rack"]) for row in healthy_rows.brokers(spark, names).collect()}
     assert states == {
         (EARLY, 1): ("unfenced", "a"),
         (LATE, 1): ("unfenced", None),
         (LATE, 2): ("fenced", None),
         ("named-by-hand", 9): ("unfenced", None),
     }
-    refused = [tuple(row) for row in healthy.broken_files(spark, names).collect()]
+    refused = [tuple(row) for row in healthy_rows.broken_files(spark, names).collect()]
     assert refused == [("north.east", "named-by-hand", "rows that break the schema: 1")]

@@ -10,10 +10,12 @@ from dataclasses import replace
 import pytest
 from made_up_brokers import PASSWORD, Broker, brokers, plain_login, resolve
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fleet, handshake, protocol, reachability
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import Asking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import ConnectionOptionError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis, connection_probe
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import ConnectionOptionError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
 
 ELSEWHERE = "broker-2.example.com"
 REFUSED = "the password unencrypted to broker-2.example.com"
@@ -66,7 +68,7 @@ def test_no_connection_to_another_machine_logs_in_unencrypted() -> None:
     with brokers(1) as (far,):
         with Asking(replace(plain_login(["127.0.0.1:1"]), bootstrap_servers=()), [f"{ELSEWHERE}:{far.port}"]) as asking:
             (node,) = asking._named()
-            asking._ask_each({node: [protocol.metadata(())]})
+            asking._ask_each({node: [core.metadata(())]})
         assert far.requests == []
         assert REFUSED in asking.unreachable[node]
 
@@ -74,8 +76,8 @@ def test_no_connection_to_another_machine_logs_in_unencrypted() -> None:
 def test_looking_for_the_reason_does_not_log_in_unencrypted_on_another_machine() -> None:
     with brokers(1) as (far,):
         login = plain_login(["127.0.0.1:1"])
-        with pytest.raises(handshake.Refused, match=REFUSED):
-            handshake.try_out(login, ELSEWHERE, far.port, 3.0)
-        said = reachability.reasons(login, [f"{ELSEWHERE}:{far.port}"], OSError("closed"))
+        with pytest.raises(connection_probe.Refused, match=REFUSED):
+            connection_probe.try_out(login, ELSEWHERE, far.port, 3.0)
+        said = connection_diagnosis.reasons(login, [f"{ELSEWHERE}:{far.port}"], OSError("closed"))
         assert REFUSED in said and PASSWORD not in said
         assert far.logins == []

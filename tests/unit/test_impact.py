@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import impact
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.groups import Group
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ELECTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS, SECTIONS, one_a_line, read
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import (
     AFTER_FORK,
     BEYOND_LOG_END,
     HANGING,
@@ -32,9 +32,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact im
     Transaction,
     divergence,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS, SECTIONS, one_a_line, read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.ready_commands import Tools
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Fork, Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Fork, Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
 
 KEY = ("orders", 0)
 TOOLS = Tools("broker1:9092", Commands(Path("/w")))
@@ -137,7 +137,7 @@ def test_a_group_that_reads_on_in_the_new_log_is_left_alone(
 
 def rows(offset: int, epoch: int, log: Log, before: Recovered | None = None, group: Group | None = None) -> list[dict[str, Any]]:
     groups = {"billing": group or Group("Empty", "classic")}
-    return list(impact.group_rows([("billing", KEY, offset, epoch)], {KEY: before or recovered()}, {KEY: log}, groups, {}, TOOLS))
+    return list(analysis.group_rows([("billing", KEY, offset, epoch)], {KEY: before or recovered()}, {KEY: log}, groups, {}, TOOLS))
 
 
 def test_a_group_beyond_the_end_is_reset_to_where_the_logs_part() -> None:
@@ -185,7 +185,7 @@ def test_groups_are_summed_up_the_worst_first() -> None:
     found = [*rows(150, 2, log_of([0] * 10)), *rows(121, 1, log_of([0] * 180))]
     found.append({**found[0], "group": "audit", "partition": 1})
     found.append({**found[0], "group": "audit", "partition": 2})
-    summed = impact.summed_groups(found, {"billing": Group("Stable", "classic"), "audit": Group("Empty", "consumer")})
+    summed = analysis.summed_groups(found, {"billing": Group("Stable", "classic"), "audit": Group("Empty", "consumer")})
     assert [(row["group"], row["partitions"], row["in_doubt"], row["must_stop"]) for row in summed] == [
         ("audit", 2, 0, False),
         ("billing", 1, 1, True),
@@ -195,7 +195,7 @@ def test_groups_are_summed_up_the_worst_first() -> None:
 
 def test_a_group_that_commits_the_largest_offset_everywhere_is_still_written_and_read(tmp_path: Path) -> None:
     found = rows(2**63 - 1, 1, log_of([0]))
-    (group,) = impact.summed_groups([*found, *found, *found], {})
+    (group,) = analysis.summed_groups([*found, *found, *found], {})
     assert group["partitions"] == 3 and group["offsets_read_and_lost"] == 2**63 - 1
     head = {"cluster": "east", "cluster_id": "id", "run_id": "r", "observed_at": "now", "summary": dict.fromkeys(COUNTS, 0), "warnings": []}
     sections: dict[str, list[Any]] = {**{name: [] for name in SECTIONS}, "groups": [{**group, "command": None}], "offsets": found}
@@ -212,7 +212,7 @@ def transaction(state: str, *partitions: tuple[str, int], producer_id: int = 400
 
 
 def states(producers: list[Producer], *transactions: Transaction, blind: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    return list(impact.transaction_rows({KEY: producers}, transactions, blind, NOW, TOOLS))
+    return list(analysis.transaction_rows({KEY: producers}, transactions, blind, NOW, TOOLS))
 
 
 BEGUN, ENDED = Producer(4000, 2, NOW - 10_000, 97), Producer(4000, 2, NOW - 10_000, -1)

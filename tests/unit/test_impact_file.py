@@ -14,8 +14,8 @@ from hostile import damaged, encoded, mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS, one_a_line, read
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS, one_a_line, read
 
 KEY = {"topic": "orders", "partition": 0}
 

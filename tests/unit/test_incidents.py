@@ -18,9 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import incidents, planfile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.incidents import IncidentError, Ledger, Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import auto_recovery_ledger
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.auto_recovery_ledger import IncidentError, Ledger, Limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 
 pytestmark = pytest.mark.slow
 MODULE = Path(__file__).parents[2] / "plugins/modules/kafka_recovery_incident.py"
@@ -67,9 +68,9 @@ def written(workdir: Path, content: Mapping[str, Any]) -> Path:
     path = workdir / "plans" / content["run_id"] / f"{content['cluster']}.json"
     for folder in (workdir, workdir / "plans", path.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
-    header = {key: value for key, value in content.items() if key not in planfile.SECTIONS}
-    with planfile.writing(path, header) as writer:
-        for section in planfile.SECTIONS:
+    header = {key: value for key, value in content.items() if key not in plan_file.SECTIONS}
+    with plan_file.writing(path, header) as writer:
+        for section in plan_file.SECTIONS:
             for row in content[section]:
                 writer.add(section, row)
     return path
@@ -110,7 +111,7 @@ def words(reasons: list[str]) -> set[str]:
     ],
 )
 def test_only_what_needs_no_judgement_and_is_small_goes_by_itself(content: dict[str, Any], allowed: bool, expected: set[str]) -> None:
-    assert words(incidents.objections(content, LIMITS, allowed)) == expected
+    assert words(auto_recovery_ledger.objections(content, LIMITS, allowed)) == expected
 
 
 EVIDENCE = st.sampled_from(
@@ -121,7 +122,7 @@ EVIDENCE = st.sampled_from(
 @given(st.lists(EVIDENCE, max_size=8), st.integers(0, 4), st.booleans())
 def test_nothing_but_prefix_within_the_limits_is_ever_automatic(evidence: list[str], offline: int, allowed: bool) -> None:
     content = plan(*(entry(number, word) for number, word in enumerate(evidence)), offline=offline)
-    automatic = bool(evidence) and not incidents.objections(content, LIMITS, allowed)
+    automatic = bool(evidence) and not auto_recovery_ledger.objections(content, LIMITS, allowed)
     assert automatic == (bool(evidence) and allowed and set(evidence) == {"prefix"} and len(evidence) <= 5 and offline <= 2)
 
 
@@ -177,10 +178,10 @@ def test_not_too_often_in_one_cluster_and_not_in_all_of_them(tmp_path: Path) -> 
 
 
 def test_an_hour_is_over_at_some_time_and_a_clock_that_was_put_back_does_not_shorten_it() -> None:
-    claims = incidents.claims_of(plan(entry(0)), "", NOW) + incidents.claims_of(plan(entry(1), run_id="r2"), "", NOW)
-    assert words(incidents.too_often("east", claims, LIMITS, NOW + 3599)) == {"throttled"}
-    assert incidents.too_often("east", claims, LIMITS, NOW + 3600) == []
-    assert words(incidents.too_often("east", claims, LIMITS, NOW - 9999)) == {"throttled"}
+    claims = auto_recovery_ledger.claims_of(plan(entry(0)), "", NOW) + auto_recovery_ledger.claims_of(plan(entry(1), run_id="r2"), "", NOW)
+    assert words(auto_recovery_ledger.too_often("east", claims, LIMITS, NOW + 3599)) == {"throttled"}
+    assert auto_recovery_ledger.too_often("east", claims, LIMITS, NOW + 3600) == []
+    assert words(auto_recovery_ledger.too_often("east", claims, LIMITS, NOW - 9999)) == {"throttled"}
 
 
 def test_check_mode_takes_nothing_on(tmp_path: Path) -> None:
@@ -221,8 +222,8 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     bare = {"partitions": [{"topic": "foo", "partition": 1, "designatedLeader": 0}]}
     path = written(tmp_path, plan(run_id="r5"))
     path.write_text(json.dumps(bare))
-    assert planfile.load(path) == bare
-    claim = copy.deepcopy(incidents.claims_of(plan(entry(0)), "", NOW))
+    assert plan_file.load(path) == bare
+    claim = copy.deepcopy(auto_recovery_ledger.claims_of(plan(entry(0)), "", NOW))
     ledger = Ledger(tmp_path, "east")
     with ledger.locked():
         ledger.take(claim)

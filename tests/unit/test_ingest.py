@@ -23,10 +23,10 @@ from pyspark.sql import SparkSession
 from situations import FENCED, RUN, Log, Situation, broker_rows, land, plan_all
 from test_impact_file import impact, write
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import tables
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import CatalogError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.ingest import HISTORY, Summary, ingest
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.ingest import HISTORY, Summary, ingest
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import CatalogError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Store
 
 LONG, SHORT = Log.of((5, 3), high_watermark=4), Log.of((3, 3), high_watermark=2)
 PARTITIONS = (
@@ -80,7 +80,7 @@ class Tables:
 
     def all(self) -> dict[str, Counter[str]]:
         """Every row of every table."""
-        return {table: Counter(repr(sorted(row.items(), key=str)) for row in self.rows(table)) for table in tables.SCHEMAS}
+        return {table: Counter(repr(sorted(row.items(), key=str)) for row in self.rows(table)) for table in schemas.SCHEMAS}
 
 
 def remarks(found: Iterable[Mapping[str, Any]]) -> str:
@@ -139,7 +139,7 @@ def test_a_recovery_and_a_snapshot_whole(spark: SparkSession, tmp_path: Path) ->
     done = history.ingest()
     assert (done.ingested, done.replaced) == (1, 1) and "its result file has changed" in done.remarks[0]["remark"]
     after = history.all()
-    changed = {table for table in tables.SCHEMAS if after[table] != before[table]}
+    changed = {table for table in schemas.SCHEMAS if after[table] != before[table]}
     assert changed == {"result", "recovery_audit"} and {row["outcome"] for row in history.rows("result")} == {"failed", "held"}
     # Files that are gone take no rows with them.
     (tmp_path / "landing" / RUN / "east.jsonl").unlink()

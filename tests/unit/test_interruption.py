@@ -12,26 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import replacing
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.interruption import Interrupted
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import replacing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import Interrupted
 
 
 @pytest.fixture(autouse=True)
 def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(interruption, "_state", interruption._State())
-    before = {number: signal.getsignal(number) for number in interruption.SIGNALS}
-    interruption.listen()
+    monkeypatch.setattr(signals, "_state", signals._State())
+    before = {number: signal.getsignal(number) for number in signals.SIGNALS}
+    signals.listen()
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("number", interruption.SIGNALS)
+@pytest.mark.parametrize("number", signals.SIGNALS)
 def test_the_first_signal_stops_the_work_and_is_named(number: signal.Signals) -> None:
     with pytest.raises(Interrupted, match=f"interrupted by {number.name}"):
         os.kill(os.getpid(), number)
-    assert interruption.noted() == number.name
+    assert signals.noted() == number.name
 
 
 def test_a_second_signal_does_not_interrupt_the_cleaning_up() -> None:
@@ -43,20 +43,20 @@ def test_a_second_signal_does_not_interrupt_the_cleaning_up() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
             cleaned = True
     assert cleaned
-    assert interruption.noted() == "SIGINT"
+    assert signals.noted() == "SIGINT"
 
 
 def test_what_only_notes_is_never_broken_off() -> None:
-    interruption.only_note()
+    signals.only_note()
     os.kill(os.getpid(), signal.SIGTERM)
-    with interruption.unbroken():
+    with signals.unbroken():
         os.kill(os.getpid(), signal.SIGINT)
-    assert interruption.noted() == "SIGTERM"
+    assert signals.noted() == "SIGTERM"
 
 
 def test_a_signal_among_steps_that_belong_together_comes_after_them() -> None:
     steps = []
-    with pytest.raises(Interrupted), interruption.unbroken():
+    with pytest.raises(Interrupted), signals.unbroken():
         os.kill(os.getpid(), signal.SIGTERM)
         steps.append("last")
     assert steps == ["last"]

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from metalog import ORDERS, Active, Nobody, batch, change, feature, min_isr, partition, removed, topic, value
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import isr_history
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_log import Entry
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import Entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 
 BEGIN, END, ABORT = value(23, 0), value(24, 0), value(25, 0)
 # As it is in the end, with eligible leader replicas: broker 3 left, then 2, then 1 died.
@@ -202,7 +202,7 @@ def test_names_that_kafka_does_not_allow_are_not_kept() -> None:
 
 
 def test_pending_changes_of_a_transaction_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "PENDING_BYTES", 1 << 20, raising=False)
+    monkeypatch.setattr(limits, "PENDING_BYTES", 1 << 20, raising=False)
     changes = [topic(f"{number}" + "x" * 200, name_of(number)) for number in range(5000)]
     assert replay([*START, *STORY, *changes])["doubt"] is None
     assert replay([*START, *STORY, BEGIN, *changes[:1000], END, BEGIN, *changes[1000:2000], END])["doubt"] is None
@@ -211,7 +211,7 @@ def test_pending_changes_of_a_transaction_are_bounded(monkeypatch: pytest.Monkey
 
 
 def test_changes_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "CHANGES_BYTES", 1 << 18, raising=False)
+    monkeypatch.setattr(limits, "CHANGES_BYTES", 1 << 18, raising=False)
     settling = [change(isr=[1, 2]), change(isr=[1, 2, 3])] * 500
     assert replay([*START, *STORY[:2], *settling, *STORY[2:]])["doubt"] is None
     with pytest.raises(ClusterError, match="changes of partitions take more than 0 MiB at offset"):

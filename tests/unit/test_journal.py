@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 from full_disk import no_room
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
     ChangedOrder,
     Journal,
     JournalError,
     foreign,
     to_restore,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 
 ORDER = ChangedOrder("orders", 0, "id", (1, 2, 3), (3, 1, 2))
 LATER = ChangedOrder("orders", 0, "id", (3, 1, 2), (2, 3, 1))

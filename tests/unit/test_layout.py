@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import layout, snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node, state_rows
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.layout import Disk
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import layout_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.layout_file import Disk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node, state_rows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
 
 STATES = state_rows([Node(1, "one", 9092, "a", False)], [1, 2], {}, [])
 PARTITION = PartitionState("orders", 3, "3rCxnsJbS1mYcVG5OAoIqQ", 1, 7, (2, 1), (1,), (), (), (2,))
 
 
 def test_a_broker_that_did_not_answer_has_a_row_too() -> None:
-    assert list(layout.broker_rows(STATES, {1: Disk(10, 100)})) == [
+    assert list(layout_file.broker_rows(STATES, {1: Disk(10, 100)})) == [
         {"kind": "broker", "broker_id": 1, "broker_state": "unfenced", "rack": "a", "usable_bytes": 10, "total_bytes": 100},
         {"kind": "broker", "broker_id": 2, "broker_state": "fenced", "rack": None, "usable_bytes": None, "total_bytes": None},
     ]
@@ -26,7 +26,7 @@ def test_a_broker_that_did_not_answer_has_a_row_too() -> None:
 
 def test_what_is_known_of_a_partition() -> None:
     configs = TopicConfigs({"orders": TopicConfig(min_insync_replicas=3)})
-    (row,) = layout.partition_rows([PARTITION], {("orders", 3)}, configs, {("orders", 3): {2: 5, 1: 9}})
+    (row,) = layout_file.partition_rows([PARTITION], {("orders", 3)}, configs, {("orders", 3): {2: 5, 1: 9}})
     assert row == {
         "kind": "partition",
         "topic": "orders",
@@ -42,13 +42,13 @@ def test_what_is_known_of_a_partition() -> None:
 
 
 def test_what_is_not_known_of_a_partition() -> None:
-    (row,) = layout.partition_rows([PARTITION], (), TopicConfigs(), {})
+    (row,) = layout_file.partition_rows([PARTITION], (), TopicConfigs(), {})
     assert (row["reassigning"], row["min_insync_replicas"], row["sizes"]) == (False, None, [])
 
 
 def test_it_is_sealed_as_a_landing_file_is(tmp_path: Path) -> None:
     path = tmp_path / "east.jsonl"
-    rows = [*layout.broker_rows(STATES, {}), *layout.partition_rows([PARTITION], (), TopicConfigs(), {})]
-    assert snapshot.write(path, layout.header("east", "id-of-east", "run-1", "2026-11-21T12:00:00Z"), rows) == 3
-    header = snapshot.check(path)
-    assert (header["content"], header["cluster"], header["run_id"]) == (layout.CONTENT, "east", "run-1")
+    rows = [*layout_file.broker_rows(STATES, {}), *layout_file.partition_rows([PARTITION], (), TopicConfigs(), {})]
+    assert sealed_jsonl.write(path, layout_file.header("east", "id-of-east", "run-1", "2026-11-21T12:00:00Z"), rows) == 3
+    header = sealed_jsonl.check(path)
+    assert (header["content"], header["cluster"], header["run_id"]) == (layout_file.CONTENT, "east", "run-1")

@@ -14,13 +14,18 @@ from controller import Controller
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import leader_election
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls import Held
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leader_election import LeaderElection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import FORBIDDEN, NOT_NEEDED, PREFERRED, UNCLEAN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import kip460_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
+    FORBIDDEN,
+    NOT_NEEDED,
+    PREFERRED,
+    UNCLEAN,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 OFFLINE = [("t", 0), ("t", 1)]
 ONLINE = ("t", 2)
@@ -55,9 +60,9 @@ class Elections(Controller):
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting is not what is tested here."""
-    monkeypatch.setattr(leader_election, "RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(leader_election, "FIRST_LOOK", 0.0)
-    monkeypatch.setattr(leader_election, "LAST_LOOK", 0.0)
+    monkeypatch.setattr(kip460_election, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(kip460_election, "FIRST_LOOK", 0.0)
+    monkeypatch.setattr(kip460_election, "LAST_LOOK", 0.0)
 
 
 @pytest.mark.parametrize(("level", "leader"), [(1, 2), (None, 2), (0, 3)])
@@ -153,7 +158,7 @@ def test_a_question_for_leaders_that_fails_once_is_put_again() -> None:
 
 
 def test_batches_that_a_signal_comes_before_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leader_election, "BATCH", 1)
+    monkeypatch.setattr(kip460_election, "BATCH", 1)
     cluster = Elections()
     election = LeaderElection(cluster, UNCLEAN, None)
     election.elect(5.0, 3, lambda: "SIGTERM" if cluster.asked else None)
@@ -169,7 +174,7 @@ def test_every_partition_is_in_one_batch_and_none_is_too_big(size: int, count: i
     cluster = Elections()
     cluster.states = {("t", number): replace(cluster.states["t", 0], partition=number) for number in range(count)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leader_election, "BATCH", size)
+        patch.setattr(kip460_election, "BATCH", size)
         assert {row[0] for row in unclean(cluster).values()} <= {"elected"}
     assert [key for batch in cluster.asked for key in batch] == [("t", number) for number in range(count)]
     assert all(0 < len(batch) <= size for batch in cluster.asked)

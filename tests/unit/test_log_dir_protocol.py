@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import DescribeLogDirsRequest, DescribeLogDirsResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import log_dir_protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import log_dirs as log_dir_protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import FailedLogDirs, LogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import LONGEST_PATH, MOST_PATHS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dir_protocol import FailedLogDirs, LogDirs
 
 
 def over_the_wire(kind: Any, message: Any, version: int) -> Any:

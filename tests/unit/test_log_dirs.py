@@ -10,9 +10,9 @@ from typing import Any
 from kafka.protocol.admin import DescribeLogDirsResponse
 from made_up_brokers import API_VERSIONS, VERSIONS, Broker, api_versions, brokers, options
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.log_dir_protocol import FailedLogDirs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import FailedLogDirs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 
 DESCRIBE_LOG_DIRS = 35
 KEY, OTHER = ("t", 0), ("t", 1)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_problem, java_version
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import machine
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import local_machine
 
 
 def java(folder: Path, version: str, release: bool) -> Path:
@@ -39,9 +39,9 @@ def test_a_java_that_is_too_old_is_named(tmp_path: Path, version: str, feature: 
 
 
 def test_no_java_is_named_with_the_variable_that_does_without(tmp_path: Path) -> None:
-    (text,) = machine.java_problems({"PATH": str(tmp_path)})
+    (text,) = local_machine.java_problems({"PATH": str(tmp_path)})
     assert "Spark needs Java 17 or newer, and there is none" in text and "kafka_recovery_spark_remote" in text
-    (text,) = machine.java_problems({"JAVA_HOME": str(tmp_path)})
+    (text,) = local_machine.java_problems({"JAVA_HOME": str(tmp_path)})
     assert f"JAVA_HOME is {tmp_path}, but there is no bin/java in it" in text
 
 
@@ -57,7 +57,7 @@ def test_no_java_is_named_with_the_variable_that_does_without(tmp_path: Path) ->
     ],
 )
 def test_java_is_needed_where_spark_starts_here(roles: list[str], remote: str | None, needed: bool) -> None:
-    assert machine.java_needed(roles, remote) is needed
+    assert local_machine.java_needed(roles, remote) is needed
 
 
 def requirements(folder: Path, *lines: str) -> Path:
@@ -67,27 +67,27 @@ def requirements(folder: Path, *lines: str) -> Path:
 
 def test_a_library_that_is_missing_or_of_another_version_is_named(tmp_path: Path) -> None:
     root = requirements(tmp_path, "kafka-python>=99  # newer", "pyspark[connect]>=4.3", "pygal-nowhere", "pygal<1")
-    texts = list(machine.library_problems(["plan", "report"], root))
+    texts = list(local_machine.library_problems(["plan", "report"], root))
     assert [re.split(" (?:has|is not)", text)[0] for text in texts] == ["kafka-python", "pygal"]
     assert "and kafka-python>=99 is needed: pip install -r" in texts[0]
-    assert list(machine.library_problems(["report"], requirements(tmp_path, "kafka-python>=99"))) == [], "it asks no broker"
-    assert list(machine.library_problems([], requirements(tmp_path, "kafka-python>=99"))), "a play of which no role is known"
+    assert list(local_machine.library_problems(["report"], requirements(tmp_path, "kafka-python>=99"))) == [], "it asks no broker"
+    assert list(local_machine.library_problems([], requirements(tmp_path, "kafka-python>=99"))), "a play of which no role is known"
 
 
 def test_what_a_library_needs_itself_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"pyspark": "4.3.0", "pyarrow": "17.0"}
     monkeypatch.setattr(metadata, "version", lambda name: versions.get(name, "999"))
     monkeypatch.setattr(metadata, "requires", lambda _name: ['pyarrow>=18.0.0; extra == "connect"', 'torch; extra == "ml"'])
-    (text,) = machine.library_problems(["plan"], requirements(tmp_path, "pyspark[connect]>=4.3,<4.4"))
+    (text,) = local_machine.library_problems(["plan"], requirements(tmp_path, "pyspark[connect]>=4.3,<4.4"))
     assert text.startswith("pyarrow has version 17.0") and "pyarrow>=18.0.0 is needed" in text
 
 
-@pytest.mark.parametrize("role", sorted(machine.SPARK_ROLES))
+@pytest.mark.parametrize("role", sorted(local_machine.SPARK_ROLES))
 def test_every_role_with_spark_needs_the_pandas_and_the_psutil_of_the_requirements(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"pandas": "3.0.1", "psutil": "5.9"}
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: versions.get(name) or real(name))
-    texts = list(machine.library_problems([role]))
+    texts = list(local_machine.library_problems([role]))
     assert [text.partition(" for ")[0] for text in texts] == ["pandas has version 3.0.1", "psutil has version 5.9"]
     assert "pandas<3,>=2.2 is needed" in texts[0]
 
@@ -95,12 +95,12 @@ def test_every_role_with_spark_needs_the_pandas_and_the_psutil_of_the_requiremen
 def test_a_library_that_another_one_needs_too_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: "1.0" if name == "pandas" else real(name))
-    assert [text.partition(" for ")[0] for text in machine.library_problems(["plan"])] == ["pandas has version 1.0"]
+    assert [text.partition(" for ")[0] for text in local_machine.library_problems(["plan"])] == ["pandas has version 1.0"]
 
 
 def test_what_is_installed_here_is_enough_for_every_role() -> None:
-    roles = {role for needing in machine.NEEDED_BY.values() for role in needing} | {"elect"}
-    assert list(machine.library_problems(roles)) == []
+    roles = {role for needing in local_machine.NEEDED_BY.values() for role in needing} | {"elect"}
+    assert list(local_machine.library_problems(roles)) == []
 
 
 def one(texts: Iterable[str]) -> str:
@@ -115,31 +115,31 @@ def test_a_workdir_is_judged_and_not_made(tmp_path: Path) -> None:
     link.symlink_to(tmp_path)
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
-    assert list(machine.workdir_problems(tmp_path / "new" / "deep")) == []
+    assert list(local_machine.workdir_problems(tmp_path / "new" / "deep")) == []
     assert not (tmp_path / "new").exists()
-    assert list(machine.workdir_problems(tmp_path)) == []
-    assert "it is not a directory" in one(machine.workdir_problems(file))
-    assert f"cannot be made, because {file} is a file" in one(machine.workdir_problems(file / "below"))
-    assert "is a symbolic link" in one(machine.workdir_problems(link))
-    assert "chmod go-w" in one(machine.workdir_problems(open_to_all))
-    assert "kafka_recovery_workdir: cannot write in /proc" in one(machine.workdir_problems(Path("/proc"))), "not even root"
+    assert list(local_machine.workdir_problems(tmp_path)) == []
+    assert "it is not a directory" in one(local_machine.workdir_problems(file))
+    assert f"cannot be made, because {file} is a file" in one(local_machine.workdir_problems(file / "below"))
+    assert "is a symbolic link" in one(local_machine.workdir_problems(link))
+    assert "chmod go-w" in one(local_machine.workdir_problems(open_to_all))
+    assert "kafka_recovery_workdir: cannot write in /proc" in one(local_machine.workdir_problems(Path("/proc"))), "not even root"
     assert "kafka_recovery_workdir: /proc/new/deep cannot be made, because nothing can be written in /proc (" in one(
-        machine.workdir_problems(Path("/proc/new/deep"))
+        local_machine.workdir_problems(Path("/proc/new/deep"))
     ), "permissions alone do not show that"
 
 
 def test_a_file_of_partitions_is_read(tmp_path: Path) -> None:
-    text = one(machine.partitions_file_problems(tmp_path / "none.json"))
+    text = one(local_machine.partitions_file_problems(tmp_path / "none.json"))
     assert (
         text.startswith(f"kafka_recovery_partitions_file {tmp_path}/none.json cannot be read: No such file") and "name a JSON file" in text
     )
     (tmp_path / "some.json").write_text('{"partitions": [{"topic": "a", "partition": 0}, {"topic": "a", "partitions": [0]}]}')
-    assert "is named twice" in one(machine.partitions_file_problems(tmp_path / "some.json"))
+    assert "is named twice" in one(local_machine.partitions_file_problems(tmp_path / "some.json"))
 
 
 def test_a_directory_of_plans_is_named(tmp_path: Path) -> None:
     def text(given: str, path: Path | None) -> str:
-        return one(machine.plan_dir_problems(given, path, ["east", "west"]))
+        return one(local_machine.plan_dir_problems(given, path, ["east", "west"]))
 
     assert "name the directory with -e kafka_recovery_plan_dir=DIR" in text("", None)
     assert f"kafka_recovery_plan_dir is plans ({tmp_path}/none), and there is no such directory" in text("plans", tmp_path / "none")
@@ -150,4 +150,4 @@ def test_a_directory_of_plans_is_named(tmp_path: Path) -> None:
     assert f"{tmp_path}/east.json cannot be read" in text(str(tmp_path), tmp_path)
     (tmp_path / "east.json").rmdir()
     (tmp_path / "east.json").write_text("{}")
-    assert list(machine.plan_dir_problems(str(tmp_path), tmp_path, ["east", "west"])) == []
+    assert list(local_machine.plan_dir_problems(str(tmp_path), tmp_path, ["east", "west"])) == []

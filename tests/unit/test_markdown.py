@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.markdown import block, code, table, text
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.markdown import block, code, table, text
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 MARKUP = '\\`*_{}[]<>()#+-!|~&$:^"=@.1) \n\tw/ahtps;'

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.memory import Memory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.answer_memory import Memory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
 
 MIB = 1 << 20
 
@@ -34,7 +34,7 @@ def answers() -> list[Answer]:
 def test_an_answer_waits_until_others_have_come(answers: list[Answer]) -> None:
     memory = Memory()
     for answer in answers:
-        memory.arrive(answer, bounds.FRAME_BYTES)
+        memory.arrive(answer, limits.FRAME_BYTES)
     assert [answer.heard for answer in answers] == [["go on"]] * 2 + [[]] * 3
     memory.end(answers[0])
     assert answers[2].heard == ["go on"]
@@ -46,14 +46,14 @@ def test_an_answer_waits_until_others_have_come(answers: list[Answer]) -> None:
 def test_a_small_answer_does_not_wait_for_a_large_one(answers: list[Answer]) -> None:
     memory = Memory()
     for answer in answers[:3]:
-        memory.arrive(answer, bounds.FRAME_BYTES)
+        memory.arrive(answer, limits.FRAME_BYTES)
     memory.arrive(answers[3], MIB)
     assert [answer.heard for answer in answers[2:4]] == [[], ["go on"]]
 
 
 def test_an_answer_for_which_nothing_will_make_room_is_given_up(answers: list[Answer]) -> None:
     memory = Memory()
-    memory.begin_round(None).add("a", bounds.KEPT_BYTES)
+    memory.begin_round(None).add("a", limits.KEPT_BYTES)
     memory.decode("b", 40 * MIB)
     memory.arrive(answers[0], 60 * MIB)
     assert answers[0].heard == []
@@ -65,7 +65,7 @@ def test_an_answer_for_which_nothing_will_make_room_is_given_up(answers: list[An
 
 def test_what_is_read_makes_room(answers: list[Answer]) -> None:
     memory = Memory()
-    memory.decode("a", bounds.CLIENT_BYTES)
+    memory.decode("a", limits.CLIENT_BYTES)
     memory.arrive(answers[0], MIB)
     assert answers[0].heard == []
     memory.read("a")
@@ -74,8 +74,8 @@ def test_what_is_read_makes_room(answers: list[Answer]) -> None:
 
 def test_an_answer_that_does_not_fit_beside_those_that_are_held_is_not_decoded() -> None:
     memory = Memory()
-    memory.begin_round(None).add("a", bounds.KEPT_BYTES)
-    memory.decode("b", bounds.CLIENT_BYTES - bounds.KEPT_BYTES - 10)
+    memory.begin_round(None).add("a", limits.KEPT_BYTES)
+    memory.decode("b", limits.CLIENT_BYTES - limits.KEPT_BYTES - 10)
     memory.decode("c", 10)
     with pytest.raises(ValueError, match="do not fit beside the answers that are held, 160 MiB"):
         memory.decode("b", 1)

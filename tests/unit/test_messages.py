@@ -21,12 +21,16 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
 from kafka.protocol.parser import KafkaProtocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.messages import LogInfoPage, MessageError, ReplicaLogInfo
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275 import (
+    LogInfoPage,
+    MessageError,
+    ReplicaLogInfo,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 
 TOPIC_ID = "AAECAwQFBgcICQoLDA0ODw"  # the bytes 00 01 02 ... 0f
-LogInfoRequest, LogInfoResponse = messages.log_info_messages(93)
+LogInfoRequest, LogInfoResponse = kip1275.log_info_messages(93)
 
 
 def hexed(text: str) -> bytes:
@@ -102,7 +106,7 @@ ELECT_RESPONSE = hexed(
 
 
 def test_get_replica_log_info_is_written_as_the_kip_gives_it() -> None:
-    assert bytes(messages.get_replica_log_info({TOPIC_ID: [0, 259]}, 93).encode(version=0)) == LOG_INFO_REQUEST
+    assert bytes(kip1275.get_replica_log_info({TOPIC_ID: [0, 259]}, 93).encode(version=0)) == LOG_INFO_REQUEST
 
 
 def test_get_replica_log_info_is_read_as_the_kip_gives_it() -> None:
@@ -111,7 +115,7 @@ def test_get_replica_log_info_is_read_as_the_kip_gives_it() -> None:
 
 
 def test_an_answer_to_get_replica_log_info_is_read_as_the_kip_gives_it() -> None:
-    page = messages.read_replica_log_info(LogInfoResponse[0].decode(LOG_INFO_RESPONSE))
+    page = kip1275.read_replica_log_info(LogInfoResponse[0].decode(LOG_INFO_RESPONSE))
     rows = {(TOPIC_ID, 0): ReplicaLogInfo(None, 2**32, 7), (TOPIC_ID, 259): ReplicaLogInfo("KAFKA_STORAGE_ERROR", -1, -1)}
     assert page == LogInfoPage(broker_epoch=5000, has_more_data=True, throttle_time_ms=1000, rows=rows)
 
@@ -121,51 +125,51 @@ def test_an_answer_to_get_replica_log_info_is_written_as_the_kip_gives_it() -> N
 
 
 def test_the_designated_election_is_written_as_the_kip_gives_it_with_leaders_matched_by_index() -> None:
-    request = messages.elect_designated({("orders", 3): 2, ("b", 1): 3, ("orders", 0): 4}, 10_000)
+    request = kip1275.elect_designated({("orders", 3): 2, ("b", 1): 3, ("orders", 0): 4}, 10_000)
     assert bytes(request.encode(version=3)) == ELECT_REQUEST
     assert request._min_version == 3  # an older broker must never take it for the election of whoever is alive
 
 
 def test_the_designated_election_is_read_as_the_kip_gives_it() -> None:
-    request = messages.ElectDesignatedRequest.decode(ELECT_REQUEST, version=3)
+    request = kip1275.ElectDesignatedRequest.decode(ELECT_REQUEST, version=3)
     assert (request.election_type, request.timeout_ms) == (2, 10_000)
     told = [(topic.topic, topic.partitions, topic.designated_leaders) for topic in request.topic_partitions]
     assert told == [("orders", [3, 0], [2, 4]), ("b", [1], [3])]
 
 
 def test_the_answer_to_an_election_is_that_of_v2_both_ways() -> None:
-    answer = messages.ElectDesignatedResponse[3].decode(ELECT_RESPONSE)
+    answer = kip1275.ElectDesignatedResponse[3].decode(ELECT_RESPONSE)
     assert bytes(answer.encode()) == ELECT_RESPONSE == bytes(ElectLeadersResponse.decode(ELECT_RESPONSE, version=2).encode())
     elected = {
         ("orders", 3): None,
         ("orders", 0): Refusal("ELECTION_NOT_NEEDED", "no"),
         ("orders", 1): Refusal("REQUEST_LIMIT_REACHED", None),
     }
-    assert messages.read_designated_election(answer) == elected
+    assert kip1275.read_designated_election(answer) == elected
 
 
 def test_the_numbers_that_no_release_has_fixed_are_the_callers() -> None:
-    (_, kind) = messages.log_info_messages(93)
+    (_, kind) = kip1275.log_info_messages(93)
     row = kind.TopicPartitionLogInfo.PartitionLogInfo(partition=0, partition_leader_epoch=-1, log_end_offset=-1, error_code=1001)
     topics = [kind.TopicPartitionLogInfo(topic_id=uuid.UUID(bytes=bytes(range(16))), partition_log_info=[row])]
     answer = kind(throttle_time_ms=0, broker_epoch=1, has_more_data=False, topic_partition_log_info_list=topics)
-    assert messages.read_replica_log_info(answer, 1001).rows[TOPIC_ID, 0].error == "REQUEST_LIMIT_REACHED"
-    assert messages.read_replica_log_info(answer).rows[TOPIC_ID, 0].error == "UNKNOWN_1001"
-    elected = messages.ElectDesignatedResponse[3].decode(ELECT_RESPONSE)
-    assert messages.read_designated_election(elected, 84)["orders", 0] == Refusal("REQUEST_LIMIT_REACHED", "no")
-    assert messages.elect_designated({("b", 1): 3}, 10_000, 7).election_type == 7
+    assert kip1275.read_replica_log_info(answer, 1001).rows[TOPIC_ID, 0].error == "REQUEST_LIMIT_REACHED"
+    assert kip1275.read_replica_log_info(answer).rows[TOPIC_ID, 0].error == "UNKNOWN_1001"
+    elected = kip1275.ElectDesignatedResponse[3].decode(ELECT_RESPONSE)
+    assert kip1275.read_designated_election(elected, 84)["orders", 0] == Refusal("REQUEST_LIMIT_REACHED", "no")
+    assert kip1275.elect_designated({("b", 1): 3}, 10_000, 7).election_type == 7
 
 
 def test_null_stands_for_no_topics_and_for_no_designated_leaders() -> None:
-    nothing = messages.ElectDesignatedRequest(election_type=2, topic_partitions=None, timeout_ms=1)
+    nothing = kip1275.ElectDesignatedRequest(election_type=2, topic_partitions=None, timeout_ms=1)
     assert bytes(nothing.encode(version=3)) == hexed("02 00 00000001 00")
-    assert messages.ElectDesignatedRequest.decode(hexed("02 00 00000001 00"), version=3).topic_partitions is None
-    undesignated = messages.ElectDesignatedRequest(
-        election_type=1, topic_partitions=messages.designated_topics([("b", [1], None)]), timeout_ms=1
+    assert kip1275.ElectDesignatedRequest.decode(hexed("02 00 00000001 00"), version=3).topic_partitions is None
+    undesignated = kip1275.ElectDesignatedRequest(
+        election_type=1, topic_partitions=kip1275.designated_topics([("b", [1], None)]), timeout_ms=1
     )
     wire = hexed("01 02 02 62 02 00000001 00 00 00000001 00")
     assert bytes(undesignated.encode(version=3)) == wire
-    assert messages.ElectDesignatedRequest.decode(wire, version=3).topic_partitions[0].designated_leaders is None
+    assert kip1275.ElectDesignatedRequest.decode(wire, version=3).topic_partitions[0].designated_leaders is None
     assert bytes(LogInfoRequest(topic_partitions=None).encode(version=0)) == hexed("00 00")
     assert LogInfoRequest.decode(hexed("00 00"), version=0).topic_partitions is None
 
@@ -173,7 +177,7 @@ def test_null_stands_for_no_topics_and_for_no_designated_leaders() -> None:
 def test_older_versions_of_the_election_are_those_of_kafka_python() -> None:
     topics = [("orders", [3, 0])]
     for version in range(3):
-        kind = messages.ElectDesignatedRequest
+        kind = kip1275.ElectDesignatedRequest
         ours = kind(election_type=1, topic_partitions=[kind.TopicPartitions(topic=t, partitions=p) for t, p in topics], timeout_ms=9)
         kind = ElectLeadersRequest
         theirs = kind(election_type=1, topic_partitions=[kind.TopicPartitions(topic=t, partitions=p) for t, p in topics], timeout_ms=9)
@@ -183,13 +187,13 @@ def test_older_versions_of_the_election_are_those_of_kafka_python() -> None:
 @pytest.mark.parametrize("leaders", [[], [1], [1, 2, 3]])
 def test_a_list_of_leaders_of_another_length_than_that_of_the_partitions_is_refused(leaders: list[int]) -> None:
     with pytest.raises(MessageError, match=f"topic orders has 2 partitions and {len(leaders)} designated leaders"):
-        messages.designated_topics([("b", [0], [1]), ("orders", [0, 1], leaders)])
+        kip1275.designated_topics([("b", [0], [1]), ("orders", [0, 1], leaders)])
 
 
 def test_what_is_no_topic_id_is_refused() -> None:
     for text in ("", "orders", TOPIC_ID[:-2], TOPIC_ID + "AAAA"):
         with pytest.raises(MessageError, match="is no topic id"):
-            messages.get_replica_log_info({text: [0]}, 93)
+            kip1275.get_replica_log_info({text: [0]}, 93)
 
 
 topic_ids = st.uuids().map(lambda value: base64.urlsafe_b64encode(value.bytes).decode().rstrip("="))
@@ -199,10 +203,8 @@ numbers = st.integers(0, 2**31 - 1)
 
 @given(st.dictionaries(topic_ids, st.lists(int32s, max_size=300), max_size=4))
 def test_every_request_for_log_info_comes_back(partitions: dict[str, list[int]]) -> None:
-    again = LogInfoRequest.decode(bytes(messages.get_replica_log_info(partitions, 93).encode(version=0)), version=0)
-    assert {
-        messages.protocol.topic_id(topic.topic_id or uuid.UUID(int=0)): topic.partitions for topic in again.topic_partitions
-    } == partitions
+    again = LogInfoRequest.decode(bytes(kip1275.get_replica_log_info(partitions, 93).encode(version=0)), version=0)
+    assert {core.topic_id(topic.topic_id or uuid.UUID(int=0)): topic.partitions for topic in again.topic_partitions} == partitions
 
 
 infos = st.tuples(int16s.filter(lambda code: code != 0), int64s, int32s) | st.tuples(st.just(0), st.integers(0, 2**63 - 1), int32s)
@@ -231,9 +233,9 @@ def log_info(rows: dict[str, dict[int, tuple[int, int, int]]], more: bool = Fals
 @given(answers, st.booleans(), int64s, numbers)
 def test_every_log_info_comes_back(rows: dict[str, dict[int, tuple[int, int, int]]], more: bool, epoch: int, throttle: int) -> None:
     wire = bytes(log_info(rows, more, epoch, throttle).encode(version=0))
-    page = messages.read_replica_log_info(LogInfoResponse[0].decode(wire))
+    page = kip1275.read_replica_log_info(LogInfoResponse[0].decode(wire))
     told = {
-        (topic, number): (messages.error_name(code), end, leader_epoch)
+        (topic, number): (kip1275.error_name(code), end, leader_epoch)
         for topic, partitions in rows.items()
         for number, (code, end, leader_epoch) in partitions.items()
     }
@@ -242,7 +244,7 @@ def test_every_log_info_comes_back(rows: dict[str, dict[int, tuple[int, int, int
 
 @given(st.dictionaries(st.tuples(st.text(max_size=200), numbers), int32s, max_size=50), numbers)
 def test_every_designated_election_comes_back(leaders: dict[tuple[str, int], int], timeout_ms: int) -> None:
-    again = messages.ElectDesignatedRequest.decode(bytes(messages.elect_designated(leaders, timeout_ms).encode(version=3)), version=3)
+    again = kip1275.ElectDesignatedRequest.decode(bytes(kip1275.elect_designated(leaders, timeout_ms).encode(version=3)), version=3)
     assert again.timeout_ms == timeout_ms
     assert {
         (topic.topic, number): leader
@@ -253,7 +255,7 @@ def test_every_designated_election_comes_back(leaders: dict[tuple[str, int], int
 
 @pytest.mark.parametrize("wire", [LOG_INFO_RESPONSE, ELECT_RESPONSE], ids=["log info", "election"])
 def test_an_answer_that_ends_anywhere_else_is_refused(wire: bytes) -> None:
-    kind = LogInfoResponse[0] if wire is LOG_INFO_RESPONSE else messages.ElectDesignatedResponse[3]
+    kind = LogInfoResponse[0] if wire is LOG_INFO_RESPONSE else kip1275.ElectDesignatedResponse[3]
     for length in range(len(wire)):
         with pytest.raises(MessageError):
             kind.decode(wire[:length])
@@ -287,19 +289,19 @@ def test_what_is_not_exactly_a_log_info_is_refused(wire: bytes) -> None:
 def test_a_topic_name_that_is_cut_off_or_no_text_is_refused() -> None:
     for wire in ("00000000 0000 02 ff 6f", "00000000 0000 02 07 6f726465ffff 01 00 00", "00000000 0000 02 00 01 00 00"):
         with pytest.raises(MessageError, match="ElectLeadersResponse v3"):
-            messages.ElectDesignatedResponse[3].decode(hexed(wire))
+            kip1275.ElectDesignatedResponse[3].decode(hexed(wire))
 
 
 def test_tagged_fields_of_later_days_are_skipped() -> None:
     later = LOG_INFO_RESPONSE[:-1] + b"\x01\x05\x03abc"
-    assert messages.read_replica_log_info(LogInfoResponse[0].decode(later)).broker_epoch == 5000
+    assert kip1275.read_replica_log_info(LogInfoResponse[0].decode(later)).broker_epoch == 5000
 
 
 @given(st.binary(max_size=200) | st.builds(lambda head, tail: LOG_INFO_RESPONSE[:head] + tail, st.integers(0, 70), st.binary(max_size=60)))
 def test_whatever_comes_is_read_or_refused(wire: bytes) -> None:
     for kind, read in (
-        (LogInfoResponse[0], messages.read_replica_log_info),
-        (messages.ElectDesignatedResponse[3], messages.read_designated_election),
+        (LogInfoResponse[0], kip1275.read_replica_log_info),
+        (kip1275.ElectDesignatedResponse[3], kip1275.read_designated_election),
     ):
         try:
             read(kind.decode(wire))
@@ -317,16 +319,16 @@ def test_whatever_comes_is_read_or_refused(wire: bytes) -> None:
 )
 def test_numbers_that_mean_nothing_are_refused(answer: Any, said: str) -> None:
     with pytest.raises(MessageError, match=said):
-        messages.read_replica_log_info(answer)
+        kip1275.read_replica_log_info(answer)
 
 
 def test_a_partition_that_is_told_twice_is_refused_and_a_topic_that_is_not() -> None:
     answer = log_info({TOPIC_ID: {0: (0, 5, 3)}})
     answer.topic_partition_log_info_list += log_info({TOPIC_ID: {1: (0, 6, 3)}}).topic_partition_log_info_list
-    assert len(messages.read_replica_log_info(answer).rows) == 2
+    assert len(kip1275.read_replica_log_info(answer).rows) == 2
     answer.topic_partition_log_info_list += log_info({TOPIC_ID: {1: (0, 6, 3)}}).topic_partition_log_info_list
     with pytest.raises(MessageError, match=f"partition 1 of topic id {TOPIC_ID} twice"):
-        messages.read_replica_log_info(answer)
+        kip1275.read_replica_log_info(answer)
 
 
 def exchange(request: Any, version: int, answer: bytes) -> Any:
@@ -346,19 +348,19 @@ def test_one_process_speaks_every_version_and_key_side_by_side() -> None:
         kind = ElectLeadersRequest
         old = kind(election_type=1, topic_partitions=[kind.TopicPartitions(topic="b", partitions=[1])], timeout_ms=1)
         assert type(exchange(old, 2, flexible + ELECT_RESPONSE)) is ElectLeadersResponse
-        new = messages.elect_designated({("b", 1): 3}, 1)
-        assert type(exchange(new, 3, flexible + ELECT_RESPONSE)) is messages.ElectDesignatedResponse
+        new = kip1275.elect_designated({("b", 1): 3}, 1)
+        assert type(exchange(new, 3, flexible + ELECT_RESPONSE)) is kip1275.ElectDesignatedResponse
         for api_key in (93, 501, 3):
-            asked = messages.get_replica_log_info({TOPIC_ID: [0]}, api_key)
+            asked = kip1275.get_replica_log_info({TOPIC_ID: [0]}, api_key)
             assert api_key == asked.API_KEY
             answer = exchange(asked, 0, flexible + LOG_INFO_RESPONSE)
-            assert type(answer) is messages.log_info_messages(api_key)[1]
+            assert type(answer) is kip1275.log_info_messages(api_key)[1]
 
 
 @pytest.mark.parametrize("answer", [b"", b"\0", b"\0" + ELECT_RESPONSE, b"\0" + LOG_INFO_RESPONSE[:-3], LOG_INFO_RESPONSE])
 def test_kafka_python_hands_the_refusal_to_whoever_waits(answer: bytes) -> None:
     """Its connections close themselves over a KafkaProtocolError alone; after any other the caller would wait for its time limit."""
     with pytest.raises(MessageError) as caught:
-        exchange(messages.get_replica_log_info({TOPIC_ID: [0]}, 93), 0, answer)
+        exchange(kip1275.get_replica_log_info({TOPIC_ID: [0]}, 93), 0, answer)
     assert isinstance(caught.value, KafkaProtocolError)
     assert "KafkaProtocolError" not in str(caught.value)

@@ -15,7 +15,11 @@ from kafka.record import MemoryRecords
 from kafka.record.memory_records import MemoryRecordsBuilder
 from metalog import batch
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_batches import UNREADABLE, read_batches, read_records
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.metadata_batches import (
+    UNREADABLE,
+    read_batches,
+    read_records,
+)
 
 Written = tuple[int, bytes | None, bytes | None]  # timestamp, key, value
 TIMES = st.integers(0, 1 << 45)

@@ -9,8 +9,8 @@ import uuid
 
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_fetch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_fetch import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.metadata_log_fetch import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
     Piece,
@@ -21,9 +21,9 @@ PARTITION_DATA = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 def test_fetch_names_the_metadata_topic_by_id_and_no_field_is_unset() -> None:
-    request = metadata_fetch.fetch(7, 2, 5, 1000)
+    request = metadata_log_fetch.fetch(7, 2, 5, 1000)
     for version in range(13, 18):
-        again = FetchRequest.decode(bytes(metadata_fetch.fetch(7, 2, 5, 1000).encode(version=version)), version=version)
+        again = FetchRequest.decode(bytes(metadata_log_fetch.fetch(7, 2, 5, 1000).encode(version=version)), version=version)
         (topic,) = again.topics
         (row,) = topic.partitions
         assert topic.topic_id == uuid.UUID("00000000-0000-0000-0000-000000000001")
@@ -35,18 +35,20 @@ def test_fetch_names_the_metadata_topic_by_id_and_no_field_is_unset() -> None:
 def test_what_was_fetched_comes_back_with_the_high_watermark() -> None:
     def read(**fields: object) -> Piece:
         rows = [PARTITION_DATA(**{"error_code": 0, "high_watermark": 9, "records": b"abc", **fields})]
-        return metadata_fetch.read_fetched(FetchResponse(error_code=0, responses=[FetchResponse.FetchableTopicResponse(partitions=rows)]))
+        return metadata_log_fetch.read_fetched(
+            FetchResponse(error_code=0, responses=[FetchResponse.FetchableTopicResponse(partitions=rows)])
+        )
 
     assert read() == Piece(None, 9, b"abc", None)
     assert read(records=None, error_code=1) == Piece("OFFSET_OUT_OF_RANGE", 9, b"", None)
     assert read(diverging_epoch=PARTITION_DATA.EpochEndOffset(epoch=1, end_offset=4)).error == "DIVERGING_EPOCH"
     assert read(snapshot_id=PARTITION_DATA.SnapshotId(end_offset=8, epoch=3)).snapshot == Snapshot(8, 3)
-    assert metadata_fetch.read_fetched(FetchResponse(error_code=31, responses=[])).error == "CLUSTER_AUTHORIZATION_FAILED"
+    assert metadata_log_fetch.read_fetched(FetchResponse(error_code=31, responses=[])).error == "CLUSTER_AUTHORIZATION_FAILED"
 
 
 def test_fetch_snapshot_is_laid_out_as_in_kafkas_schema() -> None:
     for version in (0, 1):
-        wire = bytes(metadata_fetch.fetch_snapshot(Snapshot(85, 3), 3000, 5, 1000).encode(version=version))
+        wire = bytes(metadata_log_fetch.fetch_snapshot(Snapshot(85, 3), 3000, 5, 1000).encode(version=version))
         topics = b"\x02" + b"\x13__cluster_metadata"
         row = (
             b"\x02"
@@ -74,7 +76,7 @@ def test_a_piece_of_a_snapshot_comes_back_with_the_size_of_the_whole() -> None:
     )
     sent = FetchSnapshotResponse(throttle_time_ms=0, error_code=0, topics=[kind(name="__cluster_metadata", partitions=[row])])
     again = FetchSnapshotResponse.decode(bytes(sent.encode(version=1)), version=1)
-    assert metadata_fetch.read_snapshot(again) == Piece(None, 8, b"abc")
+    assert metadata_log_fetch.read_snapshot(again) == Piece(None, 8, b"abc")
     row.error_code = 98
-    assert metadata_fetch.read_snapshot(sent).error == "SNAPSHOT_NOT_FOUND"
-    assert metadata_fetch.read_snapshot(FetchSnapshotResponse(error_code=31, topics=[])).error == "CLUSTER_AUTHORIZATION_FAILED"
+    assert metadata_log_fetch.read_snapshot(sent).error == "SNAPSHOT_NOT_FOUND"
+    assert metadata_log_fetch.read_snapshot(FetchSnapshotResponse(error_code=31, topics=[])).error == "CLUSTER_AUTHORIZATION_FAILED"

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 from metalog import Active, Nobody, batch, feature, topic
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_log
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_log import Entry, MetadataLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import metadata_log_reader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import Entry, MetadataLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
 
 VALUES = [feature(level) for level in range(9)]
 # Offsets 0 (control), 1 to 3, 4, 5 and 6, written in epochs 1, 1, 2, 5.
@@ -91,8 +91,8 @@ def test_limits_end_the_reading_and_are_told() -> None:
 
 
 def test_a_piece_that_is_larger_than_the_one_asked_for_ends_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata_log, "REQUEST_BYTES", 100)
-    monkeypatch.setattr(metadata_log, "PIECE_BYTES", 300)
+    monkeypatch.setattr(metadata_log_reader, "REQUEST_BYTES", 100)
+    monkeypatch.setattr(metadata_log_reader, "PIECE_BYTES", 300)
     batches = LOG[:1] + [batch(offset, VALUES[offset : offset + 1]) for offset in range(1, 5)]
     read(Active(batches, end=5, piece=300))
     for too_large in (Active(batches, end=5), Active([], end=7, snapshot=(4, 1, b"".join(batches)))):

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metalog import ORDERS, change, config, feature, int32s, partition, removed, text, topic, value
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_records as records
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_records import UnknownRecordError, decode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_records as records
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.metadata_records import UnknownRecordError, decode
 
 # Recorded from brokers that lost their leader 1, and then broker 2.
 FORKED_3_9, FORKED_4_3 = "SP_c-QqBQFegWlpyOmss9w", "6i3jgebjTSWPehMVB9zK7A"

@@ -45,7 +45,7 @@ def accepted(name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         raise Stop
 
     module = importlib.import_module(f"ansible_collections.streamops.kafka_recovery.plugins.modules.{name}")
-    shared = importlib.import_module("ansible_collections.streamops.kafka_recovery.plugins.module_utils.module")
+    shared = importlib.import_module("ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module")
     for place in (module, shared):
         if hasattr(place, "PrintableModule"):
             monkeypatch.setattr(place, "PrintableModule", catch)

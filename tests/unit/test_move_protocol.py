@@ -15,9 +15,9 @@ from kafka.protocol.admin import (
     ListPartitionReassignmentsResponse,
 )
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import move_protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_protocol import Answer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Ongoing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import reassignments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Ongoing
 
 
 def over_the_wire(kind: Any, message: Any, version: int) -> Any:
@@ -26,7 +26,7 @@ def over_the_wire(kind: Any, message: Any, version: int) -> Any:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_replicas_are_named_and_null_cancels(version: int) -> None:
-    request = move_protocol.reassign({("a", 0): (3, 1), ("b", 7): None, ("a", 2): (1,)}, 5000)
+    request = reassignments.reassign({("a", 0): (3, 1), ("b", 7): None, ("a", 2): (1,)}, 5000)
     again = over_the_wire(AlterPartitionReassignmentsRequest, request, version)
     assert again.timeout_ms == 5000
     asked = {(topic.name, row.partition_index): row.replicas for topic in again.topics for row in topic.partitions}
@@ -36,19 +36,19 @@ def test_replicas_are_named_and_null_cancels(version: int) -> None:
     topic, row = kind.ReassignableTopicResponse, kind.ReassignableTopicResponse.ReassignablePartitionResponse
     rows = [row(partition_index=0, error_code=0, error_message=None), row(partition_index=2, error_code=39, error_message="no such broker")]
     answer = kind(throttle_time_ms=0, error_code=0, error_message=None, responses=[topic(name="a", partitions=rows)])
-    assert move_protocol.read_answers(over_the_wire(kind, answer, version)) == {
+    assert reassignments.read_answers(over_the_wire(kind, answer, version)) == {
         ("a", 0): Answer(None, None),
         ("a", 2): Answer("INVALID_REPLICA_ASSIGNMENT", "no such broker"),
     }
 
 
 def test_reassignments_are_listed_with_what_they_add_and_remove() -> None:
-    again = over_the_wire(ListPartitionReassignmentsRequest, move_protocol.list_reassignments(700), 0)
+    again = over_the_wire(ListPartitionReassignmentsRequest, reassignments.list_reassignments(700), 0)
     assert (again.timeout_ms, again.topics) == (700, None)
     kind = ListPartitionReassignmentsResponse
     topic = kind.OngoingTopicReassignment
     row = topic.OngoingPartitionReassignment(partition_index=3, replicas=[4, 2, 1], adding_replicas=[4], removing_replicas=[1])
     answer = kind(throttle_time_ms=0, error_code=0, error_message=None, topics=[topic(name="a", partitions=[row])])
-    found = move_protocol.read_reassignments(over_the_wire(kind, answer, 0))
+    found = reassignments.read_reassignments(over_the_wire(kind, answer, 0))
     assert found == {("a", 3): Ongoing((4, 2, 1), (4,), (1,))}
     assert (found["a", 3].target, found["a", 3].original) == ((4, 2), (2, 1))

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from movable import REGISTERED, SIZE, Clock, Moved, Said
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cancelling, measuring, moving
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.move_results import Result, diff, outlook, report
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.moving import Moving, Pace
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, executor, progress_gauge
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import Moving, Pace
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import Result, diff, outlook, report
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
     REFUSED,
     SUBMIT,
@@ -56,7 +56,7 @@ class Throttle:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     passing = Clock()
-    for module in (moving, measuring, cancelling):
+    for module in (executor, progress_gauge, cancellation):
         monkeypatch.setattr(module, "time", passing)
     return passing
 
@@ -365,7 +365,7 @@ def test_a_cancelling_that_fails_is_said() -> None:
         def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Said]:
             raise ClusterError("no broker answered")
 
-    found = cancelling.cancel(Unheard(Clock()), {("t", 0): Move("t", 0, (1, 2, 3), (4, 2, 3))})
+    found = cancellation.cancel(Unheard(Clock()), {("t", 0): Move("t", 0, (1, 2, 3), (4, 2, 3))})
     assert found.problems["t", 0][1] == "no broker answered; run again to cancel it" and found.warning is None
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import documented
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.names import _near_miss, misspelt
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import documented_variables
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.variable_names import _near_miss, misspelt
 
 ROOT = Path(__file__).parents[2]
-NAMES = documented.names()
+NAMES = documented_variables.names()
 # What Ansible and roles make of a YAML file of tasks: every variable that it sets is at one of these places.
 SETTERS = ("register", "ansible.builtin.set_fact", "vars", "loop_var")
 
@@ -97,7 +97,7 @@ def test_only_documented_options_are_proposed() -> None:
 
 def test_every_variable_of_roles_and_playbooks_is_known() -> None:
     """What can be set, by their documentation and defaults, and what they set themselves: none of it is taken for misspelt."""
-    settable = set(documented.role_options()) | {f"kafka_{option}" for option in CONNECTION_ARGUMENTS}
+    settable = set(documented_variables.role_options()) | {f"kafka_{option}" for option in CONNECTION_ARGUMENTS}
     assert misspelt(NAMES, settable, on_command_line=settable) == []
     found: set[str] = set()
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import backends, messages, protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.native import NativeCluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 TOPIC_ID = "3rCxnsJbS1mYcVG5OAoIqQ"
 EPOCH = 31
@@ -37,8 +38,8 @@ class Cluster(NativeCluster):
 
     def __init__(self, request_timeout: float = 10.0, **brokers: Broker) -> None:
         super().__init__(Connection(("127.0.0.1:1",), request_timeout=request_timeout))
-        self.backend = backends.NATIVE
-        self._numbers = backends.Numbers(93)
+        self.backend = backend_selection.NATIVE
+        self._numbers = backend_selection.Numbers(93)
         self._topic_ids = {"t": TOPIC_ID}
         self.brokers = {int(name[1:]): answer for name, answer in brokers.items()}
         self.requests: list[tuple[int, int]] = []
@@ -50,7 +51,7 @@ class Cluster(NativeCluster):
         asked = [partition for topic in request.topic_partitions for partition in topic.partitions]
         self.requests.append((node, len(asked)))
         more, rows = self.brokers[node](asked)
-        kind = messages.log_info_messages(93)[1]
+        kind = kip1275.log_info_messages(93)[1]
         info = kind.TopicPartitionLogInfo
         told = [info.PartitionLogInfo(partition=p, partition_leader_epoch=e, log_end_offset=o, error_code=c) for p, e, o, c in rows]
         topics = [info(topic_id=request.topic_partitions[0].topic_id, partition_log_info=told)]
@@ -77,7 +78,7 @@ def keys(count: int) -> list[TopicPartition]:
 
 def test_every_replica_is_told_with_its_brokers_epoch(cluster: Callable[..., Cluster]) -> None:
     assert cluster(_1=whole).log_ends({1: keys(2)}) == {
-        1: {("t", 0): protocol.LogEnd(None, 100, 4, EPOCH), ("t", 1): protocol.LogEnd(None, 101, 4, EPOCH)}
+        1: {("t", 0): core.LogEnd(None, 100, 4, EPOCH), ("t", 1): core.LogEnd(None, 101, 4, EPOCH)}
     }
 
 
@@ -92,7 +93,7 @@ def test_pages_are_asked_for_until_nothing_more_comes(cluster: Callable[..., Clu
 
 
 def test_what_a_broker_leaves_over_is_asked_again_as_long_as_it_takes_some(cluster: Callable[..., Cluster]) -> None:
-    limit = messages.REQUEST_LIMIT_REACHED
+    limit = kip1275.REQUEST_LIMIT_REACHED
 
     def slow(asked: list[int]) -> tuple[bool, list[Row]]:
         return False, [*whole(asked[:2])[1], *((partition, -1, -1, limit) for partition in asked[2:])]
@@ -102,7 +103,7 @@ def test_what_a_broker_leaves_over_is_asked_again_as_long_as_it_takes_some(clust
 
 
 def test_a_broker_that_takes_nothing_is_not_asked_for_ever(cluster: Callable[..., Cluster]) -> None:
-    limit = messages.REQUEST_LIMIT_REACHED
+    limit = kip1275.REQUEST_LIMIT_REACHED
     one = cluster(_1=lambda asked: (False, [(partition, -1, -1, limit) for partition in asked]))
     assert {end.error for end in one.log_ends({1: keys(3)})[1].values()} == {"REQUEST_LIMIT_REACHED"}
     assert len(one.requests) == 1
@@ -147,6 +148,6 @@ def test_an_answer_that_is_none_stops_everything(cluster: Callable[..., Cluster]
 
 def test_a_broker_that_was_unreadable_is_told_from_one_that_fell_silent(cluster: Callable[..., Cluster]) -> None:
     one = cluster(_1=whole)
-    one.failures[1] = messages.MessageError("12 bytes are no GetReplicaLogInfoResponse v0")
+    one.failures[1] = kip1275.MessageError("12 bytes are no GetReplicaLogInfoResponse v0")
     with pytest.raises(ClusterError, match="its answer cannot be read: 12 bytes are no GetReplicaLogInfoResponse v0"):
         one.log_ends({1: keys(1)})

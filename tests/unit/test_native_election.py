@@ -12,11 +12,11 @@ import pytest
 from controller import Controller, Killed
 from test_election import ENTRIES
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, replica_orders
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import Journal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 REQUESTS = 11  # that an undisturbed run sends
 
@@ -24,7 +24,7 @@ REQUESTS = 11  # that an undisturbed run sends
 def recover(controller: Controller, path: Path) -> dict[TopicPartition, Result]:
     with Journal(path, "abc") as journal:
         replica_orders.repair(controller, journal)
-        results = election.run(controller, journal, ENTRIES, 0.0, 1, election.elect_by_designation)
+        results = designated_election.run(controller, journal, ENTRIES, 0.0, 1, designated_election.elect_by_designation)
         assert not journal.left_behind(), "nothing to put back"
     return {(result.topic, result.partition): result for result in results}
 

@@ -13,9 +13,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.filter.step_lines import FilterModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED, Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, STALE
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.next_steps import (
     AGGRESSIVE,
     APPLIED,
     FORCE,
@@ -28,9 +26,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_step
     next_step,
     next_steps,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import PLANNED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import FAILED, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import PLANNED
 
 PLAN = "/var/lib/kafka-recovery/plans/1/east.json"
 FEW = [("orders", 3), ("orders", 4)]

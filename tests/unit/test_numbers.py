@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import isr_history, throttle_plans, throttles, topic_configs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection, ConnectionOptionError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64, whole_number
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection, ConnectionOptionError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import topic_configs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import diff, model
 
 NO_NUMBERS = ["", "²", "٣", "-1", "+1", "1_0", " 1", "1\n", "two", "9" * 5000, "2147483648"]
 
@@ -23,7 +25,7 @@ def test_a_number_is_what_the_digits_say() -> None:
 @pytest.mark.parametrize("text", NO_NUMBERS)
 def test_what_is_no_number_is_not_known(text: str) -> None:
     assert topic_configs.parsed({"min.insync.replicas": text}).min_insync_replicas is None
-    assert throttles.partition_of(f"{text}:1") is None
+    assert model.partition_of(f"{text}:1") is None
     configs = isr_history._Configs(topics={"t": text})
     assert configs.in_force("t", 3) is None
     assert isr_history._Configs(brokers={"": "2", "1": text}).in_force("t", 3) is None
@@ -31,7 +33,7 @@ def test_what_is_no_number_is_not_known(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["²", "fast", "9" * 5000])
 def test_a_rate_that_is_no_number_is_shown_as_none(text: str) -> None:
-    assert throttle_plans._rate(1, throttles.LEADER_RATE, text, "4096")["before"] is None
+    assert diff._rate(1, model.LEADER_RATE, text, "4096")["before"] is None
 
 
 @pytest.mark.parametrize("port", [text for text in NO_NUMBERS if text.strip() == text] + ["0", "65536"])

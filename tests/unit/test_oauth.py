@@ -19,7 +19,7 @@ from typing import Any
 import jwt
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.oauth import TokenError, TokenSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenError, TokenSource
 from rig.certificates import Certificates
 from rig.tokens import Issuer
 

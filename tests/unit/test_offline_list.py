@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from role_plays import ROOT, role_play
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.offline_list import WIDTH, offline_list, ranges
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import WIDTH, offline_list, ranges
 
 MODULE = "streamops.kafka_recovery.kafka_designated_election"
 

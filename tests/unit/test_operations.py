@@ -9,13 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import progress
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.progress_file import ProgressFile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import Quorum, Replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import quorum_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import Quorum, Replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
+    RUN,
+    STANDING,
+    Expiry,
+    ThrottleJournal,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
+    LISTS,
+    RATES,
+    AddedReplicas,
+    SetRate,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import operations
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import RUN, STANDING, Expiry, ThrottleJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import LISTS, RATES, AddedReplicas, SetRate
 
 RATE = SetRate(1, min(RATES), None, ("1000",))
 REPLICAS = AddedReplicas("orders", "id", min(LISTS), ("0:1",), True)

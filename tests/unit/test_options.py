@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.options import OptionError, check_numbers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import OptionError, check_numbers
 
 
 @pytest.mark.parametrize(

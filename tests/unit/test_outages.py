@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.outages import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import (
     BEGINS,
     CLUSTER_UNREACHABLE,
     CONTINUES,
@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.outages i
     incident_id,
     key_of,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 
 
 def offline(partition: int, epoch: int = 1, topic: str = "orders") -> PartitionState:

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import isr_history, own_choices
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leadership import own_choice
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import own_choice
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_elections
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 BEFORE = PartitionState("t", 0, "id", -1, 3, (1, 2, 3), (), (1,), (1,), (1, 2))
 NOW = PartitionState("t", 0, "id", 1, 4, (1, 2, 3), (1,), (), (), (2,))
@@ -67,8 +68,8 @@ def test_the_log_settles_it_where_it_tells_how_this_leader_became_one(
 ) -> None:
     rows = [{**isr_history.untold(("t", 0), doubt), "changes": changes}]
     monkeypatch.setattr(isr_history, "gather", lambda controllers, states, alive, seconds: (rows, {}))
-    monkeypatch.setattr(own_choices, "Controllers", lambda connection: nullcontext())
-    first, *rest = own_choices.settled([IN_DOUBT, *OTHERS], Cluster(), Connection(("localhost:9092",)), 1.0)
+    monkeypatch.setattr(controller_elections, "Controllers", lambda connection: nullcontext())
+    first, *rest = controller_elections.settled([IN_DOUBT, *OTHERS], Cluster(), Connection(("localhost:9092",)), 1.0)
     assert words in (first.reason or "")
     assert (first.outcome, first.leader, first.reason_code) == ("clean_leader", 1, code)
     assert rest == OTHERS
@@ -83,9 +84,9 @@ def test_the_log_also_settles_whether_an_election_was_unclean(
     assert choice is not None and choice.code == "elected_from_elr_or_unclean"
     rows = [{**isr_history.untold(("t", 0), None), "changes": [change(-1), change(1, unclean=unclean)]}]
     monkeypatch.setattr(isr_history, "gather", lambda controllers, states, alive, seconds: (rows, {}))
-    monkeypatch.setattr(own_choices, "Controllers", lambda connection: nullcontext())
+    monkeypatch.setattr(controller_elections, "Controllers", lambda connection: nullcontext())
     doubted = Result("t", 0, outcome, 1, 3, "prefix", *choice)
-    (result,) = own_choices.settled([doubted], Cluster(), Connection(("localhost:9092",)), 1.0)
+    (result,) = controller_elections.settled([doubted], Cluster(), Connection(("localhost:9092",)), 1.0)
     assert (result.outcome, result.leader, result.reason_code) == (outcome, 1, code)
     assert (result.reason or "").startswith("broker 1 leads it: ") == (outcome == "already_online")
 
@@ -94,8 +95,8 @@ def test_where_no_controller_answers_the_results_stand_as_they_are() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = f"127.0.0.1:{server.getsockname()[1]}"
     connection = Connection(("localhost:9092",), (closed,), request_timeout=1.0)
-    assert own_choices.settled([IN_DOUBT, *OTHERS], Cluster(), connection, 1.0) == [IN_DOUBT, *OTHERS]
+    assert controller_elections.settled([IN_DOUBT, *OTHERS], Cluster(), connection, 1.0) == [IN_DOUBT, *OTHERS]
 
 
 def test_only_who_may_have_been_either_is_in_doubt() -> None:
-    assert own_choices.doubtful([IN_DOUBT, *OTHERS]) == {("t", 0)}
+    assert controller_elections.doubtful([IN_DOUBT, *OTHERS]) == {("t", 0)}

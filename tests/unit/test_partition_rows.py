@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 from controller import Controller
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionError, PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
 
 
 class Large(Controller):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionError,
     PartitionState,
     absence,

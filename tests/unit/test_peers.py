@@ -16,17 +16,17 @@ import pytest
 from listener import Listener, listener
 from made_up_brokers import PASSWORD, brokers, plain_login, resolve
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import handshake, protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import Asking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import peers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_probe, loopback_peers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenError, TokenSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.oauth import TokenError, TokenSource
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
 OAUTH = Connection(("127.0.0.1:1",), (), "SASL_PLAINTEXT", "OAUTHBEARER")
-SECRET = peers.Secret("password", "SASL_SSL")
+SECRET = loopback_peers.Secret("password", "SASL_SSL")
 
 
 class Taken(NamedTuple):
@@ -52,7 +52,7 @@ def asked(login: Connection) -> str:
     """Why the one bootstrap server does not answer."""
     with Asking(login, login.bootstrap_servers) as asking:
         (node,) = asking._named()
-        asking._ask_each({node: [protocol.metadata(())]})
+        asking._ask_each({node: [core.metadata(())]})
         return asking.unreachable[node]
 
 
@@ -66,8 +66,8 @@ def test_another_user_gets_no_connection_with_a_password(taken: Taken) -> None:
 @only_root
 def test_another_user_gets_no_login_when_the_reason_is_looked_for(taken: Taken) -> None:
     login = plain_login([taken.server])
-    with pytest.raises(handshake.Refused, match=r"another user \(uid 65534\)"):
-        handshake.try_out(login, taken.host, taken.process.port, 3.0)
+    with pytest.raises(connection_probe.Refused, match=r"another user \(uid 65534\)"):
+        connection_probe.try_out(login, taken.host, taken.process.port, 3.0)
     assert taken.process.received() == b""
 
 
@@ -114,11 +114,11 @@ def test_what_listens_is_not_known_where_the_kernel_does_not_show_it(monkeypatch
 
 def test_a_process_that_accepts_no_connection_is_not_known() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as stream:
-        assert not peers.trusted(stream, "here", SECRET)
-        with pytest.raises(peers.PeerError, match="is not found"):
-            peers.check(stream, "here", SECRET, 0.1)
+        assert not loopback_peers.trusted(stream, "here", SECRET)
+        with pytest.raises(loopback_peers.PeerError, match="is not found"):
+            loopback_peers.check(stream, "here", SECRET, 0.1)
         with server.accept()[0]:
-            assert peers.trusted(stream, "here", SECRET)
+            assert loopback_peers.trusted(stream, "here", SECRET)
 
 
 @pytest.mark.parametrize(

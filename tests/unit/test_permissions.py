@@ -15,8 +15,12 @@ from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.admin.acl import ACLOperation
 from kafka.protocol.metadata import MetadataRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.permissions import TOPIC_AUTHORIZATION_FAILED, operations, probe
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.permissions import (
+    TOPIC_AUTHORIZATION_FAILED,
+    operations,
+    probe,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
 
 ON_CLUSTER = ("ALTER", "DESCRIBE", "ALTER_CONFIGS", "DESCRIBE_CONFIGS")
 READS, CONFIGS = ("READ", "DESCRIBE"), ("ALTER_CONFIGS", "DESCRIBE_CONFIGS")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import (
     CONNECTION_ARGUMENTS,
     Connection,
     ConnectionOptionError,

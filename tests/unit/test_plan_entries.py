@@ -14,12 +14,12 @@ from decided_cases import CASES
 from situations import RUN, plan_all
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.plan_entries import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import (
     OtherClusterError,
     check_strategies,
     plan_entries,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile import PlanError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_designated_election import designated_election
 
 BARE: dict[str, Any] = {"partitions": [{"topic": "orders", "partition": 0, "designatedLeader": 2}]}

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile import PlanError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
 
 HEADER = {
     "plan_id": "0b7c", "cluster": "east", "cluster_id": "abc", "run_id": "r1", "created_at": "2026-11-21T04:00:00Z",
@@ -59,18 +59,18 @@ def path(tmp_path: Path) -> Path:
 
 
 def sealed(path: Path, plan: dict[str, Any]) -> Path:
-    path.write_text(json.dumps({**plan, "sha256": planfile.sha256(plan)}, indent=3))
+    path.write_text(json.dumps({**plan, "sha256": plan_file.sha256(plan)}, indent=3))
     return path
 
 
 def test_what_was_written_entry_by_entry_is_read_back(path: Path) -> None:
-    with planfile.writing(path, HEADER) as writer:
+    with plan_file.writing(path, HEADER) as writer:
         writer.add("brokers", BROKER)
         writer.add("partitions", ELECTED)
         writer.add("held", HELD)
         writer.add("online", ONLINE)
-    plan = planfile.load(path)
-    assert plan == {**content(), "sha256": planfile.sha256(content())}
+    plan = plan_file.load(path)
+    assert plan == {**content(), "sha256": plan_file.sha256(content())}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(path.parent.iterdir()) == [path]
 
@@ -79,28 +79,28 @@ def test_what_was_written_entry_by_entry_is_read_back(path: Path) -> None:
 @given(text=st.text(max_size=8))
 def test_an_entry_that_was_encoded_elsewhere_is_the_same_plan(path: Path, text: str) -> None:
     held = {**HELD, "explanation": text}
-    with planfile.writing(path, HEADER) as writer:
+    with plan_file.writing(path, HEADER) as writer:
         writer.add("brokers", BROKER)
-        writer.add_lines("held", "\n".join(planfile.canonical(value).decode() for value in held.values()))
+        writer.add_lines("held", "\n".join(plan_file.canonical(value).decode() for value in held.values()))
     written = path.read_bytes()
-    with planfile.writing(path, HEADER) as writer:
+    with plan_file.writing(path, HEADER) as writer:
         writer.add("brokers", BROKER)
         writer.add("held", held)
-    assert planfile.load(path)["held"] == [held]
+    assert plan_file.load(path)["held"] == [held]
     assert path.read_bytes() == written
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_sections_of_any_length_are_valid(path: Path, number: int) -> None:
-    with planfile.writing(path, HEADER) as writer:
+    with plan_file.writing(path, HEADER) as writer:
         for partition in range(number):
             writer.add("held", {**HELD, "partition": partition})
-    assert [row["partition"] for row in planfile.load(path)["held"]] == list(range(number))
+    assert [row["partition"] for row in plan_file.load(path)["held"]] == list(range(number))
 
 
 def test_a_failure_while_writing_leaves_the_old_plan(path: Path) -> None:
     path.write_text("old")
-    with pytest.raises(ValueError, match="too late"), planfile.writing(path, HEADER) as writer:
+    with pytest.raises(ValueError, match="too late"), plan_file.writing(path, HEADER) as writer:
         writer.add("online", ONLINE)
         writer.add("held", HELD)
     assert path.read_text() == "old"
@@ -109,17 +109,17 @@ def test_a_failure_while_writing_leaves_the_old_plan(path: Path) -> None:
 
 def test_a_plan_is_not_written_through_a_link(path: Path) -> None:
     path.symlink_to(path.parent / "elsewhere")
-    with pytest.raises(FileError, match="symbolic link"), planfile.writing(path, HEADER):
+    with pytest.raises(FileError, match="symbolic link"), plan_file.writing(path, HEADER):
         pass
 
 
 def test_laying_it_out_anew_is_no_edit(path: Path) -> None:
-    assert planfile.load(sealed(path, content()))["plan_id"] == "0b7c"
+    assert plan_file.load(sealed(path, content()))["plan_id"] == "0b7c"
 
 
 def test_a_bare_kip_1275_file_comes_back_as_it_is(path: Path) -> None:
     path.write_text(json.dumps(BARE))
-    assert planfile.load(str(path)) == BARE
+    assert plan_file.load(str(path)) == BARE
 
 
 def edit(*keys: Any, to: Any) -> Callable[[dict[str, Any]], None]:
@@ -168,7 +168,7 @@ def test_a_wrong_value_is_named_with_its_place(path: Path, change: Callable[[dic
     plan = content()
     change(plan)
     with pytest.raises(PlanError, match=message):
-        planfile.load(sealed(path, plan))
+        plan_file.load(sealed(path, plan))
 
 
 def test_an_edit_by_hand_is_told_with_the_remedy(path: Path) -> None:
@@ -176,7 +176,7 @@ def test_an_edit_by_hand_is_told_with_the_remedy(path: Path) -> None:
     plan["partitions"][0]["designatedLeader"] = 3
     path.write_text(json.dumps(plan))
     with pytest.raises(PlanError, match="edited by hand; make the plan again, or give a bare KIP-1275 file"):
-        planfile.load(path)
+        plan_file.load(path)
 
 
 @pytest.mark.parametrize(
@@ -197,21 +197,21 @@ def test_an_edit_by_hand_is_told_with_the_remedy(path: Path) -> None:
 def test_what_is_no_plan_is_told_with_its_place(path: Path, text: bytes, message: str) -> None:
     path.write_bytes(text)
     with pytest.raises(PlanError, match=message) as error:
-        planfile.load(path)
+        plan_file.load(path)
     assert str(path) in str(error.value)
 
 
 def test_a_bare_file_names_no_partition_twice(path: Path) -> None:
     path.write_text(json.dumps({"partitions": BARE["partitions"] * 2}))
     with pytest.raises(PlanError, match="foo partition 1 is named twice"):
-        planfile.load(path)
+        plan_file.load(path)
 
 
 def test_a_missing_file_and_a_directory_are_named(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="No such file"):
-        planfile.load(tmp_path / "none.json")
+        plan_file.load(tmp_path / "none.json")
     with pytest.raises(PlanError, match="Is a directory"):
-        planfile.load(tmp_path)
+        plan_file.load(tmp_path)
 
 
 JSON = st.recursive(
@@ -237,7 +237,7 @@ def test_any_changed_value_is_accepted_or_refused_in_words(path: Path, data: st.
     container, key = data.draw(st.sampled_from(places(plan)))
     container[key] = data.draw(JSON)
     try:
-        planfile.load(sealed(path, plan))
+        plan_file.load(sealed(path, plan))
     except PlanError as error:
         assert str(path) in str(error)
 
@@ -247,7 +247,7 @@ def test_any_changed_value_is_accepted_or_refused_in_words(path: Path, data: st.
 def test_any_bytes_are_refused_in_words(path: Path, text: bytes) -> None:
     path.write_bytes(text)
     with pytest.raises(PlanError):
-        planfile.load(path)
+        plan_file.load(path)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -257,7 +257,7 @@ def test_no_byte_of_a_plan_can_be_changed_unnoticed(path: Path, place: int, new:
     changed = whole[: place % len(whole)] + new + whole[place % len(whole) + 1 :]
     path.write_bytes(changed)
     try:
-        plan = planfile.load(path)
+        plan = plan_file.load(path)
     except PlanError:
         return
     assert {key: value for key, value in plan.items() if key != "sha256"} == content(), "only the layout may differ"

@@ -16,12 +16,13 @@ import pytest
 from pyspark.sql import SparkSession
 from situations import FENCED, RUN, Log, Situation, broker_rows, land
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import landing_lines, plans, sealed, worker
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.columns import in_plan_order
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import NoSnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, plan_files, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import cluster_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import NoSnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import in_plan_order
 
 LONG = Log.of((120, 0), high_watermark=80)
 ROWS = [
@@ -34,7 +35,7 @@ ROWS = [
 
 
 def written(spark: SparkSession, workdir: Path, clusters: list[str] | None = None) -> dict[str, Any]:
-    return plans.write_plans(spark, plans.landing(workdir, RUN, clusters), workdir, "balanced", "last_written_epoch")
+    return plan_files.write_plans(spark, plan_files.landing(workdir, RUN, clusters), workdir, "balanced", "last_written_epoch")
 
 
 def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: SparkSession, tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
     files = sorted((tmp_path / "plans" / RUN).iterdir())
     assert [file.name for file in files] == ["east.json", "nothing.json", "quiet.json"]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-    plan = planfile.load(files[0])
+    plan = plan_file.load(files[0])
     assert plan["topic_strategies"] == []
     assert (plan["cluster"], plan["cluster_id"], plan["run_id"], plan["strategy"]) == ("east", "id-of-east", RUN, "balanced")
 
@@ -97,8 +98,8 @@ def test_the_same_snapshot_gives_the_same_bytes_but_for_ids_and_times(
     volatile = re.compile(rb'^"(plan_id|created_at|sha256)": .*$', re.MULTILINE)
     paths = [Path(plan["path"]) for plan in written(spark, tmp_path)["plans"]]
     first = [path.read_bytes() for path in paths]
-    monkeypatch.setattr(sealed, "BATCH_BYTES", 1)
-    monkeypatch.setattr(sealed, "FETCHED_BYTES", 1)
+    monkeypatch.setattr(cluster_batches, "BATCH_BYTES", 1)
+    monkeypatch.setattr(cluster_batches, "FETCHED_BYTES", 1)
     assert [plan["cluster"] for plan in written(spark, tmp_path)["plans"]] == ["east", "west"]
     for path, before in zip(paths, first, strict=True):
         assert path.read_bytes() != before
@@ -135,8 +136,8 @@ def test_spark_and_python_put_the_rows_of_a_plan_in_the_same_order(spark: SparkS
         (cluster, section, None, *key, [], None, None) for cluster in ("west", "east", "East-2") for section, *key in [*partitions, *frame]
     ]
     random.Random(7).shuffle(rows)
-    expected = plans.in_order(rows)
-    ordered = [tuple(row) for row in in_plan_order(spark.createDataFrame(rows, worker.PLAN_ROWS), plans.SECTIONS).collect()]
+    expected = plan_files.in_order(rows)
+    ordered = [tuple(row) for row in in_plan_order(spark.createDataFrame(rows, worker.PLAN_ROWS), plan_files.SECTIONS).collect()]
     for cluster in ("west", "east", "East-2"):
         own = [row for row in expected if row[0] == cluster]
         assert [row for row in ordered if row[0] == cluster] == own
@@ -161,7 +162,7 @@ def test_what_fits_into_memory_takes_one_job_of_spark(spark: SparkSession, tmp_p
 def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
     for number in range(60):
         land(tmp_path, f"cluster-{number}", ROWS)
-    found, own = plans.landing(tmp_path, RUN, None), spark.newSession()
+    found, own = plan_files.landing(tmp_path, RUN, None), spark.newSession()
     for name, value in found.settings().items():
         own.conf.set(name, value)
     lines = landing_lines.by_cluster(own, [str(file) for file in found.files.values()])
@@ -171,19 +172,22 @@ def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_batch_is_as_large_as_allowed_or_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, rows in (("a", 10), ("b", 10), ("c", 200), ("d", 10)):
         land(tmp_path, name, broker_rows(rows))
-    found = plans.landing(tmp_path, RUN, None)
+    found = plan_files.landing(tmp_path, RUN, None)
     size = {name: path.stat().st_size for name, path in found.files.items()}
-    monkeypatch.setattr(sealed, "BATCH_BYTES", size["a"] + size["b"])
+    monkeypatch.setattr(cluster_batches, "BATCH_BYTES", size["a"] + size["b"])
     assert [[path.stem for path in batch] for batch in found.batches()] == [["a", "b"], ["c"], ["d"]]
     assert found.bytes == sum(size.values()) and found.settings()["spark.sql.shuffle.partitions"] == "1"
     found.sizes["c"] = 20 << 20
     assert found.settings()["spark.sql.shuffle.partitions"] == "3"
-    assert list(sealed.Landing(RUN).batches()) == [] and sealed.Landing(RUN).settings()["spark.sql.shuffle.partitions"] == "1"
+    assert (
+        list(cluster_batches.Landing(RUN).batches()) == []
+        and cluster_batches.Landing(RUN).settings()["spark.sql.shuffle.partitions"] == "1"
+    )
 
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoSnapshotError, match="gather the evidence of run run-9 first"):
-        plans.landing(tmp_path, "run-9", None)
+        plan_files.landing(tmp_path, "run-9", None)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +195,7 @@ def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
 )
 def test_absent_partitions_that_cannot_be_read_quarantine_the_file(tmp_path: Path, absent: Any) -> None:
     land(tmp_path, "east", ROWS, absent=absent)
-    found = plans.landing(tmp_path, RUN, None)
+    found = plan_files.landing(tmp_path, RUN, None)
     assert not found.files and "the header, absent" in found.quarantine[0]["reason"]
 
 
@@ -207,7 +211,7 @@ def test_absent_partitions_that_cannot_be_read_quarantine_the_file(tmp_path: Pat
 )
 def test_a_header_that_cannot_be_read_quarantines_the_file(tmp_path: Path, field: str, value: Any) -> None:
     land(tmp_path, "east", ROWS, **{field: value})
-    found = plans.landing(tmp_path, RUN, None)
+    found = plan_files.landing(tmp_path, RUN, None)
     (refused,) = found.quarantine
     assert not found.files and "the header, " in refused["reason"] and field in refused["reason"]
 
@@ -223,7 +227,7 @@ def test_a_partition_that_is_absent_and_has_evidence_breaks_the_file(spark: Spar
 def test_names_that_leave_the_directory_are_refused(tmp_path: Path, run_id: str, clusters: list[str] | None) -> None:
     land(tmp_path, "east", ROWS)
     with pytest.raises(FileError, match="cannot be a file name"):
-        plans.landing(tmp_path, run_id, clusters)
+        plan_files.landing(tmp_path, run_id, clusters)
 
 
 def test_a_plan_that_cannot_be_written_is_told_before_spark_reads(spark: SparkSession, tmp_path: Path) -> None:
@@ -236,7 +240,7 @@ def test_a_plan_that_cannot_be_written_is_told_before_spark_reads(spark: SparkSe
 def test_the_files_of_clusters_that_another_batch_plans_are_left_alone(tmp_path: Path) -> None:
     for cluster in ("east", "west", "stranger"):
         land(tmp_path, cluster, ROWS)
-    found = plans.landing(tmp_path, RUN, ["west"], ["east", "not yet gathered"])
+    found = plan_files.landing(tmp_path, RUN, ["west"], ["east", "not yet gathered"])
     assert set(found.files) == {"west"}
     assert [Path(row["path"]).stem for row in found.quarantine] == ["stranger"]
 
@@ -244,8 +248,8 @@ def test_the_files_of_clusters_that_another_batch_plans_are_left_alone(tmp_path:
 def test_a_file_that_is_emptied_after_it_was_checked_is_refused_alone(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, "east", ROWS)
     land(tmp_path, "west", ROWS)
-    found = plans.landing(tmp_path, RUN, None)
+    found = plan_files.landing(tmp_path, RUN, None)
     found.files["east"].write_bytes(b"")
-    result = plans.write_plans(spark, found, tmp_path, "balanced", "last_written_epoch")
+    result = plan_files.write_plans(spark, found, tmp_path, "balanced", "last_written_epoch")
     assert [plan["cluster"] for plan in result["plans"]] == ["west"]
     assert [(Path(row["path"]).stem, row["reason"]) for row in result["quarantine"]] == [("east", "a header or a seal in the middle of it")]

@@ -24,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
     running_program,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands, is_quotable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 
 TOPICS = st.from_regex(r"\A[A-Za-z0-9._-]{1,20}\Z").filter(lambda topic: topic not in (".", "..")) | st.sampled_from(
     ["null", "yes", "1e3", "0x1f", "2026-11-23", ".inf", "-", "1_000", "no", "NaN"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.previews import one_of_each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
 
 
 @given(st.lists(st.integers(0, 99)), st.integers(1, 9))

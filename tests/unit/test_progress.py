@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import progress, progress_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.progress import Measured, Meter, ReplicaProgress, statuses
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress, progress_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress import (
+    Measured,
+    Meter,
+    ReplicaProgress,
+    statuses,
+)
 
 KEY = ("my_topic", 0)
 STATES = {

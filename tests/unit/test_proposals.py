@@ -16,11 +16,24 @@ import pytest
 from remotes import Forge, git
 from test_planfile import BROKER, ELECTED, content
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, proposals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import GitError, PushRejectedError, Remote, Repository, scratch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.planfile import PlanError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.proposals import TO_GO_ON, Layout, Published, commit_results, propose
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import proposals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import (
+    TO_GO_ON,
+    Layout,
+    Published,
+    commit_results,
+    propose,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import (
+    GitError,
+    PushRejectedError,
+    Remote,
+    Repository,
+    scratch,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 
 LAYOUT = Layout("recoveries")
 FOLDER = "recoveries/r1"
@@ -41,7 +54,7 @@ def plan(folder: Path, cluster: str = "east", **values: Any) -> Path:
     """A plan file."""
     made = {**content(), "cluster": cluster, **values}
     path = folder / f"{cluster}.json"
-    path.write_text(json.dumps({**made, "sha256": planfile.sha256(made)}, indent=1))
+    path.write_text(json.dumps({**made, "sha256": plan_file.sha256(made)}, indent=1))
     return path
 
 
@@ -85,7 +98,7 @@ def test_a_proposal_is_a_branch_with_the_plans_as_they_are_and_a_second_one_chan
 
 def test_the_summary_is_the_same_on_every_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who applies a recovery makes its summary again: of the plans alone, whichever inventory, directory or environment is there."""
-    loaded = [planfile.load(plan(tmp_path)), planfile.load(plan(tmp_path, "west"))]
+    loaded = [plan_file.load(plan(tmp_path)), plan_file.load(plan(tmp_path, "west"))]
     here = proposals.summary(loaded, "r1")
     monkeypatch.chdir("/")
     monkeypatch.setattr(sys, "argv", ["ansible-playbook", "-i", "elsewhere.yml"])

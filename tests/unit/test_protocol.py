@@ -22,11 +22,11 @@ from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch, read_batch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import AnswerError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch, read_batch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig
 
 
 def header(magic: int = 2, attributes: int = 0, records: int = 5) -> bytes:
@@ -59,7 +59,7 @@ def test_what_is_no_batch_of_format_v2_is_none(records: bytes | None) -> None:
 
 
 def test_fetch_asks_as_a_replica_that_reads_to_the_log_end_and_outside_any_session() -> None:
-    request = protocol.fetch({("orders", 3): 179, ("orders", 1): 7, ("b", 0): 1}, 2048)
+    request = core.fetch({("orders", 3): 179, ("orders", 1): 7, ("b", 0): 1}, 2048)
     again = FetchRequest.decode(bytes(request.encode(version=12)), version=12)
     assert (again.replica_id, again.session_id, again.session_epoch, again.min_bytes, again.max_wait_ms) == (-3, 0, -1, 0, 0)
     asked = {
@@ -72,7 +72,7 @@ def test_fetch_asks_as_a_replica_that_reads_to_the_log_end_and_outside_any_sessi
 
 
 def test_the_end_of_an_epoch_is_asked_for_as_a_follower_does_that_is_ahead_of_every_log() -> None:
-    request = protocol.fetch_epoch_ends({("orders", 3): 7, ("b", 0): 0}, 2048)
+    request = core.fetch_epoch_ends({("orders", 3): 7, ("b", 0): 0}, 2048)
     again = FetchRequest.decode(bytes(request.encode(version=12)), version=12)
     asked = {(topic.topic, row.partition): (row.fetch_offset, row.last_fetched_epoch) for topic in again.topics for row in topic.partitions}
     assert (again.replica_id, asked) == (-3, {("orders", 3): (2**63 - 1, 7), ("b", 0): (2**63 - 1, 0)})
@@ -92,21 +92,21 @@ def test_the_end_of_an_epoch_comes_back_as_the_diverging_epoch() -> None:
         session_id=0,
         responses=[topic(topic="orders", partitions=[topic.PartitionData(**empty, **row) for row in rows])],
     )
-    assert protocol.read_epoch_ends(FetchResponse.decode(bytes(sent.encode(version=12)), version=12)) == {
-        ("orders", 0): protocol.EpochEnd(None, 4, 101),
-        ("orders", 1): protocol.EpochEnd("OFFSET_OUT_OF_RANGE", None, None),
-        ("orders", 2): protocol.EpochEnd(None, None, None),
+    assert core.read_epoch_ends(FetchResponse.decode(bytes(sent.encode(version=12)), version=12)) == {
+        ("orders", 0): core.EpochEnd(None, 4, 101),
+        ("orders", 1): core.EpochEnd("OFFSET_OUT_OF_RANGE", None, None),
+        ("orders", 2): core.EpochEnd(None, None, None),
     }
 
 
 def test_list_offsets_asks_as_a_debugging_replica() -> None:
-    again = ListOffsetsRequest.decode(bytes(protocol.list_offsets([("orders", 3)]).encode(version=7)), version=7)
+    again = ListOffsetsRequest.decode(bytes(core.list_offsets([("orders", 3)]).encode(version=7)), version=7)
     row = again.topics[0].partitions[0]
     assert (again.replica_id, again.isolation_level, row.partition_index, row.timestamp) == (-2, 0, 3, -1)
 
 
 def test_error_codes_have_the_names_that_kafka_gives_them() -> None:
-    names = {code: protocol.error_name(code) for code in (-1, 0, 3, 6, 10, 17, 31, 39, 56, 83, 84, 136)}
+    names = {code: core.error_name(code) for code in (-1, 0, 3, 6, 10, 17, 31, 39, 56, 83, 84, 136)}
     assert names == {
         -1: "UNKNOWN_SERVER_ERROR",
         0: None,
@@ -130,7 +130,7 @@ def test_an_error_of_a_fetch_comes_back_by_name() -> None:
             topic(topic="orders", partitions=[topic.PartitionData(partition_index=0, error_code=1, high_watermark=-1, log_start_offset=-1)])
         ]
     )
-    assert protocol.read_batches(answer) == {("orders", 0): protocol.FetchedBatch("OFFSET_OUT_OF_RANGE", -1, -1, None)}
+    assert core.read_batches(answer) == {("orders", 0): core.FetchedBatch("OFFSET_OUT_OF_RANGE", -1, -1, None)}
 
 
 def test_vote_versions_are_what_a_controller_offers() -> None:
@@ -138,8 +138,8 @@ def test_vote_versions_are_what_a_controller_offers() -> None:
         kind = ApiVersionsResponse.ApiVersion
         return ApiVersionsResponse(api_keys=[kind(api_key=key, min_version=low, max_version=high) for key, low, high in rows])
 
-    assert protocol.read_vote_versions(offered((1, 4, 17), (52, 0, 2))) == (0, 2)
-    assert protocol.read_vote_versions(offered((1, 4, 17))) is None  # a broker
+    assert core.read_vote_versions(offered((1, 4, 17), (52, 0, 2))) == (0, 2)
+    assert core.read_vote_versions(offered((1, 4, 17))) is None  # a broker
 
 
 def test_a_feature_is_off_where_it_is_not_finalized_and_unknown_where_a_broker_does_not_tell() -> None:
@@ -148,14 +148,14 @@ def test_a_feature_is_off_where_it_is_not_finalized_and_unknown_where_a_broker_d
         sent = ApiVersionsResponse(api_keys=[], finalized_features_epoch=epoch, finalized_features=[row]).encode(version=version)
         return ApiVersionsResponse.decode(bytes(sent), version=version)
 
-    assert protocol.read_feature_level(told(7), "eligible.leader.replicas.version") == 1
-    assert protocol.read_feature_level(told(7), "group.version") == 0
-    assert protocol.read_feature_level(told(-1), "eligible.leader.replicas.version") is None
-    assert protocol.read_feature_level(told(7, version=2), "eligible.leader.replicas.version") is None
+    assert core.read_feature_level(told(7), "eligible.leader.replicas.version") == 1
+    assert core.read_feature_level(told(7), "group.version") == 0
+    assert core.read_feature_level(told(-1), "eligible.leader.replicas.version") is None
+    assert core.read_feature_level(told(7, version=2), "eligible.leader.replicas.version") is None
 
 
 def test_topics_are_asked_for_three_configs_and_no_more() -> None:
-    again = DescribeConfigsRequest.decode(bytes(protocol.describe_topic_configs(["a", "b"]).encode(version=4)), version=4)
+    again = DescribeConfigsRequest.decode(bytes(core.describe_topic_configs(["a", "b"]).encode(version=4)), version=4)
     names = ["min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"]
     assert [(row.resource_type, row.resource_name, row.configuration_keys) for row in again.resources] == [(2, "a", names), (2, "b", names)]
     assert (again.include_synonyms, again.include_documentation) == (False, False)
@@ -167,7 +167,7 @@ def test_topic_configs_come_back_by_topic_and_refusals_by_name() -> None:
     answer = DescribeConfigsResponse(
         results=[kind(error_code=0, resource_name="a", configs=[value]), kind(error_code=29, resource_name="b", configs=[])]
     )
-    found = protocol.read_topic_configs(answer)
+    found = core.read_topic_configs(answer)
     assert found.found == {"a": TopicConfig(2, None)}
     assert found.refused == {"b": "TOPIC_AUTHORIZATION_FAILED"}
 
@@ -182,7 +182,7 @@ def described(**fields: Any) -> Any:
 
 
 def test_a_topic_id_of_zeros_is_an_id() -> None:
-    (state,) = protocol.read_topic_partitions(described(topic_id=None))
+    (state,) = core.read_topic_partitions(described(topic_id=None))
     assert state.topic_id == "A" * 22
 
 
@@ -193,7 +193,7 @@ def test_a_topic_id_of_zeros_is_an_id() -> None:
 )
 def test_a_partition_that_no_cluster_has_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(AnswerError, match="a broker describes partition"):
-        protocol.read_topic_partitions(described(**fields))
+        core.read_topic_partitions(described(**fields))
 
 
 @pytest.mark.parametrize("ids", [[1, 1], [-1, 2], list(range(3_000))])
@@ -201,14 +201,14 @@ def test_brokers_that_no_cluster_has_are_refused(ids: list[int]) -> None:
     row = MetadataResponse.MetadataResponseBroker
     answer = MetadataResponse(brokers=[row(node_id=number, host="h", port=9092, rack=None) for number in ids])
     with pytest.raises(AnswerError, match=f"names {len(ids)} brokers"):
-        protocol.read_nodes(answer)
+        core.read_nodes(answer)
 
 
 @pytest.mark.parametrize(("host", "rack"), [("h" * 256, None), ("h", "r" * 256)])
 def test_brokers_with_names_beyond_any_are_refused(host: str, rack: str | None) -> None:
     answer = MetadataResponse(brokers=[MetadataResponse.MetadataResponseBroker(node_id=7, host=host, port=9092, rack=rack)])
     with pytest.raises(AnswerError, match=r"gives broker 7 a host of .* at most 255 are taken"):
-        protocol.read_nodes(answer)
+        core.read_nodes(answer)
 
 
 @pytest.mark.parametrize("partitions", [None, 0, 2])
@@ -216,7 +216,7 @@ def test_a_quorum_without_its_log_is_refused(partitions: int | None) -> None:
     topic = DescribeQuorumResponse.TopicData
     topics = [] if partitions is None else [topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData()] * partitions)]
     with pytest.raises(AnswerError, match="the one partition that was asked about"):
-        protocol.quorum_error(DescribeQuorumResponse(error_code=0, topics=topics))
+        core.quorum_error(DescribeQuorumResponse(error_code=0, topics=topics))
 
 
 @pytest.mark.parametrize(
@@ -236,11 +236,11 @@ def test_what_kafka_says_beside_an_error_is_one_line_of_bounded_length(said: str
     refused = rows.ReassignablePartitionResponse(partition_index=0, error_code=39, error_message=said)
     done = rows.ReassignablePartitionResponse(partition_index=1, error_code=0, error_message="ignored")
     answer = AlterPartitionReassignmentsResponse(responses=[rows(name="a", partitions=[refused, done])])
-    assert protocol.read_reorder(answer) == {("a", 0): Refusal("INVALID_REPLICA_ASSIGNMENT", kept), ("a", 1): None}
+    assert core.read_reorder(answer) == {("a", 0): Refusal("INVALID_REPLICA_ASSIGNMENT", kept), ("a", 1): None}
     results = ElectLeadersResponse.ReplicaElectionResult
     elected = results.PartitionResult(partition_id=0, error_code=83, error_message=said)
     election = ElectLeadersResponse(replica_election_results=[results(topic="a", partition_result=[elected])])
-    assert protocol.read_election(election) == {("a", 0): Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", kept)}
+    assert core.read_election(election) == {("a", 0): Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", kept)}
 
 
 @pytest.mark.parametrize(
@@ -258,4 +258,4 @@ def test_what_kafka_says_beside_an_error_is_one_line_of_bounded_length(said: str
     ],
 )
 def test_errors_are_tried_again_as_kafkas_clients_do(error: str, retriable: bool) -> None:
-    assert protocol.is_retriable(error) == retriable
+    assert core.is_retriable(error) == retriable

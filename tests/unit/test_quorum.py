@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.admin import DescribeQuorumResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import quorum
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability as quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import (
     BEHIND_AFTER,
     CALM,
     CHURNING,

@@ -11,7 +11,7 @@ import pytest
 from kafka.protocol.admin import DescribeConfigsResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_risks import ELECTION, FETCH, REQUEST
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum_risks import ELECTION, FETCH, REQUEST
 
 REFUSED, UNAUTHORIZED = 42, 31
 

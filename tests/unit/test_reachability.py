@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reachability
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 
 CONNECTION = Connection(("127.0.0.1:9092",), request_timeout=1.0)
 
 
 @pytest.mark.parametrize(("host", "port"), [("x" * 64, 9092), ("a\0b", 9092), ("127.0.0.1", 99999), ("127.0.0.1", -1), ("", 0)])
 def test_an_impossible_address_does_not_answer(host: str, port: int) -> None:
-    assert reachability.fenced_that_answer([Node(1, host, port, None, True)]) == set()
-    assert "not a valid address" in reachability.reasons(CONNECTION, [f"{host}:{port}"], OSError("refused"))
+    assert connection_diagnosis.fenced_that_answer([Node(1, host, port, None, True)]) == set()
+    assert "not a valid address" in connection_diagnosis.reasons(CONNECTION, [f"{host}:{port}"], OSError("refused"))
 
 
 def test_an_address_of_an_interface_that_is_not_there_does_not_answer() -> None:
-    assert reachability.fenced_that_answer([Node(1, "fe80::1%nowhere", 9092, None, True)]) == set()
-    assert "cannot be resolved" in reachability.reasons(CONNECTION, ["fe80::1%nowhere:9092"], OSError("refused"))
+    assert connection_diagnosis.fenced_that_answer([Node(1, "fe80::1%nowhere", 9092, None, True)]) == set()
+    assert "cannot be resolved" in connection_diagnosis.reasons(CONNECTION, ["fe80::1%nowhere:9092"], OSError("refused"))
 
 
 def test_a_message_names_some_addresses_and_counts_the_others() -> None:
     servers = [f"{'x' * 64}{number}:9092" for number in range(120)]
-    text = reachability.reasons(CONNECTION, servers, OSError("refused"))
-    assert text.count("not a valid address") == reachability.ADDRESSES
+    text = connection_diagnosis.reasons(CONNECTION, servers, OSError("refused"))
+    assert text.count("not a valid address") == connection_diagnosis.ADDRESSES
     assert text.endswith("; 115 others were not looked at")

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import readiness
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN, STANDING, Expiry
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import RATES, SetRate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import RATES, SetRate
 from ansible_collections.streamops.kafka_recovery.plugins.modules import kafka_readiness_info
 
 RATE = SetRate(1, min(RATES), None, ("1000",))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.ready_commands import Tools
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
 
 ORDERS = ("orders", 3)
 

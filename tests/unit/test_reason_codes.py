@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reason_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ACCEPTED, Strategy, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reason_codes import DOUBTFUL, ReasonCode, of_kafka
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import reason_codes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import DOUBTFUL, ReasonCode, of_kafka
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/reason-codes.md").read_text()

@@ -15,15 +15,19 @@ import pytest
 from configurable import Configurable
 from movable import REGISTERED, Clock, Moved
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import cancelling, measuring, moving, reassignment_status, throttling
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls import Held
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import BROKER, TOPIC, Refusal, Resource
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassigning import Reassigning, check_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import ReassignmentError, Wanted
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal, ThrottleJournalError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import ThrottleError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, executor, progress_gauge, status
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import Reassigning, check_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor as throttle_executor
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
+    ThrottleJournal,
+    ThrottleJournalError,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import ThrottleError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import ReassignmentError, Wanted
 
 DEFAULTS: dict[str, Any] = {
     "cluster": "east",
@@ -75,7 +79,7 @@ class Whole(Moved):
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Whole:
     clock = Clock()
-    for module in (moving, measuring, cancelling, reassignment_status, throttling):
+    for module in (executor, progress_gauge, cancellation, status, throttle_executor):
         monkeypatch.setattr(module, "time", clock)
     return Whole(clock)
 
@@ -272,7 +276,7 @@ def test_options_that_cannot_be_meant(params: dict[str, Any], says: str) -> None
 def test_the_status_of_moves_under_way_and_of_what_was_asked_for(cluster: Any, tmp_path: Path) -> None:
     task(cluster, tmp_path, {("t", 0): TARGET}, wait=False)
     cluster.clock.sleep(1.0)
-    found = reassignment_status.look(cluster, None, window=2.0).report(20)
+    found = status.look(cluster, None, window=2.0).report(20)
     assert found["summary"]["moving"] == 1 and found["progress"]["replicas"]["behind"] == 1
     assert found["progress"]["bytes_per_second"] == pytest.approx(250, rel=0.1)
     assert 0 < found["progress"]["estimated_seconds"] < 2
@@ -289,7 +293,7 @@ def test_the_status_of_moves_under_way_and_of_what_was_asked_for(cluster: Any, t
     ]
     assert found["replicas"][0]["broker_id"] == 4 and found["replicas"][0]["status"] == "behind"
     asked: Wanted = {("t", 0): (5, 3, 2), ("t", 1): (3, 2, 1), ("t", 2): None, ("u", 0): (1,)}
-    found = reassignment_status.look(cluster, asked).report(20)
+    found = status.look(cluster, asked).report(20)
     assert {(row["topic"], row["partition"]): row["state"] for row in found["partitions"]} == {
         ("t", 0): "moving_elsewhere",
         ("t", 1): "not_moving",
@@ -300,5 +304,5 @@ def test_the_status_of_moves_under_way_and_of_what_was_asked_for(cluster: Any, t
     assert statuses["u", 0, 1] == "unknown_topic" and statuses["t", 0, 5] == "broker_does_not_host_partition"
     cluster.clock.sleep(5.0)
     cluster.reassignments()
-    found = reassignment_status.look(cluster, ALL).report(20)
-    assert found["summary"] == {**dict.fromkeys(reassignment_status.STATES, 0), "in_place": 1, "not_moving": 1}
+    found = status.look(cluster, ALL).report(20)
+    assert found["summary"] == {**dict.fromkeys(status.STATES, 0), "in_place": 1, "not_moving": 1}

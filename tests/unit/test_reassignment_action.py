@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.action import kafka_partition_reassignment as action
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import progress
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.progress_file import ProgressFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile
 
 
 class Display:

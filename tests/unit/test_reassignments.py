@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reassignments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
     MOVING,
     REFUSED,
@@ -71,7 +71,7 @@ def test_the_option_and_the_file_of_kafkas_tool_mean_the_same_in_recovery_order(
 def test_what_is_kept_of_before_is_a_file_that_undoes_it(tmp_path: Path) -> None:
     before = {("t", 1): (3, 1), ("t", 0): (1, 2, 3)}
     path = tmp_path / "before.json"
-    path.write_bytes(reassignments.as_file(before))
+    path.write_bytes(validate.as_file(before))
     assert wanted(None, str(path)) == before
     assert json.loads(path.read_text())["version"] == 1
 

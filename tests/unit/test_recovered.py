@@ -15,11 +15,17 @@ from documents import document as document_of
 from situations import Log, Situation
 from test_planfile import ELECTED, HEADER, SURVIVORS
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, recovered, snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError, private_directory
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import requested
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sources import RESULT, find
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Fork, Recovered, RecoveredError, Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, private_directory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import recovered_partitions
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import (
+    Fork,
+    Recovered,
+    RecoveredError,
+    Run,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import RESULT, find
 
 CLUSTER_ID, PLAN_ID = "abc", "0b7c"
 KEY = ("orders", 0)
@@ -55,7 +61,7 @@ def results(workdir: Path, *rows: dict[str, Any], **changes: Any) -> None:
 def plan(workdir: Path, name: str = "east", **changes: Any) -> Path:
     path = private_directory(private_directory(workdir / "plans") / "r1") / f"{name}.json"
     cut = [{"broker_id": 3, "offset": 90, "records": 10}, {"broker_id": 1, "offset": None, "records": None}]
-    with planfile.writing(path, {**HEADER, "cluster_id": CLUSTER_ID, "plan_id": PLAN_ID, **changes}) as writer:
+    with plan_file.writing(path, {**HEADER, "cluster_id": CLUSTER_ID, "plan_id": PLAN_ID, **changes}) as writer:
         writer.add("partitions", {**ELECTED, "truncated": cut})
     return path
 
@@ -64,7 +70,7 @@ def landing(workdir: Path, logs: Sequence[dict[str, Any]] = (), *proofs: dict[st
     path = private_directory(private_directory(workdir / "landing") / "r1") / "east.jsonl"
     header = {"cluster": "east", "cluster_id": CLUSTER_ID, "run_id": "r1", "collected_at": "2026-11-21T14:00:00Z", "backend": "compat"}
     document = document_of(Situation("orders", {2: Log.of((100, 3)), 3: Log.of((100, 3))}).rows())
-    snapshot.write(path, {**header, "brokers": [], **changes}, [{**document, "logs": logs, "pairs": [], "proofs": proofs}])
+    sealed_jsonl.write(path, {**header, "brokers": [], **changes}, [{**document, "logs": logs, "pairs": [], "proofs": proofs}])
 
 
 def replica(broker: int, mark: int | None) -> dict[str, Any]:
@@ -82,7 +88,9 @@ def noted(workdir: Path) -> dict[str, Any]:
 
 def read(workdir: Path, **options: Any) -> Run:
     """With the evidence, as where groups have committed something."""
-    return recovered.with_evidence(recovered.read(workdir, "east", "r1", CLUSTER_ID, **options), workdir, "east", "r1", CLUSTER_ID)
+    return recovered_partitions.with_evidence(
+        recovered_partitions.read(workdir, "east", "r1", CLUSTER_ID, **options), workdir, "east", "r1", CLUSTER_ID
+    )
 
 
 def test_results_plan_and_evidence_are_put_together(workdir: Path) -> None:
@@ -175,7 +183,7 @@ def test_without_results_there_is_nothing_to_look_at(workdir: Path) -> None:
     with pytest.raises(RecoveredError, match="cannot be read: Is a directory"):
         read(workdir)
     with pytest.raises(FileError, match="run_id"):
-        recovered.read(workdir, "east", "../r1", CLUSTER_ID)
+        recovered_partitions.read(workdir, "east", "../r1", CLUSTER_ID)
 
 
 def test_a_run_without_results_is_answered_with_the_newest_that_elected(workdir: Path) -> None:
@@ -201,7 +209,7 @@ def test_a_look_is_noted_in_the_results_and_a_second_one_takes_its_place(workdir
     plan(workdir)
     before = noted(workdir)
     for impact in ({"path": "/w/impact/r1/east.json", "observed_at": "then", "summary": {"groups": 3}}, {"path": "another"}):
-        recovered.note_impact(workdir, "east", "r1", read(workdir), impact)
+        recovered_partitions.note_impact(workdir, "east", "r1", read(workdir), impact)
         assert noted(workdir) == {**before, "impact": impact}
     path = workdir / "results" / "r1" / "east.json"
     assert [file.name for file in path.parent.iterdir()] == ["east.json"] and path.stat().st_mode & 0o777 == 0o600
@@ -212,7 +220,7 @@ def test_results_of_a_look_are_read_by_all_who_read_results(workdir: Path) -> No
     results(workdir, row(), finished_at="2026-11-21T14:05:00Z")
     plan(workdir)
     found = read(workdir)
-    recovered.note_impact(workdir, "east", "r1", found, {"path": "p", "observed_at": "then", "summary": {}})
+    recovered_partitions.note_impact(workdir, "east", "r1", found, {"path": "p", "observed_at": "then", "summary": {}})
     assert read(workdir) == found
     assert requested(None, str(workdir / "results" / "r1" / "east.json")) == [KEY]
     (sources,) = find(workdir).values()
@@ -225,5 +233,5 @@ def test_results_that_were_written_anew_meanwhile_get_no_note(workdir: Path) -> 
     found = read(workdir)
     results(workdir, row("already_online"))
     with pytest.raises(RecoveredError, match=r"written anew meanwhile.*look again"):
-        recovered.note_impact(workdir, "east", "r1", found, {})
+        recovered_partitions.note_impact(workdir, "east", "r1", found, {})
     assert "impact" not in noted(workdir)

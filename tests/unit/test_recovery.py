@@ -17,15 +17,16 @@ from found_again import found_again
 from offline_offsets import OFFSETS, Committing, Described, outcomes, planned_without_offsets
 from situations import RUN, land, plan_all
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import interruption, planfile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence_collection import Sources
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.given_up import each_kind_first
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
 
 
 def test_one_of_each_outcome_and_reason_code_stands_ahead_of_the_rest() -> None:
@@ -108,7 +109,7 @@ def test_a_requested_partition_that_the_cluster_does_not_have_fails_the_run(tmp_
     rows = [row for case in CASES if case.topic == "prefix" for row in case.rows()]
     land(tmp_path, "east", rows, absent=[{"topic": "gone", "partition": 4}, {"topic": "__consumer_offsets", "partition": 0}])
     plain.plan(tmp_path, RUN, "balanced", "last_written_epoch", "plans", {})
-    plan = planfile.load(tmp_path / "plans" / RUN / "east.json")
+    plan = plan_file.load(tmp_path / "plans" / RUN / "east.json")
     assert [row["topic"] for row in plan["partitions"]] == ["prefix"]
     assert [(row["topic"], row["partition"], row["reason_code"]) for row in plan["held"]] == [
         ("__consumer_offsets", 0, "unknown_topic_or_partition"),
@@ -192,9 +193,9 @@ def test_a_signal_while_evidence_is_collected_ends_the_run_and_fails_no_partitio
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     def interrupted(*_arguments: object) -> None:
-        raise interruption.Interrupted("interrupted by SIGTERM")
+        raise signals.Interrupted("interrupted by SIGTERM")
 
     controller = Committing()
     monkeypatch.setattr(controller, method, interrupted)
-    with pytest.raises(interruption.Interrupted):
+    with pytest.raises(signals.Interrupted):
         planned_without_offsets(controller, tmp_path)

@@ -13,9 +13,10 @@ import pytest
 from markdown_it import MarkdownIt
 from test_planfile import ELECTED, HELD, content
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, recovery_summary
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.next_steps import STEPS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery_summary import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.next_steps import STEPS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import pull_request_page
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.pull_request_page import (
     MOST_HELD,
     MOST_NAMED,
     MOST_OF_A_TOPIC,
@@ -27,11 +28,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery_
 def plan(cluster: str = "east", **sections: Any) -> dict[str, Any]:
     """A valid plan."""
     made = {**content(), "cluster": cluster, **copy.deepcopy(sections)}
-    return {**made, "sha256": planfile.sha256(made)}
+    return {**made, "sha256": plan_file.sha256(made)}
 
 
 def page(*plans: dict[str, Any]) -> str:
-    return recovery_summary.page(plans, "r1", ["- the next step"]).decode()
+    return pull_request_page.page(plans, "r1", ["- the next step"]).decode()
 
 
 def test_it_says_who_is_elected_on_which_evidence_and_what_that_costs() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from layouts import Oracle, Row, broker, lists, partition, plan_all, random_layout, shuffled
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import placement
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import placement
 
 ORDERS = [partition("orders", number, [number % 3 + 1, (number + 1) % 3 + 1, (number + 2) % 3 + 1]) for number in range(12)]
 

@@ -16,12 +16,13 @@ import pytest
 from layouts import RUN, broker, land, partition, plan_all
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reassignments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import redundancy_plans, sealed
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy_plans import Options, skew_percent
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.sealed import NoSnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import reassignment_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.reassignment_files import Options, skew_percent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import cluster_batches
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import NoSnapshotError
 
 ROWS = [
     broker(1, "fenced"),
@@ -35,7 +36,7 @@ ROWS = [
 
 
 def written(spark: SparkSession, workdir: Path, clusters: list[str] | None = None, **options: Any) -> dict[str, Any]:
-    return redundancy_plans.write(spark, redundancy_plans.landing(workdir, RUN, clusters), workdir, Options(**options))
+    return reassignment_files.write(spark, reassignment_files.landing(workdir, RUN, clusters), workdir, Options(**options))
 
 
 def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: SparkSession, tmp_path: Path) -> None:
@@ -190,7 +191,7 @@ def test_the_file_is_one_of_kafka_reassign_partitions(spark: SparkSession, tmp_p
     ]
     assert all("log_dirs" not in row for row in plan["partitions"])
     assert (plan["cluster"], plan["cluster_id"], plan["run_id"]) == ("east", "id-of-east", RUN)
-    read = reassignments.wanted(None, str(tmp_path / "reassignments" / RUN / "east.json"))
+    read = validate.wanted(None, str(tmp_path / "reassignments" / RUN / "east.json"))
     assert read == {("orders", 0): (2, 3), ("orders", 1): (3, 2)}, "and kafka_partition_reassignment takes it"
 
 
@@ -204,7 +205,7 @@ def test_the_same_layout_gives_the_same_bytes_but_for_id_and_time(
     volatile = re.compile(rb'^"(plan_id|created_at)": .*$', re.MULTILINE)
     paths = [Path(plan["path"]) for plan in written(spark, tmp_path)["plans"]]
     first = [path.read_bytes() for path in paths]
-    monkeypatch.setattr(sealed, "BATCH_BYTES", 1)
+    monkeypatch.setattr(cluster_batches, "BATCH_BYTES", 1)
     assert [plan["cluster"] for plan in written(spark, tmp_path)["plans"]] == ["east", "west"]
     for path, before in zip(paths, first, strict=True):
         assert json.loads(path.read_bytes())
@@ -213,14 +214,14 @@ def test_the_same_layout_gives_the_same_bytes_but_for_id_and_time(
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoSnapshotError, match="gather the layout of run run-9 first"):
-        redundancy_plans.landing(tmp_path, "run-9", None)
+        reassignment_files.landing(tmp_path, "run-9", None)
 
 
 @pytest.mark.parametrize(("run_id", "clusters"), [("../etc", None), (RUN, ["../east"]), (RUN, [".."]), (RUN, [""])])
 def test_names_that_leave_the_directory_are_refused(tmp_path: Path, run_id: str, clusters: list[str] | None) -> None:
     land(tmp_path, "east", ROWS)
     with pytest.raises(FileError, match="cannot be a file name"):
-        redundancy_plans.landing(tmp_path, run_id, clusters)
+        reassignment_files.landing(tmp_path, run_id, clusters)
 
 
 @pytest.mark.parametrize(

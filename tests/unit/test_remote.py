@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from unit.listener import HEADERS, NOBODY, frames, listener
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import remote as module_remote
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.remote import own_server
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_options import AUTO
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import connect_client as module_remote
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import server_state
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.connect_client import own_server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import SparkError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import AUTO
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Folder, Server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 
 TOKEN = "the-token-of-the-workdir"
 SERVER = Server(os.getpid(), socket.gethostname(), 15002, True, True, "2026-11-21T04:00:00Z")
@@ -36,7 +36,7 @@ def workdir(tmp_path: Path) -> Path:
 def running(monkeypatch: pytest.MonkeyPatch, *servers: Server | None) -> None:
     """What is seen of the server, again and again; the last for good."""
     seen = list(servers)
-    monkeypatch.setattr(spark_server, "running", lambda _: seen.pop(0) if len(seen) > 1 else seen[0])
+    monkeypatch.setattr(server_state, "running", lambda _: seen.pop(0) if len(seen) > 1 else seen[0])
 
 
 def test_where_no_server_runs_none_is_missed(workdir: Path) -> None:

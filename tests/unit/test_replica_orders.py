@@ -14,13 +14,13 @@ import pytest
 from controller import Controller, Killed
 from found_again import found_again
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, replica_orders
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.journal import ChangedOrder, Journal, Left
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.order_warnings import order_warnings
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal, Left
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 KEY = ("t", 0)
 ORIGINAL, BEST_FIRST = (1, 3, 2), (2, 3, 1)
@@ -49,7 +49,7 @@ def recover(controller: Controller, path: Path, one: Entry, attempts: int = 0) -
     """Do what a run does."""
     with Journal(path, "abc") as journal:
         replica_orders.repair(controller, journal)
-        (result,) = election.run(controller, journal, [one], 60.0, attempts, election.elect_by_order)
+        (result,) = designated_election.run(controller, journal, [one], 60.0, attempts, designated_election.elect_by_order)
         if journal.left_behind():
             replica_orders.repair(controller, journal)
     return result
@@ -315,7 +315,7 @@ def test_the_next_run_puts_the_order_back_of_an_election_that_was_answered(path:
 
 
 def test_another_attempt_ends_the_doubt_about_an_election(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(election, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(designated_election, "RETRY_SECONDS", 0.0)
     controller = Hanging()
     assert recover(controller, path, entry(), attempts=1).outcome == "elected"
     assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (2, ORIGINAL)

@@ -13,16 +13,18 @@ from typing import Any
 import pytest
 from configurable import Configurable, Move
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import throttling
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_preview import ConfigPreview
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttled_replicas import ThrottledReplicas
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import BROKER, TOPIC, Refusal, Resource
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionError, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replication_throttle import ReplicationThrottle
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import ThrottleJournal, ThrottleJournalError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_plans import ToSet
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionError, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ToSet
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
+    ThrottleJournal,
+    ThrottleJournalError,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
@@ -33,7 +35,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles
     SetRate,
     ThrottleError,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttling import Throttle
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.replicas import ThrottledReplicas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run import ReplicationThrottle
 
 NOTHING = {"brokers": 0, "topics": 0, "replicas": 0, "others": 0}
 
@@ -41,8 +44,8 @@ NOTHING = {"brokers": 0, "topics": 0, "replicas": 0, "others": 0}
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting is not what is tested here."""
-    monkeypatch.setattr(throttling, "SEEN_WITHIN", 0.0)
-    monkeypatch.setattr(throttling, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(executor, "SEEN_WITHIN", 0.0)
+    monkeypatch.setattr(executor, "LOOK_EVERY", 0.0)
 
 
 @pytest.fixture
@@ -328,7 +331,7 @@ def leave_over(cluster: Configurable, journal: ThrottleJournal) -> None:
     """What a killed run has set on broker 1, beside the standing throttle."""
     rate = SetRate(1, LEADER_RATE, cluster.brokers[1].get(LEADER_RATE), ("6000",))
     with journal as opened:
-        throttling.set_throttle(cluster, opened, ToSet(RUN, [rate], [AddedReplicas("t", "id-t", FOLLOWER_REPLICAS, ("1:4",))]))
+        executor.set_throttle(cluster, opened, ToSet(RUN, [rate], [AddedReplicas("t", "id-t", FOLLOWER_REPLICAS, ("1:4",))]))
 
 
 def test_cleaning_takes_out_what_a_killed_run_left_and_not_what_stands(task: Task, journal: ThrottleJournal) -> None:

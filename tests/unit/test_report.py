@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from report_samples import incident
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import report, tables
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.tables import HEALTHY, RECOVERY
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document, recovery_queries
 
 pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
@@ -32,8 +32,8 @@ def reader(spark: SparkSession, rows: Rows) -> Callable[[str], DataFrame]:
     """`Store.read` of these rows; fields that are left out are null."""
 
     def read(table: str) -> DataFrame:
-        schema = f"{tables.SCHEMAS[table]}, {tables.PARTITIONED_BY}"
-        names = [field.split()[0] for field in tables.columns(table)]
+        schema = f"{schemas.SCHEMAS[table]}, {schemas.PARTITIONED_BY}"
+        names = [field.split()[0] for field in schemas.columns(table)]
         return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows.get(table, [])], schema)
 
     return read
@@ -239,9 +239,9 @@ def test_a_list_of_hits_is_cut_and_what_a_repeated_run_found_online_was_given_a_
         if row["run_id"] == "newer" and row["outcome"] == "elected":
             row |= {"outcome": "already_online", "designated_leader": 3}
     read = reader(spark, rows)
-    counts = {row.kind: row.known for row in report.impact(read, ["newer", "older"], [TODAY, YESTERDAY], None, 1).collect()}
+    counts = {row.kind: row.known for row in recovery_queries.impact(read, ["newer", "older"], [TODAY, YESTERDAY], None, 1).collect()}
     assert counts == {"group": 6, "transaction": 8, "partition": 4, "canary": 4, "warning": 2}
-    given = report.given_leaders(report.partitions(read, ["newer"], [TODAY], None)).collect()
+    given = recovery_queries.given_leaders(recovery_queries.partitions(read, ["newer"], [TODAY], None)).collect()
     assert {(row.run_id, row.cluster): row.partitions for row in given} == {("newer", "east"): 2, ("newer", "west"): 1}
 
 
@@ -341,9 +341,9 @@ def test_bounds_that_add_up_to_more_than_a_bigint_are_capped(spark: SparkSession
     recovery(rows, "r", 21, [*absurd, unknown])
     for row in rows["loss"]:
         row["truncated_records"] = most if row["cluster"] == "east" else 7
-    found = report.partitions(reader(spark, rows), ["r"], [TODAY], None)
+    found = recovery_queries.partitions(reader(spark, rows), ["r"], [TODAY], None)
     names = ("lower_bound", "upper_bound", "estimate", "lower_bound_where_upper", "truncated_records")
-    for counted in (report.by_outcome(found), report.by_topic(found, 10)):
+    for counted in (recovery_queries.by_outcome(found), recovery_queries.by_topic(found, 10)):
         east, west = counted.orderBy("cluster").collect()
         assert [east[name] for name in names] == [most] * 5 and east["upper_bound_known"] == 3
         assert [west[name] for name in names] == [None, None, None, None, 7]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from report_samples import LOOKED_AT, RUN, downstream, found, incident, look, partition, sample
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
 
 HIT = {"partitions": 4, "groups": 2, "transactions_hanging": 1, "not_readable": 1, "not_writable": 3}

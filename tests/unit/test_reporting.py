@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 from situations import RUN, Log, Situation, broker_rows, plan_all
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import reporting
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import run
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +38,8 @@ def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tm
     def shared(**_options: Any) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr(reporting, "session", shared)
-    monkeypatch.setattr(reporting, "datetime", LaterClock)
+    monkeypatch.setattr(run, "session", shared)
+    monkeypatch.setattr(run, "datetime", LaterClock)
     workdir = tmp_path / "work"
     workdir.mkdir(mode=0o700)
     offline = Situation("orders", {2: Log.of((5, 3)), 3: Log.of((4, 3))})
@@ -49,25 +49,25 @@ def test_check_mode_removes_brings_in_and_writes_nothing(spark: SparkSession, tm
         **{"textfile": None, "retention_days": None, "inventory": [], "run_options": [], "require_commit": False},
     }
     before = content(workdir)
-    checked = reporting.report({**params, "run_id": "checked", "textfile": str(tmp_path / "own.prom")}, {}, check_mode=True)
+    checked = run.report({**params, "run_id": "checked", "textfile": str(tmp_path / "own.prom")}, {}, check_mode=True)
     assert content(workdir) == before and not (tmp_path / "own.prom").exists()
     assert checked["summary"]["ingested"] == 0 and checked["html_path"].endswith("reports/checked/report.html")
 
-    assert reporting.report({**params, "run_id": "first"}, {})["summary"]["ingested"] == 1
+    assert run.report({**params, "run_id": "first"}, {})["summary"]["ingested"] == 1
     before = content(workdir)
-    checked = reporting.report({**params, "run_id": "checked", "retention_days": 1}, {}, check_mode=True)
+    checked = run.report({**params, "run_id": "checked", "retention_days": 1}, {}, check_mode=True)
     assert content(workdir) == before and checked["run_ids"] == [RUN]
     # Files of commands are part of what is shown, in check mode, too.
-    quoted = reporting.report({**params, "run_id": "checked", "inventory": ["/it's/hosts.yml"]}, {}, check_mode=True)
+    quoted = run.report({**params, "run_id": "checked", "inventory": ["/it's/hosts.yml"]}, {}, check_mode=True)
     assert {path for path, data in content(workdir).items() if before.get(path) != data and not path.startswith("commands")} == set()
     (step,) = quoted["next_steps"]
     assert quoted["steps_left_out"] == 0
     with monkeypatch.context() as shorter:
-        shorter.setattr(reporting, "STEPS_SHOWN", 0)
-        cut = reporting.report({**params, "run_id": "checked"}, {}, check_mode=True)
+        shorter.setattr(run, "STEPS_SHOWN", 0)
+        cut = run.report({**params, "run_id": "checked"}, {}, check_mode=True)
         assert (cut["next_steps"], cut["steps_left_out"]) == ([], 1)
     assert "/it" in Path(step["command"].removeprefix("bash ")).read_text()
-    reporting.report({**params, "run_id": "second", "retention_days": 1}, {})
+    run.report({**params, "run_id": "second", "retention_days": 1}, {})
     assert content(workdir / "history") != {
         path.removeprefix("history/"): data for path, data in before.items() if path.startswith("history/")
     }

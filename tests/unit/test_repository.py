@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from remotes import Person, plan_key, with_a_key
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.repository import APPLY, PROPOSE, repository_problems
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository_check import APPLY, PROPOSE, repository_problems
 
 URL = "https://git.example.com/ops/kafka.git"
 

@@ -15,7 +15,7 @@ from healthy_files import broker, leaderless, mark, write
 from pyspark.sql import DataFrame, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import healthy, risk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, risk
 
 RUN = "2026-11-21T14-05-00Z"
 # Broker 4 is lost. Racks: 1 and 2 in a, 3 and 4 in b.
@@ -56,7 +56,7 @@ def read(spark: SparkSession, workdir: Path, rows: Iterable[Mapping[str, Any]]) 
     """Two clusters: east with these rows, and west, where broker 9 lives and all is well."""
     west = [broker(9), broker(2), mark("w", replicas=[9, 2], isr=[9, 2], leader=9)]
     files = [str(write(workdir, RUN, [*BROKERS, *rows])), str(write(workdir, RUN, west, cluster="west"))]
-    return healthy.watermarks(spark, files), healthy.brokers(spark, files)
+    return healthy_rows.watermarks(spark, files), healthy_rows.brokers(spark, files)
 
 
 def test_words_say_why_and_the_score_ranks_by_the_worst_of_them(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.run_options import run_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.repeated_options import run_options
 
 SHOWN = [
     "kafka_recovery_strategy",

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from kafka.net.sasl import get_sasl_mechanism
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import scram
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.scram import LEAST_ITERATIONS, MOST_ITERATIONS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import scram
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.scram import LEAST_ITERATIONS, MOST_ITERATIONS
 
 SALT = b"salt of the user"
 LOGIN = Connection(("localhost:9092",), (), "SASL_SSL", "SCRAM-SHA-512", "recovery", "hush", validate_certs=False)

@@ -17,14 +17,19 @@ from documents import cluster, evidence
 from offline_offsets import OFFSETS, Committing, outcomes, planned_without_offsets
 from situations import FENCED, Log, Situation, broker_rows, plan_all
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import blast_radius, interruption
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, decide
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import Entry, Result
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.plan_entries import plan_entries
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovery import Recovery
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.second_decision import SecondDecision, second_decision, undecided
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import plan_entries
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
+    SecondDecision,
+    second_decision,
+    undecided,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 
 T = ("t", 0)
 ELECTED = ("elected", None)
@@ -213,7 +218,7 @@ def test_a_signal_after_the_election_of_internal_topics_leaves_the_others_as_the
 ) -> None:
     controller = Committing()
     recovery = planned_without_offsets(controller, tmp_path, decide_again=True)
-    monkeypatch.setattr(interruption, "noted", lambda: "SIGTERM" if controller.states[OFFSETS].leader >= 0 else None)
+    monkeypatch.setattr(signals, "noted", lambda: "SIGTERM" if controller.states[OFFSETS].leader >= 0 else None)
     assert outcomes(recovery) == {"__consumer_offsets": ELECTED, "t": ("held", "interrupted")}
     assert controller.states[T].leader == -1
 

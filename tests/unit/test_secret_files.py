@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS, Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.secret_files import SecretFileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import CONNECTION_ARGUMENTS, Connection
 
 NOBODY = 65534
 

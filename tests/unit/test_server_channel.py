@@ -16,9 +16,9 @@ import grpc
 import pytest
 from unit.listener import NOBODY
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.server_channel import LoopbackChannel, ServerChannel
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Server
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import SparkError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_channel import LoopbackChannel, ServerChannel
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Server
 
 # Prints its port, then the token of each call.
 SERVES = """

@@ -21,8 +21,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.utils import require_minimum_pandas_version
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.complaints import SparkError, in_words
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import SparkError, in_words
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 
 NOISY = """
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.acls import NEEDS, Missing, remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import FOLDER, Commands, is_plain
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.ready_commands import Tools
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import NEEDS, Missing, remedy
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ("kafka-consumer-groups.sh", "kafka-streams-groups.sh", "kafka-transactions.sh", "kafka-acls.sh")

@@ -12,8 +12,8 @@ from bench import plain
 from bench.simulator import MIXTURE, Fleet, write_fleet, write_history
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
 
 FLEET = Fleet(clusters=2, partitions=600)
 
@@ -33,16 +33,16 @@ def test_one_seed_gives_one_fleet(tmp_path: Path) -> None:
 
 def test_every_file_is_sealed(tmp_path: Path) -> None:
     write_history(Fleet(1, 50), tmp_path, days=3, processes=1)
-    headers = [snapshot.check(path) for path in sorted(tmp_path.rglob("*.jsonl"))]
+    headers = [sealed_jsonl.check(path) for path in sorted(tmp_path.rglob("*.jsonl"))]
     assert [header["run_id"] for header in headers] == ["2026-01-31T03-00-00Z", "2026-02-01T03-00-00Z", "2026-02-02T03-00-00Z"]
 
 
 @pytest.mark.slow
 def test_every_kind_of_damage_is_planned_and_no_row_is_unsound(spark: SparkSession, tmp_path: Path) -> None:
     write_fleet(FLEET, tmp_path, "run", processes=1)
-    done = plans.write_plans(spark, plans.landing(tmp_path, "run", None), tmp_path, "balanced", "last_written_epoch")
+    done = plan_files.write_plans(spark, plan_files.landing(tmp_path, "run", None), tmp_path, "balanced", "last_written_epoch")
     assert done["quarantine"] == []
-    rows = [row for plan in done["plans"] for section in ("partitions", "held") for row in planfile.load(plan["path"])[section]]
+    rows = [row for plan in done["plans"] for section in ("partitions", "held") for row in plan_file.load(plan["path"])[section]]
     assert not [row for row in rows if "cannot be trusted" in row["explanation"]]
     held = set(done["summary"]["held_by_reason"])
     assert held >= {"forked", "incomplete", "no_survivor", "below_high_watermark", "wait_for_clean_leader"}

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 import pytest
 from made_up_brokers import LIST_OFFSETS, brokers, log_ends, options, resolve
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import reachability
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.brokers import Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import addresses
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import addresses, connection_diagnosis
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 
 pytestmark = pytest.mark.slow
 
@@ -58,17 +57,17 @@ def test_brokers_whose_names_are_not_resolved_are_unreachable_and_no_others() ->
 
 
 def test_looking_at_fenced_brokers_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reachability, "NAME_SECONDS", 0.5)
+    monkeypatch.setattr(connection_diagnosis, "NAME_SECONDS", 0.5)
     with brokers(1) as (broker,):
         fenced = [Node(number, host, 9092, None, True) for number, host in enumerate(SLOW, start=2)]
         began = time.monotonic()
-        assert reachability.fenced_that_answer([*fenced, Node(1, "127.0.0.1", broker.port, None, True)]) == {1}
+        assert connection_diagnosis.fenced_that_answer([*fenced, Node(1, "127.0.0.1", broker.port, None, True)]) == {1}
         assert time.monotonic() - began < 2.5
 
 
 def test_the_reason_for_a_name_that_is_not_resolved_comes_in_time() -> None:
     began = time.monotonic()
-    said = reachability.reasons(Connection(("127.0.0.1:1",), request_timeout=0.5), [f"{SLOW[0]}:9092"], OSError("closed"))
+    said = connection_diagnosis.reasons(Connection(("127.0.0.1:1",), request_timeout=0.5), [f"{SLOW[0]}:9092"], OSError("closed"))
     assert time.monotonic() - began < 2.5
     assert f"the name {SLOW[0]} cannot be resolved (the resolver does not answer in time)" in said
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.snapshot import SnapshotError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.sealed_jsonl import SnapshotError
 
 HEADER = {"cluster": "east", "cluster_id": "abc", "run_id": "r1", "collected_at": "2026-11-21T04:00:00Z", "backend": "compat"}
 ROWS = [{"kind": "broker", "broker_id": 1}, {"kind": "partition", "topic": "ördérs", "partition": 0}]
@@ -23,19 +23,19 @@ ROWS = [{"kind": "broker", "broker_id": 1}, {"kind": "partition", "topic": "örd
 @pytest.fixture
 def landing(tmp_path: Path) -> Path:
     path = tmp_path / "east.jsonl"
-    assert snapshot.write(path, HEADER, ROWS) == len(ROWS)
+    assert sealed_jsonl.write(path, HEADER, ROWS) == len(ROWS)
     return path
 
 
 def test_what_was_written_is_valid_and_private(landing: Path) -> None:
-    assert snapshot.check(landing) == {"kind": "header", "schema": 4, **HEADER}
+    assert sealed_jsonl.check(landing) == {"kind": "header", "schema": 4, **HEADER}
     assert stat.S_IMODE(landing.stat().st_mode) == 0o600
     assert [path.name for path in landing.parent.iterdir()] == ["east.jsonl"], "nothing is left beside it"
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="there is no landing file"):
-        snapshot.check(tmp_path / "west.jsonl")
+        sealed_jsonl.check(tmp_path / "west.jsonl")
 
 
 def test_every_truncation_is_refused(landing: Path) -> None:
@@ -43,19 +43,19 @@ def test_every_truncation_is_refused(landing: Path) -> None:
     for length in range(len(whole)):
         landing.write_bytes(whole[:length])
         with pytest.raises(SnapshotError):
-            snapshot.check(landing)
+            sealed_jsonl.check(landing)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(position=st.integers(0), change=st.integers(1, 255))
 def test_every_changed_byte_is_refused(tmp_path: Path, position: int, change: int) -> None:
     path = tmp_path / "east.jsonl"
-    snapshot.write(path, HEADER, ROWS)
+    sealed_jsonl.write(path, HEADER, ROWS)
     content = bytearray(path.read_bytes())
     content[position % len(content)] ^= change
     path.write_bytes(content)
     with pytest.raises(SnapshotError):
-        snapshot.check(path)
+        sealed_jsonl.check(path)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes, reason: str) 
     path = tmp_path / "east.jsonl"
     path.write_bytes(content)
     with pytest.raises(SnapshotError, match=reason):
-        snapshot.check(path)
+        sealed_jsonl.check(path)
 
 
 def test_a_failed_write_leaves_the_old_file(landing: Path) -> None:
@@ -86,13 +86,13 @@ def test_a_failed_write_leaves_the_old_file(landing: Path) -> None:
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        snapshot.write(landing, HEADER, rows())
+        sealed_jsonl.write(landing, HEADER, rows())
     assert landing.read_bytes() == before
     assert [path.name for path in landing.parent.iterdir()] == ["east.jsonl"]
 
 
 def test_a_line_that_no_reader_takes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "east.jsonl"
-    snapshot.write(path, HEADER, [*ROWS, {"kind": "proof", "name": "x" * snapshot.LONGEST_LINE}])
+    sealed_jsonl.write(path, HEADER, [*ROWS, {"kind": "proof", "name": "x" * sealed_jsonl.LONGEST_LINE}])
     with pytest.raises(SnapshotError, match="line 4 is longer than 16777216 bytes"):
-        snapshot.check(path)
+        sealed_jsonl.check(path)

@@ -9,18 +9,20 @@ from collections.abc import Mapping
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import forks, snapshot_proofs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.batches import LastBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import Evidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import FetchedBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.replica_logs import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import baseline_proofs, log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import Evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import ReplicaLog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
 KEY = ("t", 0)
 Log = list[int]  # the epoch of each record
 
 
-def proven(logs: Mapping[int, Log], high_watermark: int, leader_epoch: int, relation: str = forks.FORKED) -> dict[int, bool | None]:
+def proven(
+    logs: Mapping[int, Log], high_watermark: int, leader_epoch: int, relation: str = log_comparison.FORKED
+) -> dict[int, bool | None]:
     """What is said of each survivor."""
 
     def record(broker: int, offset: int) -> LastBatch:
@@ -31,9 +33,9 @@ def proven(logs: Mapping[int, Log], high_watermark: int, leader_epoch: int, rela
 
     replicas = {(KEY, broker): ReplicaLog(None, 0, len(log), 0, 9, record(broker, len(log) - 1)) for broker, log in logs.items()}
     one, other = sorted(logs)
-    pair = {**forks.pair_row(KEY, one, other), "relation": relation}
+    pair = {**log_comparison.pair_row(KEY, one, other), "relation": relation}
     healthy = {"topic": "t", "partition": 0, "run_id": "noon", "high_watermark": high_watermark, "leader_epoch": leader_epoch}
-    rows = list(snapshot_proofs.proofs(Evidence([], [], replicas, [pair], healthy=[healthy]), forks.Prober(batches)))
+    rows = list(baseline_proofs.proofs(Evidence([], [], replicas, [pair], healthy=[healthy]), log_comparison.Prober(batches)))
     assert all(
         (row["source"], row["name"], row["offset"], row["leader_epoch"]) == ("healthy_snapshot", "noon", high_watermark, leader_epoch)
         for row in rows
@@ -63,4 +65,4 @@ def test_what_a_high_watermark_of_epoch_1_proves(logs: dict[int, Log], high_wate
 
 
 def test_logs_that_do_not_fork_need_no_proof() -> None:
-    assert proven({2: [1, 1], 3: [1]}, 2, leader_epoch=1, relation=forks.PREFIX) == {}
+    assert proven({2: [1, 1], 3: [1]}, 2, leader_epoch=1, relation=log_comparison.PREFIX) == {}

@@ -20,10 +20,11 @@ from typing import Any
 import psutil
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper, spark_server, spark_warmth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_keeper import Keeper, Settings
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import FOR_EVER, Folder, Until
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import server_state
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import FOR_EVER, Folder, Until
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import supervisor, warmup
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server.supervisor import Keeper, Settings
 
 LISTENS = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); a = s.accept(); s.accept()"
 
@@ -32,13 +33,13 @@ LISTENS = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.ge
 def folder(tmp_path: Path) -> Folder:
     tmp_path.chmod(0o700)
     made = Folder(tmp_path).make()
-    spark_server.write_until(made, FOR_EVER)
+    server_state.write_until(made, FOR_EVER)
     return made
 
 
 @pytest.fixture
 def keeper(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Keeper:
-    monkeypatch.setattr(spark_keeper.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(supervisor.signal, "signal", lambda *_: None)
     return Keeper(folder, Settings(0, "local", "1g", {}), ctypes.CDLL(None))
 
 
@@ -57,7 +58,7 @@ def test_it_stays_while_there_are_clients_and_ends_when_nobody_comes(
 ) -> None:
     process, port = server
     assert keeper._comes_up(process, port)
-    spark_server.write_until(folder, Until(0.5, 0, 0.0))
+    server_state.write_until(folder, Until(0.5, 0, 0.0))
     staying = threading.Thread(target=keeper._stay, args=server)
     with socket.create_connection(("127.0.0.1", port)):
         staying.start()
@@ -69,7 +70,7 @@ def test_it_stays_while_there_are_clients_and_ends_when_nobody_comes(
 
 
 def test_without_clients_it_ends_by_itself(keeper: Keeper, folder: Folder, server: tuple[subprocess.Popen[bytes], int]) -> None:
-    spark_server.write_until(folder, Until(0.5, 0, 0.0))
+    server_state.write_until(folder, Until(0.5, 0, 0.0))
     keeper._stay(*server)
     assert server[0].poll() is None
 
@@ -83,7 +84,7 @@ def test_only_connections_of_its_own_user_count(
         assert keeper._clients(process, port) == {client.getsockname()[1]}
         assert keeper._clients(process, port, but=os.getpid()) == set()
         assert keeper._is_used(process, port)
-        monkeypatch.setattr(spark_keeper.os, "geteuid", lambda: os.getuid() + 1)
+        monkeypatch.setattr(supervisor.os, "geteuid", lambda: os.getuid() + 1)
         assert keeper._clients(process, port) == set()
         assert not keeper._is_used(process, port)
 
@@ -129,30 +130,30 @@ def test_it_ends_with_its_owner_its_java_or_its_workdir(
     process, _ = server
     assert not keeper._has_to_end(process)
     me = psutil.Process()
-    spark_server.write_until(folder, Until(0, me.pid, me.create_time()))
+    server_state.write_until(folder, Until(0, me.pid, me.create_time()))
     assert not keeper._has_to_end(process)
-    spark_server.write_until(folder, Until(0, me.pid, me.create_time() - 60))  # its number was given to another process
+    server_state.write_until(folder, Until(0, me.pid, me.create_time() - 60))  # its number was given to another process
     assert keeper._has_to_end(process)
-    spark_server.write_until(folder, FOR_EVER)
+    server_state.write_until(folder, FOR_EVER)
     folder.until.unlink()
     assert keeper._has_to_end(process)
-    spark_server.write_until(folder, FOR_EVER)
+    server_state.write_until(folder, FOR_EVER)
     process.kill()
     process.wait()
     assert keeper._has_to_end(process)
 
 
 def test_the_playbook_that_runs_a_module_is_found() -> None:
-    assert spark_keeper.owner("no-such-program") == (0, 0.0)
+    assert supervisor.owner("no-such-program") == (0, 0.0)
     shell = psutil.Process().parent()
     assert shell is not None
     name = Path(shell.cmdline()[0]).name
-    assert spark_keeper.owner(name)[0] in [process.pid for process in psutil.Process().parents()]
+    assert supervisor.owner(name)[0] in [process.pid for process in psutil.Process().parents()]
 
 
 def test_settings_go_by_a_private_file_and_cannot_open_the_server(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     started: dict[str, Any] = {}
-    monkeypatch.setattr(spark_keeper.subprocess, "Popen", lambda argv, **given: started.update(given, argv=argv))
+    monkeypatch.setattr(supervisor.subprocess, "Popen", lambda argv, **given: started.update(given, argv=argv))
     monkeypatch.setenv("KAFKA_SASL_PASSWORD", "secret-1")
     folder.token.write_text("secret-2\n")
     conf = {"spark.hadoop.fs.s3a.secret.key": "secret-3", "spark.connect.grpc.binding.address": "0.0.0.0", "spark.authenticate": "false"}
@@ -161,7 +162,7 @@ def test_settings_go_by_a_private_file_and_cannot_open_the_server(folder: Folder
     keeper._java(15002, folder.path / "local")
     assert started["env"]["PYSPARK_PYTHON"] == str(folder.path / "local" / "python")
     assert "secret" not in " ".join(started["argv"])
-    assert started["env"][spark_server.TOKEN_VARIABLE] == "secret-2"
+    assert started["env"][server_state.TOKEN_VARIABLE] == "secret-2"
     assert "secret-1" not in started["env"].values()
     written = dict(line.split("=", 1) for line in keeper._properties.read_text().splitlines())
     assert written["spark.hadoop.fs.s3a.secret.key"] == "secret-3"
@@ -169,9 +170,7 @@ def test_settings_go_by_a_private_file_and_cannot_open_the_server(folder: Folder
     assert os.stat(keeper._properties).st_mode & 0o777 == 0o600  # noqa: PTH116
 
 
-@pytest.mark.parametrize(
-    ("lasts", "asked"), [(False, [spark_warmth.FIRST]), (True, [spark_warmth.FIRST, spark_warmth.REHEARSALS, spark_warmth.REHEARSALS])]
-)
+@pytest.mark.parametrize(("lasts", "asked"), [(False, [warmup.FIRST]), (True, [warmup.FIRST, warmup.REHEARSALS, warmup.REHEARSALS])])
 def test_a_server_that_lasts_rehearses_once_it_is_warm_and_again_when_it_was_disturbed(
     keeper: Keeper,
     folder: Folder,
@@ -186,7 +185,7 @@ def test_a_server_that_lasts_rehearses_once_it_is_warm_and_again_when_it_was_dis
     warmed: list[tuple[Any, bool]] = []
 
     def warm(_java: object, _server: object, sizes: object) -> bool:
-        running = spark_server.running(folder.workdir)
+        running = server_state.running(folder.workdir)
         assert running
         warmed.append((sizes, running.warm))
         return len(warmed) != 2
@@ -197,4 +196,4 @@ def test_a_server_that_lasts_rehearses_once_it_is_warm_and_again_when_it_was_dis
     keeper.keep(telling)
     os.close(told)
     assert warmed == [(sizes, place > 0) for place, sizes in enumerate(asked)]
-    assert ("TieredStopAtLevel" in spark_warmth.java_options(lasts)) is not lasts
+    assert ("TieredStopAtLevel" in warmup.java_options(lasts)) is not lasts

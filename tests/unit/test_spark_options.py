@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_options import ConfError, PlaceError, place, settings, texts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import ConfError, PlaceError, place, settings, texts
 
 
 def module(**params: Any) -> Any:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_server
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import Folder, Server, SparkServerError, Until
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import server_state
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Folder, Server, SparkServerError, Until
 
 # This very process: a number that was given to another process since, as far as a server is concerned.
 SERVER = Server(os.getpid(), socket.gethostname(), 15002, True, True, "2026-11-21T04:00:00Z")
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Folder:
     tmp_path.chmod(0o700)
     made = Folder(tmp_path).make()
     made.lock.touch(mode=0o600)
-    spark_server.write_state(made, SERVER)
+    server_state.write_state(made, SERVER)
     return made
 
 
@@ -40,42 +40,42 @@ def kept(folder: Folder) -> Iterator[Folder]:
 
 
 def test_a_server_whose_keeper_is_gone_does_not_run_whoever_has_its_number_now(folder: Folder) -> None:
-    assert spark_server.running(folder.workdir) is None
-    assert spark_server.awaited(folder.workdir) is None
-    assert spark_server.stop(folder.workdir) is None  # and this process lives on
+    assert server_state.running(folder.workdir) is None
+    assert server_state.awaited(folder.workdir) is None
+    assert server_state.stop(folder.workdir) is None  # and this process lives on
 
 
 def test_a_kept_server_is_found(kept: Folder) -> None:
-    assert spark_server.running(kept.workdir) == SERVER
-    assert spark_server.awaited(kept.workdir) == SERVER
+    assert server_state.running(kept.workdir) == SERVER
+    assert server_state.awaited(kept.workdir) == SERVER
     assert SERVER.remote == "sc://127.0.0.1:15002"
 
 
 def test_one_that_does_not_answer_in_time_is_not_awaited_any_longer(kept: Folder) -> None:
-    spark_server.write_state(kept, replace(SERVER, ready=False))
-    assert spark_server.awaited(kept.workdir, 0.2) is None
-    spark_server.write_state(kept, replace(SERVER, warm=False))
-    assert spark_server.awaited(kept.workdir, 0.2, warm=True) is None
-    assert spark_server.awaited(kept.workdir)
+    server_state.write_state(kept, replace(SERVER, ready=False))
+    assert server_state.awaited(kept.workdir, 0.2) is None
+    server_state.write_state(kept, replace(SERVER, warm=False))
+    assert server_state.awaited(kept.workdir, 0.2, warm=True) is None
+    assert server_state.awaited(kept.workdir)
 
 
 def test_one_on_another_machine_is_neither_used_nor_stopped(kept: Folder) -> None:
-    spark_server.write_state(kept, replace(SERVER, host="elsewhere"))
-    assert spark_server.awaited(kept.workdir) is None
+    server_state.write_state(kept, replace(SERVER, host="elsewhere"))
+    assert server_state.awaited(kept.workdir) is None
     with pytest.raises(SparkServerError, match=r"runs on elsewhere: stop it there"):
-        spark_server.stop(kept.workdir)
+        server_state.stop(kept.workdir)
 
 
 def test_what_others_could_have_put_there_is_not_believed(kept: Folder) -> None:
     kept.path.chmod(0o777)
     with pytest.raises(FileError, match="others may write in"):
-        spark_server.running(kept.workdir)
+        server_state.running(kept.workdir)
 
 
 def test_a_state_that_is_none_is_told(kept: Folder) -> None:
     kept.state.write_text("[]")
     with pytest.raises(SparkServerError, match=r"server\.json is not what kafka_recovery_spark writes"):
-        spark_server.running(kept.workdir)
+        server_state.running(kept.workdir)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from bench import plain
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import planfile, spark_warmth
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import warmup
 
 
 @pytest.mark.parametrize(
@@ -23,13 +24,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils import pl
     ],
 )
 def test_rehearsals_end_where_plans_do_not_get_faster(took: list[float], settled: bool) -> None:
-    assert spark_warmth.settled(took) is settled
+    assert warmup.settled(took) is settled
 
 
 def test_a_rehearsal_meets_everything_that_befalls_partitions(tmp_path: Path) -> None:
-    spark_warmth.landed(tmp_path, 9 * len(spark_warmth.FATES))
-    plain.plan(tmp_path, spark_warmth.WARM, folder="plans")
-    plan = planfile.load(tmp_path / "plans" / spark_warmth.WARM / f"{spark_warmth.WARM}.json")
+    warmup.landed(tmp_path, 9 * len(warmup.FATES))
+    plain.plan(tmp_path, warmup.WARM, folder="plans")
+    plan = plan_file.load(tmp_path / "plans" / warmup.WARM / f"{warmup.WARM}.json")
     assert {row["evidence"] for row in plan["partitions"]} == {"prefix", "forked_resolved"}
     held = {(row["reason_code"], row["evidence"]) for row in plan["held"]}
     assert held >= {("wait_for_clean_leader", "incomplete"), ("no_survivor", "no_survivor"), ("incomplete", "incomplete")}

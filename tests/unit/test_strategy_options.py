@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strategy_options import aggressive_ones, check_strategies
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import aggressive_ones, check_strategies
 
 KEYS = [("a", 0), ("a", 1), ("b", 0)]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError, parse
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError, parse
 
 
 @pytest.mark.parametrize(("content", "said"), [

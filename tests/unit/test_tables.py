@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import local, tables
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.catalog import CatalogError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.ingest import ingest
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.store import Store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.ingest import ingest
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import CatalogError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 
 DAY = date(2026, 11, 19)
 AUDIT = {
-    **dict.fromkeys(tables.columns("recovery_audit")),
-    **{"run_id": "run-1", "origin": tables.RECOVERY, "cluster": "east", "date": DAY, "collected_at": datetime(2026, 11, 19, 4)},
+    **dict.fromkeys(schemas.columns("recovery_audit")),
+    **{"run_id": "run-1", "origin": schemas.RECOVERY, "cluster": "east", "date": DAY, "collected_at": datetime(2026, 11, 19, 4)},
     **{"outcomes": {"elected": 1}, "table_rows": {}, "remarks": ["a clock went backwards"], "impact": {"groups": 3}, "dry_run": False},
 }
 # A history as this project wrote it before all tables had one version.
@@ -29,9 +30,9 @@ FORMER = """{"version": 1, "replaced": [],
 
 def test_rows_are_read_as_they_were_written(spark: SparkSession, tmp_path: Path) -> None:
     store = Store(spark, tmp_path / "history")
-    schema = f"{tables.SCHEMAS['recovery_audit']}, {tables.PARTITIONED_BY}"
+    schema = f"{schemas.SCHEMAS['recovery_audit']}, {schemas.PARTITIONED_BY}"
     with store.publishing() as publication:
-        publication.write("recovery_audit", local.frame(spark, [AUDIT], schema))
+        publication.write("recovery_audit", local_frame.frame(spark, [AUDIT], schema))
     assert [row.asDict() for row in store.read("recovery_audit").collect()] == [AUDIT]
     assert store.read("recovery_audit", clusters=["west"]).count() == 0 == store.read("recovery_audit", since=date(2026, 11, 20)).count()
     assert store.read("impact").count() == 0
@@ -41,9 +42,7 @@ def test_tables_of_another_version_are_refused_in_one_line(spark: SparkSession, 
     manifest = tmp_path / "history" / "manifest.json"
     manifest.parent.mkdir(mode=0o700)
     manifest.write_text(FORMER)
-    refusal = (
-        rf"^{manifest}: version 1 of the history tables is not {tables.VERSION}; move {manifest.parent} away, and the tables are made again"
-    )
+    refusal = rf"^{manifest}: version 1 of the history tables is not {schemas.VERSION}; move {manifest.parent} away, and the tables are made again"
     for read in (lambda: Store(spark, manifest.parent).read("recovery_audit"), lambda: ingest(spark, tmp_path)):
         with pytest.raises(CatalogError, match=refusal) as raised:
             read()
@@ -55,4 +54,4 @@ def test_tables_of_another_version_are_refused_in_one_line(spark: SparkSession, 
 
 
 def test_every_table_is_written_by_an_origin() -> None:
-    assert {table for names in tables.WRITTEN_BY.values() for table in names} == tables.SCHEMAS.keys()
+    assert {table for names in schemas.WRITTEN_BY.values() for table in names} == schemas.SCHEMAS.keys()

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN, read_entry
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import ContentError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import LEADER_RATE, LEADER_REPLICAS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, read_entry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import LEADER_RATE, LEADER_REPLICAS
 
 
 def entry(value: str, replica: str) -> dict[str, Any]:

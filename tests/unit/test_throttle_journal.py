@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN, STANDING, Expiry
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
     ThrottleJournal,
     ThrottleJournalError,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,

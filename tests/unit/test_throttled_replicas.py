@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttled_replicas import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Rate, Rates, ThrottleError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.replicas import (
     ThrottledReplicas,
     check_brokers,
     read_rates,
     read_replicas,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignments import Brokers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import Rate, Rates, ThrottleError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Brokers
 
 
 def rates(rate: int | None = 5000, leader: int | None = None, follower: int | None = None, of: Any = ()) -> Rates:

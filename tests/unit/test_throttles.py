@@ -10,8 +10,7 @@ from configurable import Move
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import throttles
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
     BROKER,
     DELETE,
@@ -25,7 +24,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_ch
     Resource,
     Setting,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
@@ -43,27 +43,27 @@ BROKERS = st.integers(1, 6)
 
 
 def test_a_move_throttles_those_that_may_lead_and_those_that_copy() -> None:
-    copies = throttles.of_move(Move((1, 2, 3), (1, 2, 4)), (1, 2, 3), 1, ALL)
+    copies = model.of_move(Move((1, 2, 3), (1, 2, 4)), (1, 2, 3), 1, ALL)
     assert copies == Copying((1, 2, 3), (4,), 1)
-    assert throttles.entries({("t", 7): copies}) == {("t", LEADER_REPLICAS): ("7:1", "7:2", "7:3"), ("t", FOLLOWER_REPLICAS): ("7:4",)}
-    assert throttles.brokers({("t", 7): copies}) == {1, 2, 3, 4}
+    assert model.entries({("t", 7): copies}) == {("t", LEADER_REPLICAS): ("7:1", "7:2", "7:3"), ("t", FOLLOWER_REPLICAS): ("7:4",)}
+    assert model.brokers({("t", 7): copies}) == {1, 2, 3, 4}
 
 
 def test_replicas_that_stay_and_have_to_catch_up_are_throttled_too() -> None:
-    assert throttles.of_move(Move((1, 2, 3), (1, 2, 4)), (1,), 1, ALL) == Copying((1, 2, 3), (2, 3, 4), 1)
-    assert throttles.of_move(Move((1, 2, 3), (1, 2, 4)), None, 1, ALL) == Copying((1, 2, 3), (4,), 1)
+    assert model.of_move(Move((1, 2, 3), (1, 2, 4)), (1,), 1, ALL) == Copying((1, 2, 3), (2, 3, 4), 1)
+    assert model.of_move(Move((1, 2, 3), (1, 2, 4)), None, 1, ALL) == Copying((1, 2, 3), (4,), 1)
 
 
 def test_dead_brokers_are_left_out() -> None:
-    assert throttles.of_move(Move((1, 2, 3), (1, 4, 5)), (1, 2), 1, {1, 2, 4}) == Copying((1, 2), (4,), 1)
+    assert model.of_move(Move((1, 2, 3), (1, 4, 5)), (1, 2), 1, {1, 2, 4}) == Copying((1, 2), (4,), 1)
 
 
 def test_a_recovery_throttles_live_replicas_that_are_out_of_sync() -> None:
-    assert throttles.of_recovery((1, 2, 3, 4), (1, 2), 1, {1, 2, 3}) == Copying((1, 2), (3,), 1)
+    assert model.of_recovery((1, 2, 3, 4), (1, 2), 1, {1, 2, 3}) == Copying((1, 2), (3,), 1)
 
 
 def test_a_move_that_copies_nothing_has_no_entries() -> None:
-    assert throttles.entries({("t", 0): Copying((), (), -1)}) == {}
+    assert model.entries({("t", 0): Copying((), (), -1)}) == {}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_rates_are_set_where_another_one_stands_and_what_stood_there_is_kept() -
         2: {LEADER_RATE: Setting("9000", OF_BROKER), FOLLOWER_RATE: Setting("2000", OF_BROKER)},
         3: {LEADER_RATE: Setting("9000", OF_ALL_BROKERS)},
     }
-    assert throttles.to_set({1, 2, 3, 4}, Rates.same(2000, {3: 3000}), present) == [
+    assert model.to_set({1, 2, 3, 4}, Rates.same(2000, {3: 3000}), present) == [
         SetRate(1, LEADER_RATE, None, ("2000",)),
         SetRate(1, FOLLOWER_RATE, None, ("2000",)),
         SetRate(2, LEADER_RATE, "9000", ("2000",)),
@@ -103,7 +103,7 @@ def test_only_entries_that_nobody_has_set_are_added() -> None:
         "t": {LEADER_REPLICAS: Setting("5:1, 0:2", OF_TOPIC), FOLLOWER_REPLICAS: Setting("", OF_TOPIC)},
         "all": {LEADER_REPLICAS: Setting("*", OF_TOPIC), FOLLOWER_REPLICAS: Setting("*", OF_TOPIC)},
     }
-    assert throttles.to_add(copying, present, {"t": "id", "all": "id-2"}) == [
+    assert model.to_add(copying, present, {"t": "id", "all": "id-2"}) == [
         AddedReplicas("t", "id", LEADER_REPLICAS, ("0:1",)),
         AddedReplicas("t", "id", FOLLOWER_REPLICAS, ("0:3",), was_empty=True),
     ]
@@ -111,7 +111,7 @@ def test_only_entries_that_nobody_has_set_are_added() -> None:
 
 def test_rates_are_set_before_lists() -> None:
     rates, added = [SetRate(1, LEADER_RATE, "9", ("5", "7"))], [AddedReplicas("t", "id", LEADER_REPLICAS, ("0:1", "1:2"))]
-    assert throttles.setting(rates, added) == [
+    assert model.setting(rates, added) == [
         Change(Resource(BROKER, "1"), LEADER_RATE, SET, "7"),
         Change(Resource(TOPIC, "t"), LEADER_REPLICAS, APPEND, "0:1,1:2"),
     ]
@@ -119,7 +119,7 @@ def test_rates_are_set_before_lists() -> None:
 
 def test_a_list_too_long_for_a_request_keeps_the_leaders_of_now() -> None:
     copying = {("t", number): Copying((1, 2, 3), (4,), 2) for number in range(2_000)}
-    leaders, followers = throttles.to_add(copying, {}, IDS)
+    leaders, followers = model.to_add(copying, {}, IDS)
     assert leaders.entries == tuple(f"{number}:2" for number in range(2_000))
     assert followers.entries == tuple(f"{number}:4" for number in range(2_000))
 
@@ -127,7 +127,7 @@ def test_a_list_too_long_for_a_request_keeps_the_leaders_of_now() -> None:
 def test_a_list_that_is_too_long_even_so_is_refused_with_the_remedy() -> None:
     copying = {("t", number): Copying((1, 2, 3), (4,), 2) for number in range(6_000)}
     with pytest.raises(ThrottleError, match=r"of topic t would get longer than Kafka takes .* move fewer of its partitions at a time"):
-        throttles.to_add(copying, {}, IDS)
+        model.to_add(copying, {}, IDS)
 
 
 @pytest.mark.parametrize(
@@ -140,15 +140,15 @@ def test_a_list_that_is_too_long_even_so_is_refused_with_the_remedy() -> None:
     ],
 )
 def test_a_rate_is_put_back_where_it_is_one_of_ours(present: str | None, expected: tuple[bool, str | None]) -> None:
-    assert throttles.put_back([SetRate(1, LEADER_RATE, None, ("100", "200"))], present) == expected
+    assert model.put_back([SetRate(1, LEADER_RATE, None, ("100", "200"))], present) == expected
 
 
 def test_layers_of_rates_come_off_one_after_the_other() -> None:
     run, standing = SetRate(1, LEADER_RATE, "100", ("200",)), SetRate(1, LEADER_RATE, "50", ("100",))
-    assert throttles.put_back([run], "200") == (True, "100")
-    assert throttles.put_back([run, standing], "200") == (True, "50")
-    assert throttles.put_back([run, standing], "100") == (True, "50"), "the run has put its own back, or never set it"
-    assert throttles.put_back([run, standing], "70") == (False, "70")
+    assert model.put_back([run], "200") == (True, "100")
+    assert model.put_back([run, standing], "200") == (True, "50")
+    assert model.put_back([run, standing], "100") == (True, "50"), "the run has put its own back, or never set it"
+    assert model.put_back([run, standing], "70") == (False, "70")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_layers_of_rates_come_off_one_after_the_other() -> None:
 )
 def test_a_list_goes_with_its_last_entry_unless_it_was_there_without_any(present: str | None, was_empty: bool, operation: str) -> None:
     ours = AddedReplicas("t", "id", LEADER_REPLICAS, ("0:1", "0:2"), was_empty)
-    change = throttles.without(ours, present)
+    change = model.without(ours, present)
     assert (change.operation, change.value) == (operation, "0:1,0:2" if operation == SUBTRACT else None)
 
 
@@ -181,15 +181,15 @@ def test_a_list_goes_with_its_last_entry_unless_it_was_there_without_any(present
 def test_what_is_added_to_a_list_and_taken_out_again_leaves_it_as_it_was(
     moved: dict[tuple[str, int], tuple[list[int], list[int]]], live: set[int], set_by_others: list[tuple[int, int]]
 ) -> None:
-    copying = {key: throttles.of_move(Move(tuple(a), tuple(b)), a[:1], -1, live) for key, (a, b) in moved.items()}
+    copying = {key: model.of_move(Move(tuple(a), tuple(b)), a[:1], -1, live) for key, (a, b) in moved.items()}
     others = ",".join(f"{partition}:{broker}" for partition, broker in set_by_others)
     present = {"a": {LEADER_REPLICAS: Setting(others, OF_TOPIC)}, "b": {}}
-    for row in throttles.to_add(copying, present, {"a": "1", "b": "2"}):
+    for row in model.to_add(copying, present, {"a": "1", "b": "2"}):
         assert all(int(entry.split(":")[1]) in live for entry in row.entries)
-        before = throttles.listed(present[row.topic][row.config].value) if row.config in present[row.topic] else None
+        before = model.listed(present[row.topic][row.config].value) if row.config in present[row.topic] else None
         now = [*(before or []), *row.entries]
         assert len(now) == len({*now})
-        change = throttles.without(row, ",".join(now))
+        change = model.without(row, ",".join(now))
         after = None if change.operation == DELETE else [entry for entry in now if entry not in (change.value or "").split(",")]
         assert after == before
 
@@ -206,7 +206,7 @@ def test_what_others_have_set_is_told_without_ours() -> None:
     }
     rates = [SetRate(1, LEADER_RATE, None, ("100",)), SetRate(1, FOLLOWER_RATE, None, ("100",))]
     added = [AddedReplicas("t", "id", LEADER_REPLICAS, ("0:1",)), AddedReplicas("t", "id", FOLLOWER_REPLICAS, ("0:3",))]
-    found = throttles.others_set(brokers, topics, rates, added)
+    found = model.others_set(brokers, topics, rates, added)
     assert {(row["name"], row["config"], row["value"]) for row in found} == {
         ("1", FOLLOWER_RATE, "999"),
         ("t", LEADER_REPLICAS, "5:5"),
@@ -217,14 +217,14 @@ def test_what_others_have_set_is_told_without_ours() -> None:
 
 def test_bytes_per_second_come_from_sizes_some_seconds_apart() -> None:
     before, after = {("t", 0): 1000, ("t", 1): 500, ("t", 2): 1}, {("t", 0): 3000, ("t", 1): 100}
-    assert throttles.written(before, after, 2.0) == {("t", 0): 1000.0, ("t", 1): 0.0}
+    assert model.written(before, after, 2.0) == {("t", 0): 1000.0, ("t", 1): 0.0}
 
 
 def test_a_rate_below_what_is_written_is_told_with_the_arithmetic() -> None:
     copying = {("t", number): Copying((1, 2), (3,), 1) for number in range(2)}
     inbound = {("t", 0): 2000.0, ("t", 1): 4000.0}
     # Broker 3 has to fetch both. Broker 1 has to send both to broker 3, and to broker 2, which is in sync but counts.
-    follower, leader = sorted(throttles.shortfalls(copying, Rates.same(5000), inbound), key=lambda row: -row.broker)
+    follower, leader = sorted(model.shortfalls(copying, Rates.same(5000), inbound), key=lambda row: -row.broker)
     assert (follower.broker, follower.config, follower.needed, follower.partitions) == (3, FOLLOWER_RATE, 6000, 2)
     assert (leader.broker, leader.config, leader.needed, leader.partitions) == (1, LEADER_RATE, 12000, 2)
     assert str(follower) == (
@@ -232,12 +232,12 @@ def test_a_rate_below_what_is_written_is_told_with_the_arithmetic() -> None:
         "takes 6000 bytes/s: they fall behind by 1000 bytes each second and never get in sync; "
         "raise the rate above 6000, or move fewer partitions at a time"
     )
-    assert throttles.shortfalls(copying, Rates.same(12001), inbound) == []
-    assert throttles.shortfalls(copying, Rates.same(5000, {1: 20000, 3: 20000}), inbound) == []
+    assert model.shortfalls(copying, Rates.same(12001), inbound) == []
+    assert model.shortfalls(copying, Rates.same(5000, {1: 20000, 3: 20000}), inbound) == []
 
 
 def test_what_is_not_measured_and_what_copies_nothing_needs_nothing() -> None:
     copying = {("t", 0): Copying((1, 2), (3,), 1), ("t", 1): Copying((1, 2), (), 1), ("t", 2): Copying((1,), (3,), -1)}
-    assert throttles.shortfalls(copying, Rates.same(2000), {("t", 1): 1e9}) == []
-    assert [row.broker for row in throttles.shortfalls(copying, Rates.same(2000), {("t", 2): 1e9})] == [3]
-    assert throttles.shortfalls(copying, Rates.same(2000), dict.fromkeys(copying, 0.0)) == []
+    assert model.shortfalls(copying, Rates.same(2000), {("t", 1): 1e9}) == []
+    assert [row.broker for row in model.shortfalls(copying, Rates.same(2000), {("t", 2): 1e9})] == [3]
+    assert model.shortfalls(copying, Rates.same(2000), dict.fromkeys(copying, 0.0)) == []

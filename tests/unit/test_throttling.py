@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 from configurable import Configurable, Killed, Move
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import throttling
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.throttle_entries import RUN, STANDING, Expiry
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import BROKER, TOPIC, Refusal, Resource
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ToSet, to_change
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
     ThrottleJournal,
     ThrottleJournalError,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_plans import ToSet, to_change
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
@@ -29,7 +30,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttles
     SetRate,
     ThrottleError,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttling import Throttle
 
 ZERO, ONE = ("t", 0), ("t", 1)
 MOVES = {ZERO: Move((1, 2, 3), (1, 2, 4)), ONE: Move((1, 2, 3), (4, 2, 3))}
@@ -39,8 +39,8 @@ RATES = {LEADER_RATE: "5000", FOLLOWER_RATE: "5000"}
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting is not what is tested here."""
-    monkeypatch.setattr(throttling, "SEEN_WITHIN", 0.0)
-    monkeypatch.setattr(throttling, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(executor, "SEEN_WITHIN", 0.0)
+    monkeypatch.setattr(executor, "LOOK_EVERY", 0.0)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_what_others_have_set_is_there_again(journal: ThrottleJournal) -> None:
         assert cluster.topics["t"][LEADER_REPLICAS] == "0:1,7:7,0:2,0:3,1:1,1:2,1:3"
         assert cluster.topics["quiet"] == {LEADER_REPLICAS: "*", FOLLOWER_REPLICAS: "0:4"}
         with journal as opened:
-            throttling.set_throttle(cluster, opened, to_change(cluster, opened, RUN, Rates.same(6000)))
+            executor.set_throttle(cluster, opened, to_change(cluster, opened, RUN, Rates.same(6000)))
     (warning,) = throttle.warnings
     assert warning.startswith("broker 1: somebody has set leader.replication.throttled.rate to 900; it is 5000 for as long as")
     assert cluster.configs() == by_others().configs()
@@ -312,7 +312,7 @@ def test_the_rate_is_changed_while_a_run_lives_and_the_run_keeps_to_it(journal: 
         with journal as opened:
             # Broker 1 alone is to be faster.
             rates = Rates.same(8000, {1: 90_000})
-            throttling.set_throttle(cluster, opened, to_change(cluster, opened, RUN, rates))
+            executor.set_throttle(cluster, opened, to_change(cluster, opened, RUN, rates))
             opened.ask(rates)
         assert cluster.brokers[1] == {LEADER_RATE: "90000", FOLLOWER_RATE: "90000"}
         assert cluster.brokers[2] == {LEADER_RATE: "777", FOLLOWER_RATE: "8000"}, "what others have set since stays"
@@ -351,7 +351,7 @@ def test_a_standing_throttle_that_has_expired_is_taken_out_by_the_next_run(journ
         cluster = Configurable()
         with journal as opened:
             opened.expire(Expiry(60.0, at))
-            throttling.set_throttle(cluster, opened, ToSet(STANDING, [SetRate(1, LEADER_RATE, None, ("5000",))], []))
+            executor.set_throttle(cluster, opened, ToSet(STANDING, [SetRate(1, LEADER_RATE, None, ("5000",))], []))
         standing = cluster.configs()
         with Throttle(cluster, journal, rate) as throttle:
             throttle.cover(MOVES)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import (
     TopicConfig,
     TopicConfigError,
     TopicConfigs,

@@ -14,8 +14,8 @@ from kafka.protocol.admin import (
     ListTransactionsResponse,
 )
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import transactions
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import UNENDED, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import transactions
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import UNENDED, Producer, Transaction
 
 LOADING, AUTHORIZATION_FAILED, NOT_FOUND = 14, 53, 105
 

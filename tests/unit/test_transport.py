@@ -16,10 +16,11 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol, reachability
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.asking import Asking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster, ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
 
 pytestmark = pytest.mark.slow
 
@@ -115,7 +116,7 @@ def error_of(handle: Handler, security_protocol: str = "PLAINTEXT", request_time
         connection = Connection((address,), security_protocol=security_protocol, request_timeout=request_timeout, validate_certs=False)
         with Asking(connection, [address]) as asking:
             (name,) = asking._named()
-            assert asking._ask_each({name: [protocol.metadata(())]}) == {name: []}
+            assert asking._ask_each({name: [core.metadata(())]}) == {name: []}
             return asking.unreachable[name]
 
 
@@ -155,7 +156,7 @@ def test_opening_a_cluster_names_the_address_and_what_it_sends(handle: Handler) 
         connection = Connection((address,), request_timeout=0.5)
         with pytest.raises(ClusterError, match=f"no bootstrap server answered .*{address}: "):
             Cluster(connection).__enter__()
-        assert reachability.reasons(connection, [address], OSError("x")).startswith(address)
+        assert connection_diagnosis.reasons(connection, [address], OSError("x")).startswith(address)
 
 
 def half_an_answer(connection: socket.socket) -> None:
@@ -185,7 +186,7 @@ def test_half_received_answers_of_many_nodes_have_one_budget() -> None:
         connection = Connection((*greedy, modest), request_timeout=4.0)
         with Asking(connection, [*greedy, modest]) as asking:
             names = {address: name for name, address in asking._named().items()}
-            answers = asking._ask_each({name: [protocol.metadata(())] for name in names.values()})
+            answers = asking._ask_each({name: [core.metadata(())] for name in names.values()})
             assert len(answers[names[modest]]) == 1, asking.unreachable
             assert asking.unreachable.keys() == {names[address] for address in greedy}
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 220 << 10

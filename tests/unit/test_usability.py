@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import ELECTED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import EpochEnd, Log
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.recovered import Recovered
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.usability import partition_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ELECTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import EpochEnd, Log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.availability import partition_row
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig
 
 LOG = Log(None, 0, 121, 121, 121, (0, 120), {3: EpochEnd(1, 100)})
 

@@ -11,8 +11,8 @@ import pytest
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.filter.core import to_bool
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.documented import role_options
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.values import conflicts, value_problems
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.documented_variables import role_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.variable_values import conflicts, value_problems
 
 ACCEPTED = ["true", "false", "yes", "no", "on", "off", "1", "0"]
 # All spellings that the filter `bool` or `boolean()`, by which modules read an option, takes for true or false.

@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
     FORBIDDEN,
     MOST_CAUSES,
     NOBODY,
@@ -32,6 +30,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.verdicts 
     summed_up,
     worst_first,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 
 TYPES = st.sampled_from((PREFERRED, UNCLEAN))
 

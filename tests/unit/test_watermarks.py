@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants, watermarks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import LogEnd
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.topic_configs import TopicConfig, TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import healthy_snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
 
 
 def state(partition: int, leader: int, isr: tuple[int, ...] = (1, 2)) -> PartitionState:
@@ -54,7 +55,7 @@ class Answering:
 
 
 def test_what_is_not_known_is_null_and_says_why() -> None:
-    found = watermarks.gather(Answering(), watermarks.OUT_OF_SYNC)
+    found = healthy_snapshot.gather(Answering(), healthy_snapshot.OUT_OF_SYNC)
     rows = {row["partition"]: row for row in found.rows() if row["kind"] == "watermark"}
     told = {
         number: (row["leader"], row["leader_epoch"], row["high_watermark"], row["log_end_offset"], row["error"])
@@ -78,7 +79,7 @@ def test_what_is_not_known_is_null_and_says_why() -> None:
 )
 def test_followers_are_asked_as_far_as_that_is_wanted(followers: str, of_broker_2: list[int]) -> None:
     cluster = Answering()
-    watermarks.gather(cluster, followers)
+    healthy_snapshot.gather(cluster, followers)
     assert cluster.asked[2] == [("t", number) for number in of_broker_2]
     assert 3 not in cluster.asked, "nobody waits for a broker that is lost"
 
@@ -86,7 +87,7 @@ def test_followers_are_asked_as_far_as_that_is_wanted(followers: str, of_broker_
 def name(hours: float, minutes: int = 0) -> str:
     """The file of a run that began at so many minutes past an hour, so many hours ago."""
     hour = datetime.now(UTC).replace(minute=0, second=0)
-    return (hour - timedelta(hours=hours) + timedelta(minutes=minutes)).strftime(instants.RUN_FORMAT) + ".jsonl"
+    return (hour - timedelta(hours=hours) + timedelta(minutes=minutes)).strftime(timestamps.RUN_FORMAT) + ".jsonl"
 
 
 def test_old_snapshots_are_thinned_out_and_nothing_else_is_touched(tmp_path: Path) -> None:
@@ -95,23 +96,23 @@ def test_old_snapshots_are_thinned_out_and_nothing_else_is_touched(tmp_path: Pat
     gone = [name(10, 6), name(10, 59), name(30, 30), name(49), name(500)]
     for file in (*kept, *gone):
         (tmp_path / file).touch()
-    assert watermarks.prune(tmp_path / name(-1), keep_hours=3, keep_days=2) == len(gone)
+    assert healthy_snapshot.prune(tmp_path / name(-1), keep_hours=3, keep_days=2) == len(gone)
     assert {path.name for path in tmp_path.iterdir()} == set(kept)
-    assert watermarks.prune(tmp_path / name(-1), keep_hours=3, keep_days=2) == 0
+    assert healthy_snapshot.prune(tmp_path / name(-1), keep_hours=3, keep_days=2) == 0
 
 
 def test_the_newest_stays_whatever_its_name_and_without_hours_all_do(tmp_path: Path) -> None:
     old = [name(hours, minutes) for hours in (50, 900) for minutes in (1, 2)]
     for file in old:
         (tmp_path / file).touch()
-    assert watermarks.prune(tmp_path / old[-1], keep_hours=0, keep_days=1) == 0
-    assert watermarks.prune(tmp_path / old[-1], keep_hours=1, keep_days=0) == 1, "one of each hour is kept for ever"
-    assert watermarks.prune(tmp_path / old[-1], keep_hours=1, keep_days=1) == 2
+    assert healthy_snapshot.prune(tmp_path / old[-1], keep_hours=0, keep_days=1) == 0
+    assert healthy_snapshot.prune(tmp_path / old[-1], keep_hours=1, keep_days=0) == 1, "one of each hour is kept for ever"
+    assert healthy_snapshot.prune(tmp_path / old[-1], keep_hours=1, keep_days=1) == 2
     assert [path.name for path in tmp_path.iterdir()] == [old[-1]]
 
 
 @pytest.mark.parametrize(("cluster", "run_id", "option"), [("../east", "1", "cluster"), ("east", "a/b", "run_id")])
 def test_names_that_are_no_file_names_are_refused_by_their_option(tmp_path: Path, cluster: str, run_id: str, option: str) -> None:
     with pytest.raises(FileError, match=f"^{option} "):
-        watermarks.snapshot_file(tmp_path / "workdir", cluster, run_id)
-    assert watermarks.snapshot_file(tmp_path / "workdir", "east", "1") == tmp_path / "workdir/healthy/east/1.jsonl"
+        healthy_snapshot.snapshot_file(tmp_path / "workdir", cluster, run_id)
+    assert healthy_snapshot.snapshot_file(tmp_path / "workdir", "east", "1") == tmp_path / "workdir/healthy/east/1.jsonl"

@@ -25,8 +25,8 @@ from event_sources import free_port, loaded, running
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.webhook_payloads import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.webhook_payloads import (
     ALERTMANAGER,
     ALERTS,
     GITHUB,

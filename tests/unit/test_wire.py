@@ -16,10 +16,12 @@ import pytest
 from kafka.protocol import admin, consumer, metadata, producer, sasl
 from kafka.protocol.api_message import ApiMessage
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_fetch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import wire
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.wire import MalformedError, check
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.messages import ElectDesignatedResponse, log_info_messages
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch, wire_checks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275 import (
+    ElectDesignatedResponse,
+    log_info_messages,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.wire_checks import MalformedError, check
 
 INTEGERS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
@@ -30,7 +32,7 @@ def answers() -> Iterator[Any]:
         for name, kind in vars(package).items():
             if name.endswith("Response") and isinstance(kind, type) and issubclass(kind, ApiMessage):
                 yield kind
-    yield from (metadata_fetch.FetchSnapshotResponse, ElectDesignatedResponse, log_info_messages(93)[1])
+    yield from (metadata_log_fetch.FetchSnapshotResponse, ElectDesignatedResponse, log_info_messages(93)[1])
 
 
 def value(field: Any, version: int, draw: random.Random) -> Any:
@@ -101,7 +103,7 @@ def test_what_is_no_message_is_refused_before_it_is_decoded(kind: Any, version: 
 
 
 def test_tagged_fields_that_make_the_decoder_copy_a_message_again_and_again_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "COPIED_BYTES", 10_000)
+    monkeypatch.setattr(wire_checks, "COPIED_BYTES", 10_000)
     group = b"\x01\x01" + b"\x01\x05\x01x"
     with pytest.raises(MalformedError, match="too many tagged fields"):
         check(GROUPS, 3, memoryview(bytes(6) + b"\x80\x01" + group * 127 + b"\0"))

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import worker_python
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import worker_python
 
 SHOW = "import os, sys; print(sys.prefix, os.environ.get('PYTHONPATH'), sys.argv[1:])"
 CARRIED = """

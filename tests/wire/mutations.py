@@ -9,7 +9,7 @@ from typing import Any, cast
 from kafka.protocol import admin, consumer, metadata, producer, sasl
 from kafka.protocol.api_message import ApiMessage
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import messages, metadata_fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275, metadata_log_fetch
 from wire.answers import Exchange
 from wire.course import LOG_INFO_KEY
 
@@ -39,8 +39,8 @@ def _kinds() -> Iterator[tuple[int, Any]]:
         for name, kind in vars(package).items():
             if name.endswith("Response") and isinstance(kind, type) and issubclass(kind, ApiMessage):
                 yield cast(Any, kind).API_KEY, kind
-    yield metadata_fetch.FetchSnapshotResponse.API_KEY, metadata_fetch.FetchSnapshotResponse
-    yield LOG_INFO_KEY, messages.log_info_messages(LOG_INFO_KEY)[1]
+    yield metadata_log_fetch.FetchSnapshotResponse.API_KEY, metadata_log_fetch.FetchSnapshotResponse
+    yield LOG_INFO_KEY, kip1275.log_info_messages(LOG_INFO_KEY)[1]
 
 
 KINDS = dict(_kinds())

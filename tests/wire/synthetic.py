@@ -6,8 +6,8 @@ from kafka.protocol.admin import IncrementalAlterConfigsResponse
 from kafka.protocol.consumer import OffsetFetchResponse, OffsetForLeaderEpochResponse
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import metadata_fetch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.metadata_log import REQUEST_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import REQUEST_BYTES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch
 from wire.answers import Exchange
 from wire.course import COMPAT, IMPACT, NATIVE, ONLINE, PARTITIONS, STEPS, Step
 from wire.mutations import KINDS, encoded
@@ -23,7 +23,7 @@ SYNTHETIC = (
     Step("epochs", IMPACT, files=True, writes=True),
     Step("throttle named", "kafka_replication_throttle", _THROTTLE, check=True),
 )
-FETCH, FETCH_SNAPSHOT = KINDS[1], metadata_fetch.FetchSnapshotResponse
+FETCH, FETCH_SNAPSHOT = KINDS[1], metadata_log_fetch.FetchSnapshotResponse
 LAST_EPOCH = 1
 
 
@@ -55,7 +55,7 @@ def _snapshot(evidence: list[Exchange]) -> list[Exchange]:
     end, epoch, records = row.high_watermark, row.current_leader.leader_epoch, bytes(row.records)
 
     row.records = b""
-    after = _exchange(-1, answer, fetched.version, _asked(metadata_fetch.fetch(end, LAST_EPOCH, epoch, REQUEST_BYTES), fetched.version))
+    after = _exchange(-1, answer, fetched.version, _asked(metadata_log_fetch.fetch(end, LAST_EPOCH, epoch, REQUEST_BYTES), fetched.version))
     row.snapshot_id = FETCH.FetchableTopicResponse.PartitionData.SnapshotId(end_offset=end, epoch=LAST_EPOCH)
     before = _exchange(-1, answer, fetched.version, fetched.asked)
 
@@ -64,11 +64,11 @@ def _snapshot(evidence: list[Exchange]) -> list[Exchange]:
     half = len(records) // 2
     pieces = []
     for position, piece in ((0, records[:half]), (half, records[half:])):
-        request = metadata_fetch.fetch_snapshot(metadata_fetch.Snapshot(end, LAST_EPOCH), position, epoch, REQUEST_BYTES)
+        request = metadata_log_fetch.fetch_snapshot(metadata_log_fetch.Snapshot(end, LAST_EPOCH), position, epoch, REQUEST_BYTES)
         partition = kind.PartitionSnapshot(
             index=0, error_code=0, snapshot_id=snapshot_id, size=len(records), position=position, unaligned_records=piece
         )
-        message = FETCH_SNAPSHOT(throttle_time_ms=0, error_code=0, topics=[kind(name=metadata_fetch.TOPIC, partitions=[partition])])
+        message = FETCH_SNAPSHOT(throttle_time_ms=0, error_code=0, topics=[kind(name=metadata_log_fetch.TOPIC, partitions=[partition])])
         pieces.append(_exchange(-1, message, 1, _asked(request, 1)))
     return [two for one in evidence for two in ([before, *pieces, after] if one is fetched else [one])]
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounds import LISTED_NAMES
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.partitions import chunks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import LISTED_NAMES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import chunks
 
 
 class BoundedRequests:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import config_protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import configs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import BROKER, Resource
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_risks import DEFAULT_TIMEOUTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.protocol import error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, Resource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum_risks import DEFAULT_TIMEOUTS
 
 # What a node answers about the id of another one. It describes no node but itself.
 NOT_ITSELF = "INVALID_REQUEST"
@@ -20,7 +20,7 @@ NOT_ITSELF = "INVALID_REQUEST"
 
 def describe(node_ids: Iterable[int]) -> Any:
     """Ask a node for its timeouts. One of `node_ids` is its own, so the answer also shows which node it is."""
-    return config_protocol.describe([Resource(BROKER, str(node_id)) for node_id in sorted(node_ids)], DEFAULT_TIMEOUTS)
+    return configs.describe([Resource(BROKER, str(node_id)) for node_id in sorted(node_ids)], DEFAULT_TIMEOUTS)
 
 
 def read(answer: Any) -> tuple[int | None, dict[str, int], str | None]:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 
 BACKLOG = 128
 IPV6_NETWORK_BYTES = 8  # a /64, which one sender usually has as a whole

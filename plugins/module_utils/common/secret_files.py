@@ -10,8 +10,8 @@ import shlex
 import stat
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import opened_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular
 
 
 class SecretFileError(SpokenError):

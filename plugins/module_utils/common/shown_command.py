@@ -16,7 +16,11 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import private_directory, read_regular, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    private_directory,
+    read_regular,
+    write_private,
+)
 
 FOLDER = "commands"  # of the workdir
 # Text that bash takes as one plain word, and that JSON and YAML show as it is. A leading "=" is a command's path in zsh, "%" a job.

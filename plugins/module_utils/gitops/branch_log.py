@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.git import REGULAR, Repository, spoken
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import REGULAR, Repository, spoken
 
 
 @dataclass(frozen=True)

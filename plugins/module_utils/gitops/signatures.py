@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.processes import run_bounded
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import opened_regular
 
 PLAN_SIGNERS, MERGE_SIGNERS = "kafka_recovery_plan_signers", "kafka_recovery_merge_signers"
 NAMESPACE = "kafka-recovery-plan-v1"

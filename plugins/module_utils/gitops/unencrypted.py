@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.plaintext import on_loopback
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.plaintext import on_loopback
 
 SCHEMES = ("http", "ftp")
 # What git says of an address in its configuration, or of a redirect, that it must not use.

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import BROKER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER
 
 VARIABLE = "kafka_recovery_lost_brokers"
 LostBrokers = list[int] | dict[str, list[int]]

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 with suppress(ImportError):  # libraries.py says why
     import pygal
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 
 # A chart with more bars is no picture any more; the table beside it has all.
 MOST_BARS = 20

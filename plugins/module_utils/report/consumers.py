@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import capital, count, number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact_file import COUNTS, FOLDER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import GIVEN_A_LEADER, WITHOUT_LEADER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.sentences import capital, count, number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS, FOLDER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import GIVEN_A_LEADER, WITHOUT_LEADER
 
 Row = dict[str, Any]
 Rows = list[Row]

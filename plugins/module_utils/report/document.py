@@ -19,11 +19,19 @@ from typing import Any
 with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame, Row, SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import next_steps, planfile, snapshot
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import phrases
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import STRATEGY, Playbooks, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import healthy, report, report_risk, risk
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, newer_knowledge, operations, sentences
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import healthy_rows, risk
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import (
+    consumers,
+    newer_knowledge,
+    operations,
+    recovery_queries,
+    risk_queries,
+)
 
 VERSION = 1
 LIMITS = {
@@ -56,19 +64,19 @@ class Wanted:
     playbooks: Playbooks = field(default_factory=Playbooks)
 
 
-def collect(read: report.Read, wanted: Wanted) -> dict[str, Any]:
+def collect(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
     """Everything but `what_if`, which is null here. ReportError where a run that was asked for is not in the tables."""
     document: dict[str, Any] = {
         "version": VERSION,
         "report": wanted.name,
-        "generated_at": sentences.instant(wanted.now),
+        "generated_at": phrases.instant(wanted.now),
         "inventory": list(wanted.playbooks.inventory),
         "asked_clusters": None if wanted.clusters is None else sorted(wanted.clusters),
         "what_if": None,
         **_recovery(read, wanted),
         **_outlook(read, wanted),
         **_quarantine(read, wanted),
-        "unclean_recoveries": _rows(report.unclean_recoveries(read, wanted.clusters)),
+        "unclean_recoveries": _rows(recovery_queries.unclean_recoveries(read, wanted.clusters)),
         "operations": operations.of_workdir(wanted.workdir, wanted.clusters),
     }
     return finished(document)
@@ -80,7 +88,7 @@ def finished(document: dict[str, Any]) -> dict[str, Any]:
     document["risk_is_newer"] = bool(newer)
     document["newer_offline"] = newer_knowledge.offline(document, newer)
     document["clusters"] = _clusters(document)
-    document["headline"] = sentences.headline(document, consumers.next_step(document["impact"]["totals"]))
+    document["headline"] = phrases.headline(document, consumers.next_step(document["impact"]["totals"]))
     return document
 
 
@@ -93,7 +101,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, datetime):
-        return sentences.instant(value)
+        return phrases.instant(value)
     return value.isoformat() if isinstance(value, date) else value
 
 
@@ -102,37 +110,39 @@ def _rows(table: DataFrame) -> list[dict[str, Any]]:
     return [plain(row) for row in table.collect()]
 
 
-def _recovery(read: report.Read, wanted: Wanted) -> dict[str, Any]:
-    audit = report.recoveries(read, wanted.clusters)
-    known = _rows(report.runs(audit, LIMITS["runs"]))
+def _recovery(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
+    audit = recovery_queries.recoveries(read, wanted.clusters)
+    known = _rows(recovery_queries.runs(audit, LIMITS["runs"]))
     # A dry run is nobody's recovery: it is shown only if it is asked for, or if there is nothing else.
-    real = [run for run in known if run["mode"] != report.DRY_RUN] or known
+    real = [run for run in known if run["mode"] != recovery_queries.DRY_RUN] or known
     chosen = list(wanted.run_ids) if wanted.run_ids is not None else [run["run_id"] for run in real[:1]]
-    audited = report.looks(audit, chosen).collect() if chosen else []
+    audited = recovery_queries.looks(audit, chosen).collect() if chosen else []
     if missing := sorted(set(chosen) - {row.run_id for row in audited}):
         raise ReportError(f"run_ids: no run {', '.join(missing)} of these clusters is in the history of {wanted.workdir}")
     dates = sorted({row.date for row in audited})
     seen = [plain(row) for row in audited if row.impact_at]
-    rows = report.partitions(read, chosen or [""], dates or [date(1970, 1, 1)], wanted.clusters).persist()
+    rows = recovery_queries.partitions(read, chosen or [""], dates or [date(1970, 1, 1)], wanted.clusters).persist()
     try:
-        groups = _rows(report.by_outcome(rows))
-        topics = _rows(report.by_topic(rows, LIMITS["topics"]))
-        shown = _rows(report.worst_first(rows, LIMITS["partitions"]))
-        since = {row.cluster: sentences.instant(row.since) for row in report.offline_since(read, rows, wanted.clusters).collect()}
-        given = _rows(report.given_leaders(rows))
+        groups = _rows(recovery_queries.by_outcome(rows))
+        topics = _rows(recovery_queries.by_topic(rows, LIMITS["topics"]))
+        shown = _rows(recovery_queries.worst_first(rows, LIMITS["partitions"]))
+        since = {row.cluster: phrases.instant(row.since) for row in recovery_queries.offline_since(read, rows, wanted.clusters).collect()}
+        given = _rows(recovery_queries.given_leaders(rows))
     finally:
         rows.unpersist()
-    found = _rows(report.impact(read, chosen, dates, wanted.clusters, LIMITS["impact"])) if seen else []
+    found = _rows(recovery_queries.impact(read, chosen, dates, wanted.clusters, LIMITS["impact"])) if seen else []
     modes = {run["mode"] for run in known if run["run_id"] in chosen}
-    until = report.reported_until(audit, chosen)
-    reported_until = {row.cluster: sentences.instant(row.until) for row in until.collect()}
+    until = recovery_queries.reported_until(audit, chosen)
+    reported_until = {row.cluster: phrases.instant(row.until) for row in until.collect()}
     return {
         "run_ids": chosen,
-        "mode": next((mode for mode in (report.RECOVERED, report.PLAN_ONLY, report.DRY_RUN) if mode in modes), None),
+        "mode": next(
+            (mode for mode in (recovery_queries.RECOVERED, recovery_queries.PLAN_ONLY, recovery_queries.DRY_RUN) if mode in modes), None
+        ),
         "runs": known,
         "reported_until": reported_until,
         "offline_later": _offline_later(read, audit, newer_knowledge.later_runs(known, chosen, reported_until), until, wanted),
-        "others_offline": others_offline(_rows(report.others_offline(audit, chosen)), wanted.playbooks) if chosen else [],
+        "others_offline": others_offline(_rows(recovery_queries.others_offline(audit, chosen)), wanted.playbooks) if chosen else [],
         "totals": totals(groups, since),
         "loss": losses(groups),
         "groups": groups,
@@ -144,12 +154,14 @@ def _recovery(read: report.Read, wanted: Wanted) -> dict[str, Any]:
     }
 
 
-def _offline_later(read: report.Read, audit: DataFrame, run_ids: Sequence[str], until: DataFrame, wanted: Wanted) -> list[dict[str, Any]]:
+def _offline_later(
+    read: recovery_queries.Read, audit: DataFrame, run_ids: Sequence[str], until: DataFrame, wanted: Wanted
+) -> list[dict[str, Any]]:
     """Partitions without a leader in runs that are newer than the reported ones: dry runs, and plans that nobody has applied."""
     if not run_ids:
         return []
-    dates = sorted({row.date for row in report.looks(audit, run_ids).collect()})
-    return _rows(report.offline_later(report.partitions(read, run_ids, dates, wanted.clusters), until))
+    dates = sorted({row.date for row in recovery_queries.looks(audit, run_ids).collect()})
+    return _rows(recovery_queries.offline_later(recovery_queries.partitions(read, run_ids, dates, wanted.clusters), until))
 
 
 def others_offline(rows: Sequence[Mapping[str, Any]], playbooks: Playbooks) -> list[dict[str, Any]]:
@@ -166,11 +178,11 @@ def others_offline(rows: Sequence[Mapping[str, Any]], playbooks: Playbooks) -> l
 
 def totals(groups: Sequence[Mapping[str, Any]], since: Mapping[str, str | None]) -> dict[str, Any]:
     """Counts over all clusters, of rows of `report.by_outcome`."""
-    outcomes = {outcome: sum(row["partitions"] for row in groups if row["outcome"] == outcome) for outcome in report.SHOWN_FIRST}
+    outcomes = {outcome: sum(row["partitions"] for row in groups if row["outcome"] == outcome) for outcome in recovery_queries.SHOWN_FIRST}
     return {
         "partitions": sum(outcomes.values()),
         "clusters": len({row["cluster"] for row in groups}),
-        "without_leader": sum(outcomes[outcome] for outcome in report.WITHOUT_LEADER),
+        "without_leader": sum(outcomes[outcome] for outcome in recovery_queries.WITHOUT_LEADER),
         "outcomes": outcomes,
         "oldest_offline_since": min(filter(None, since.values()), default=None),
     }
@@ -179,14 +191,14 @@ def totals(groups: Sequence[Mapping[str, Any]], since: Mapping[str, str | None])
 def losses(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What was lost where a leader was found, and what would be where none is yet."""
     return {
-        "given_up": _loss(group for group in groups if group["outcome"] in report.GIVEN_A_LEADER),
-        "at_stake": _loss(group for group in groups if group["outcome"] in report.WITHOUT_LEADER),
+        "given_up": _loss(group for group in groups if group["outcome"] in recovery_queries.GIVEN_A_LEADER),
+        "at_stake": _loss(group for group in groups if group["outcome"] in recovery_queries.WITHOUT_LEADER),
     }
 
 
 def _loss(groups: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    added = sentences.total(list(groups))
-    return {**added, "words": sentences.loss(added)}
+    added = phrases.total(list(groups))
+    return {**added, "words": phrases.loss(added)}
 
 
 def _plan(workdir: Path, run_id: str, cluster: str) -> str:
@@ -202,7 +214,7 @@ def _designates(group: Mapping[str, Any], plan: str, keys: Sequence[TopicPartiti
     if next_steps.word_of(_words(group)) not in next_steps.APPLIED:
         return False
     try:
-        return {(row["topic"], row["partition"]) for row in planfile.load(plan)["partitions"]} == set(keys)
+        return {(row["topic"], row["partition"]) for row in plan_file.load(plan)["partitions"]} == set(keys)
     except SpokenError:
         return False
 
@@ -216,7 +228,7 @@ def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
     for row in shown:
         rows[row["cluster"], row["outcome"], row["word"]].append(row)
     for group in groups:
-        if group["outcome"] not in report.WITHOUT_LEADER:
+        if group["outcome"] not in recovery_queries.WITHOUT_LEADER:
             continue
         own = rows[group["cluster"], group["outcome"], group["word"]]
         plan = _plan(wanted.workdir, own[0]["run_id"] if own else "", group["cluster"])
@@ -236,7 +248,7 @@ def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
 
 def with_next(row: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
     """A partition with its own next step and command, null where it has a leader."""
-    if row["outcome"] not in report.WITHOUT_LEADER:
+    if row["outcome"] not in recovery_queries.WITHOUT_LEADER:
         return {**row, "next_step": None, "command": None}
     plan, words = _plan(wanted.workdir, row["run_id"], row["cluster"]), _words(row)
     return {
@@ -246,21 +258,21 @@ def with_next(row: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
     }
 
 
-def _outlook(read: report.Read, wanted: Wanted) -> dict[str, Any]:
-    days = report_risk.snapshots(read, wanted.clusters, wanted.now.date() - timedelta(days=TREND_DAYS)).persist()
+def _outlook(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
+    days = risk_queries.snapshots(read, wanted.clusters, wanted.now.date() - timedelta(days=TREND_DAYS)).persist()
     try:
-        now = report_risk.current(days).persist()
-        rows = report_risk.at_risk(read, now).persist()
+        now = risk_queries.current(days).persist()
+        rows = risk_queries.at_risk(read, now).persist()
         try:
             risk = risk_of(
                 _rows(now),
-                _rows(report_risk.risk_counts(read, now)),
-                _rows(report_risk.ranked_clusters(rows)),
-                _rows(report_risk.ranked_topics(rows, LIMITS["risk_topics"])),
-                _rows(report_risk.ranked_brokers(rows, LIMITS["risk_brokers"])),
-                _rows(report_risk.ranked_partitions(rows, LIMITS["at_risk"])),
+                _rows(risk_queries.risk_counts(read, now)),
+                _rows(risk_queries.ranked_clusters(rows)),
+                _rows(risk_queries.ranked_topics(rows, LIMITS["risk_topics"])),
+                _rows(risk_queries.ranked_brokers(rows, LIMITS["risk_brokers"])),
+                _rows(risk_queries.ranked_partitions(rows, LIMITS["at_risk"])),
             )
-            trend = _rows(report_risk.trend(read, days))
+            trend = _rows(risk_queries.trend(read, days))
         finally:
             rows.unpersist()
             now.unpersist()
@@ -303,24 +315,24 @@ def what_if(spark: SparkSession, wanted: Wanted, document: Mapping[str, Any], lo
         raise ReportError(f"what_if_brokers: there is no healthy snapshot in {wanted.workdir}; gather one with the playbook snapshot")
     for path in paths:
         try:
-            snapshot.check(path)
-        except snapshot.SnapshotError as error:
+            sealed_jsonl.check(path)
+        except sealed_jsonl.SnapshotError as error:
             raise ReportError(f"what_if_brokers: {path}, the newest snapshot of its cluster, cannot be used: {error}") from error
     files = [str(path) for path in paths]
-    rows = risk.what_if(healthy.watermarks(spark, files), healthy.brokers(spark, files), lost).persist()
+    rows = risk.what_if(healthy_rows.watermarks(spark, files), healthy_rows.brokers(spark, files), lost).persist()
     try:
-        counts = _rows(report_risk.what_if_counts(rows))
-        shown = _rows(report_risk.what_if_ranked(rows, LIMITS["what_if"]))
+        counts = _rows(risk_queries.what_if_counts(rows))
+        shown = _rows(risk_queries.what_if_ranked(rows, LIMITS["what_if"]))
     finally:
         rows.unpersist()
-    return {"brokers": sorted(lost), "counts": counts, "partitions": shown, "words": sentences.what_if(counts)}
+    return {"brokers": sorted(lost), "counts": counts, "partitions": shown, "words": phrases.what_if(counts)}
 
 
-def _quarantine(read: report.Read, wanted: Wanted) -> dict[str, Any]:
+def _quarantine(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
     return {
         "quarantine": {
-            "counts": _rows(report.refused_counts(read, wanted.clusters)),
-            "files": _rows(report.refused(read, wanted.clusters, LIMITS["refused"])),
+            "counts": _rows(recovery_queries.refused_counts(read, wanted.clusters)),
+            "files": _rows(recovery_queries.refused(read, wanted.clusters, LIMITS["refused"])),
         }
     }
 
@@ -333,16 +345,16 @@ def _clusters(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = []
     for name in sorted({*(row["cluster"] for row in groups), *snapshots}):
         own = [row for row in groups if row["cluster"] == name]
-        outcomes = {outcome: sum(row["partitions"] for row in own if row["outcome"] == outcome) for outcome in report.SHOWN_FIRST}
+        outcomes = {outcome: sum(row["partitions"] for row in own if row["outcome"] == outcome) for outcome in recovery_queries.SHOWN_FIRST}
         found.append(
             {
                 "cluster": name,
                 "partitions": sum(outcomes.values()),
-                "without_leader": sum(outcomes[outcome] for outcome in report.WITHOUT_LEADER),
+                "without_leader": sum(outcomes[outcome] for outcome in recovery_queries.WITHOUT_LEADER),
                 "outcomes": outcomes,
                 "offline_since": document["offline_since"].get(name),
-                "given_up": _loss(row for row in own if row["outcome"] in report.GIVEN_A_LEADER),
-                "at_stake": _loss(row for row in own if row["outcome"] in report.WITHOUT_LEADER),
+                "given_up": _loss(row for row in own if row["outcome"] in recovery_queries.GIVEN_A_LEADER),
+                "at_stake": _loss(row for row in own if row["outcome"] in recovery_queries.WITHOUT_LEADER),
                 "snapshot_at": snapshots.get(name, {}).get("collected_at"),
                 "one_failure": ranks.get(name, {"one_failure": 0})["one_failure"] if name in snapshots else None,
             }

@@ -21,12 +21,12 @@ try:
 except ImportError:  # libraries.py says why
     Collector = object  # type: ignore[misc, assignment]
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.guards import FAILED, STALE
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report import PLANNED, WITHOUT_LEADER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.report_risk import OFFLINE, ONE_FAILURE
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.quorum import CALM
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import FAILED, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import CALM
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import LAYERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import LAYERS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import PLANNED, WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.risk_queries import OFFLINE, ONE_FAILURE
 
 PREFIX = "kafka_recovery"
 # Planned, or tried without success: the next run of the plan is to give them a leader.

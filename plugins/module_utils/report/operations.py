@@ -9,12 +9,13 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import instants, progress_file, strictjson
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.files import SAFE_NAME, check_inside, read_regular
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.strictjson import EPOCH, Name, Optional, Whole
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.throttle_journal import LAYERS, RUN, ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import SAFE_NAME, check_inside, read_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import EPOCH, Name, Optional, Whole
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import quorum_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import LAYERS, RUN, ThrottleJournal
 
 MOVES, QUORUM, THROTTLES = progress_file.FOLDER, quorum_file.FOLDER, "throttles"
 BUSY_SECONDS = 1.0  # a run that changes throttles just now has their journal locked
@@ -51,10 +52,10 @@ def _content(workdir: Path, folder: str, cluster: str) -> dict[str, Any] | None:
     path, shape = workdir / folder / f"{cluster}.json", SHAPES[folder]
     try:
         check_inside(workdir, path)
-        content = strictjson.parse(read_regular(path, follow=False))
-        strictjson.check(content, shape)
+        content = strict_json.parse(read_regular(path, follow=False))
+        strict_json.check(content, shape)
         for key in shape.keys() & {"updated_at", "observed_at"}:
-            instants.read(content[key])
+            timestamps.read(content[key])
     except (OSError, ValueError, SpokenError):
         return None
     return {key: content.get(key) for key in (*shape, *(MEASURED if folder == MOVES else ()))}
@@ -64,7 +65,7 @@ def _moves(workdir: Path, cluster: str) -> dict[str, Any] | None:
     found = _content(workdir, MOVES, cluster)
     if found is not None:
         try:
-            strictjson.check(found, MEASURED)
+            strict_json.check(found, MEASURED)
         except ValueError:
             return found | dict.fromkeys(MEASURED)
     return found

@@ -20,9 +20,9 @@ _PARENTS = Path(__file__).absolute().parents
 if len(_PARENTS) > 7 and _PARENTS[6].name == "ansible_collections" and str(_PARENTS[7]) not in sys.path:
     sys.path.append(str(_PARENTS[7]))
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fleet
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.outages import Look, Outages, Pace
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import Look, Outages, Pace
 
 DOCUMENTATION = r"""
 ---

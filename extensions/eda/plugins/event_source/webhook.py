@@ -27,12 +27,12 @@ if len(_PARENTS) > 7 and _PARENTS[6].name == "ansible_collections" and str(_PARE
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import fleet, webhook_payloads
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.plaintext import on_loopback
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.http_connections import Connections, listen
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError, printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.webhook_payloads import ALERTMANAGER, FORMATS, PayloadError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.plaintext import on_loopback
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet, webhook_payloads
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.webhook_payloads import ALERTMANAGER, FORMATS, PayloadError
 
 DOCUMENTATION = r"""
 ---

@@ -1,0 +1,395 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cluster: everything that one cluster can be asked or told through its brokers.
+
+kafka-python carries the requests.
+Brokers are asked side by side, each within `request_timeout` by itself; one that does not answer is data (`unreachable`), never
+an exception and never a hang. All methods may be called from several threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.broker_client import (
+    HEDGE_AFTER,
+    FollowerAsking,
+    UnsupportedRequestError,
+    fenced_with_address,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
+    ASKING,
+    CLIENT_IMPORT_ERROR,
+    TELLING,
+    ClusterError,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS, PARTITIONS, REPLICA_IDS, SLOW_PAGES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers, topic_configs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    chunks,
+    has_live_leader,
+    keys_of,
+    only,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import Quorum
+
+if CLIENT_IMPORT_ERROR is None:
+    from kafka import errors
+
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import coordinators
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumer_groups, core
+
+if TYPE_CHECKING:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
+
+FENCED_MS = 3000  # for an answer of a fenced broker, most of which are lost
+REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
+LOADING_SECONDS = 5.0  # a coordinator that has just been elected has loaded its groups by then, unless they are many
+# Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
+FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
+
+
+class Cluster(FollowerAsking):
+    """One Kafka cluster, opened as a context manager. Only brokers that follow the active controller are asked for its state.
+
+    `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked. `in_doubt`: partitions whose
+    order a request was to change that was sent and never answered: a broker that hangs may still carry it out, long afterwards.
+    `elections_in_doubt`: the same of elections.
+    `cut_off`: fenced brokers that run and do not come back, as `broker_states` found last: they answer, and do not fetch the metadata log.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection, connection.bootstrap_servers)
+        self._lists_fenced = False
+        self.cluster_id = ""
+        self.in_doubt: set[TopicPartition] = set()
+        self.elections_in_doubt: set[TopicPartition] = set()
+        self.cut_off: set[int] = set()
+        self._mute: set[int] = set()  # fenced brokers whose port accepts connections, and that have not answered
+
+    # --- asking -------------------------------------------------------------------------------------------------
+
+    def _opened(self) -> None:
+        try:
+            answer = self._ask_any(lambda: core.metadata(()), list(self._named()), 0.0)
+        except errors.KafkaError as error:
+            raise ClusterError(connection_diagnosis.explain(self._connection, error)) from error
+        self._nodes = self._take_brokers(answer)
+        self.cluster_id = answer.cluster_id
+        if not self._nodes:
+            servers = ", ".join(self._connection.bootstrap_servers)
+            raise ClusterError(f"{servers} answered, but knows no broker that is alive yet; try again shortly")
+        self._refresh_nodes(self._unfenced())
+
+    def _refresh_nodes(self, nodes: Collection[int] | None = None) -> list[brokers.Node]:
+        asked = self._current() if nodes is None else nodes
+        alive = self._ask_of(asked, lambda: core.metadata(()))
+        first = self._homes.get(ASKING)
+        answer = self._ask_of(asked, core.describe_cluster)
+        self._lists_fenced = answer.API_VERSION >= 2
+        # Other threads see the brokers of before, or all of these: Metadata alone leaves out the fenced ones.
+        found = self._read_brokers(alive)
+        if self._lists_fenced:
+            found = self._read_brokers(answer)
+            alive = core.with_brokers(alive, fenced_with_address(found))
+        self._manager.cluster.update_metadata(alive)
+        self._describer = first if first == self._homes.get(ASKING) else None
+        self._nodes = found
+        return found
+
+    def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER) -> Any:
+        """Ask any live broker that follows the active controller, as `_ask_of` does."""
+        return self._ask_of(self._current(), make, hedge_after)
+
+    def _tell(self, make: Callable[[], Any]) -> Any:
+        """Tell one broker to change something: another one than is asked, because a broker finishes the requests of a connection one by one.
+
+        But only one that has answered before, if there is any: what is never answered may be done long afterwards (`in_doubt`).
+        """
+        asked, told = self._homes.get(ASKING), self._homes.get(TELLING)
+        nodes = sorted(
+            self._current(), key=lambda node: (node in self.unreachable, node not in self._heard, node != told, node == asked, node)
+        )
+        return self._answered(make, nodes, self._connection.request_timeout, TELLING)
+
+    def _limit_ms(self, node: Any) -> int:
+        fenced = any(one.fenced and one.broker_id == node for one in self._nodes)
+        return min(self._timeout_ms, FENCED_MS) if fenced else self._timeout_ms
+
+    def unreachable_rows(self) -> list[dict[str, Any]]:
+        """What modules return as `unreachable_brokers`: `broker_id` and `reason`, sorted by id."""
+        return [{"broker_id": broker, "reason": reason} for broker, reason in sorted(self.unreachable.items())]
+
+    # --- the state of things -------------------------------------------------------------------------------------
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        """State of every registered broker and of those `mentioned` as replicas; see `brokers.state_rows`."""
+        if len(mentioned) > BROKERS:
+            raise ClusterError(f"partitions have replicas on {len(mentioned)} brokers, more than {BROKERS}; look at the brokers' logs")
+        nodes = self._refresh_nodes()
+        answering = connection_diagnosis.fenced_that_answer(nodes)
+        silence = self.quorum().silence()
+        if not self._is_current():
+            nodes = self._refresh_nodes()
+            answering = connection_diagnosis.fenced_that_answer(nodes)
+        cut_off = self._that_answer({broker for broker in answering if not brokers.fetches(broker, silence)})
+        self.cut_off = cut_off
+        return brokers.state_rows(nodes, mentioned, silence, answering, cut_off)
+
+    def _that_answer(self, fenced: Collection[int]) -> set[int]:
+        """Return which of these fenced brokers answer a request. One that hangs is asked once."""
+        asked = {*fenced} - self._mute
+        answers = self._ask_each({broker: [core.api_versions()] for broker in asked})
+        found = {broker for broker in asked if answers.get(broker)}
+        self._mute |= asked - found
+        # That a lost broker does not answer is no news.
+        for broker in asked - found:
+            self.unreachable.pop(broker, None)
+        return found
+
+    def unfenced(self) -> set[int]:
+        """Ids of the brokers that are unfenced now."""
+        return {node.broker_id for node in self._refresh_nodes() if not node.fenced}
+
+    def registered(self) -> list[brokers.Node]:
+        """The brokers that are registered now; before Kafka 4.0 those that are unfenced."""
+        return list(self._refresh_nodes())
+
+    def quorum_timeouts(self, found: Quorum) -> dict[int, dict[str, int]]:
+        """The `controller.quorum.*` timeouts in ms, by id, of voters that are brokers too and of the broker that has answered before.
+
+        No other broker is asked: it has no vote, and one that hangs would hold up the rest.
+        """
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
+
+        voters = {voter.replica_id for voter in found.voters if quorum_stability.behind(voter, found.leader_id) is None}
+        nodes = self._unfenced() & {*voters, self._homes.get(ASKING)}
+        answers = self._ask_each({node: [quorum_timeouts.describe([node])] for node in nodes})
+        return {node: quorum_timeouts.read(own[0])[1] for node, own in answers.items() if own}
+
+    def registered_ids(self) -> set[int] | None:
+        """Ids of the brokers that are registered now, fenced ones too. None if the cluster lists no fenced ones (Kafka before 4.0)."""
+        nodes = self._refresh_nodes()
+        return {node.broker_id for node in nodes} if self._lists_fenced else None
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        """State of these partitions (None: of all), page by page. Those that the cluster does not have are absent.
+
+        Other partitions of the same topics may be among the answer.
+        """
+        if keys is not None and not keys:
+            return {}
+        try:
+            found = self._pages(keys)
+        except UnsupportedRequestError:
+            found = core.read_metadata(self._ask(lambda: core.metadata(None if keys is None else {topic for topic, _partition in keys})))
+        self._memory.hold_partitions(len(found))
+        return {state.key: state for state in found}
+
+    def _pages(self, keys: Collection[TopicPartition] | None) -> list[PartitionState]:
+        # The broker goes through topics by name: from the first partition asked for up to the last one, no further.
+        start, stop = (min(keys), max(keys)) if keys else (None, None)
+        names = sorted({topic for topic, _partition in keys or ()})
+        limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else core.PARTITIONS_PER_PAGE
+        found: list[PartitionState] = []
+        deadline = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
+        ids = 0
+        while True:
+            page = self._ask(partial(core.describe_topic_partitions, names, start, limit))
+            states = core.read_topic_partitions(page)
+            found += states
+            ids += sum(len(state.replicas) + len(state.isr) + len(state.offline_replicas) for state in states)
+            ids += sum(len(state.eligible_leader_replicas) + len(state.last_known_elr) for state in states)
+            if ids > REPLICA_IDS:
+                raise ClusterError(
+                    f"{len(found)} partitions have {ids} replicas in their lists; name some with partitions or partitions_file"
+                )
+            if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
+                break
+            if len(states) < limit:
+                self._brief.add(self._homes.get(ASKING, -1))  # the next page is better asked of another broker
+            following = page.next_cursor.topic_name, page.next_cursor.partition_index
+            self._check_page(start, following, found, deadline)
+            start = following
+            names = [name for name in names if name >= start[0]]
+        if keys and min(keys)[0] not in {state.topic for state in found}:
+            # Nothing from that partition on: one row of the topic tells a missing partition from a missing topic.
+            found += core.read_topic_partitions(self._ask(lambda: core.describe_topic_partitions([min(keys)[0]], None, 1)))
+        return found
+
+    def _check_page(
+        self, start: TopicPartition | None, following: TopicPartition, found: Sequence[PartitionState], deadline: float
+    ) -> None:
+        """Pages must come to an end."""
+        count = len(found)
+        if start is not None and following <= start:
+            raise ClusterError(
+                f"a broker answers the page of partitions after {start[0]}-{start[1]} with a cursor at {following[0]}-{following[1]}, "
+                "which is not behind it; look at the brokers' logs"
+            )
+        if count > PARTITIONS:
+            raise ClusterError(f"the cluster describes more than {PARTITIONS} partitions; name some with partitions or partitions_file")
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"the brokers described {count} partitions in {SLOW_PAGES * self._connection.request_timeout:g} s and have more; "
+                "raise request_timeout, or name partitions with partitions or partitions_file"
+            )
+
+    def permissions(self, topics: Collection[str] | None, moves: bool = False) -> acls.Held:
+        """What this client may do here; see `permissions.probe`."""
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import permissions
+
+        # Any live broker: what may be missing is just the permission to find out which of them follow the active controller.
+        return permissions.probe(lambda make: self._ask_of(self._unfenced(), make), topics, moves)
+
+    def reassigning(self) -> set[TopicPartition]:
+        """The partitions that have a reassignment under way."""
+        answer = self._ask(core.list_reassignments)
+        refused = core.error_name(answer.error_code)
+        if refused:
+            raise ClusterError(f"reassignments cannot be listed: {refused}; grant DESCRIBE on the cluster", refused)
+        return core.read_reassigning(answer)
+
+    def topic_configs(self, topics: Collection[str]) -> topic_configs.TopicConfigs:
+        """The configs that say when these topics can be written, and whom the controller elects by itself."""
+        asked = [partial(core.describe_topic_configs, chunk) for chunk in chunks(sorted(topics), REQUEST_LIMIT)]
+        return topic_configs.merged((core.read_topic_configs(self._ask(make)) for make in asked), topics)
+
+    def feature_level(self, feature: str) -> int | None:
+        """Level at which the cluster runs a feature; see `protocol.read_feature_level`."""
+        return core.read_feature_level(self._ask(core.api_versions), feature)
+
+    # --- what replicas hold --------------------------------------------------------------------------------------
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
+        """Log end offset and partition leader epoch of the replicas on each broker; brokers and partitions without an answer are absent."""
+        return self._offsets(work, core.DEBUGGING_REPLICA)
+
+    def high_watermarks(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
+        """As `log_ends`, of the partitions that each broker leads: each log ends where what is committed does."""
+        return self._offsets(work, core.CONSUMER)
+
+    def _offsets(self, work: Mapping[int, Collection[TopicPartition]], replica_id: int) -> dict[int, dict[TopicPartition, core.LogEnd]]:
+        asked = {node: [core.list_offsets(chunk, replica_id) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
+        wanted = keys_of(work.values())
+        answers = self._ask_each(asked, lambda answer: only(wanted, core.read_log_ends(answer)))
+        found = {node: _merged(rows) for node, rows in answers.items()}
+        return {node: {key: ends[key] for key in work[node] if key in ends} for node, ends in found.items()}
+
+    def batches(
+        self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
+    ) -> dict[int, dict[TopicPartition, core.FetchedBatch]]:
+        """The batch that holds (or follows) an offset in the log of each broker's replica, with high watermark and log start.
+
+        Brokers and partitions without an answer are absent. An empty answer is asked again with more room, unless the log's
+        very end is asked for (`retry_empty` false), where there is nothing to come.
+        """
+        found: dict[int, dict[TopicPartition, core.FetchedBatch]] = {node: {} for node in work}
+        left = {node: dict(offsets) for node, offsets in work.items()}
+        wanted = keys_of(work.values())
+        for size, per_request in FETCH_ROUNDS if retry_empty else FETCH_ROUNDS[:1]:
+            asked = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
+            for node, answers in self._ask_each(asked, lambda answer: only(wanted, core.read_batches(answer))).items():
+                found[node] |= {key: row for key, row in _merged(answers).items() if key in left[node]}
+            came_empty = {
+                node: {key for key, row in rows.items() if row.batch is None and row.error is None} for node, rows in found.items()
+            }
+            left = {node: {key: offset for key, offset in offsets.items() if key in came_empty[node]} for node, offsets in left.items()}
+        return found
+
+    def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, core.EpochEnd]]:
+        """Where the wanted leader epoch, or the greatest one below it, ends in the log of each broker's replica.
+
+        Brokers and partitions without an answer are absent.
+        """
+        size = FETCH_ROUNDS[0][0]
+        asked = {
+            node: [core.fetch_epoch_ends({key: epochs[key] for key in chunk}, size) for chunk in chunks(epochs, REQUEST_LIMIT)]
+            for node, epochs in work.items()
+        }
+        wanted = keys_of(work.values())
+        answers = self._ask_each(asked, lambda answer: only(wanted, core.read_epoch_ends(answer)))
+        return {node: {key: end for key, end in _merged(rows).items() if key in work[node]} for node, rows in answers.items()}
+
+    def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[consumer_groups.Committed]:
+        """Offsets that groups committed on these partitions, sorted. A committed offset proves something, its absence proves nothing.
+
+        `missed` gets a sentence for each reason why there may be more of them. `seconds`: for all that one broker is asked.
+        """
+        unfenced = self._unfenced()
+        silent = unfenced & self.unreachable.keys()
+        found = self._committing(keys, seconds, unfenced - silent, seconds)
+        missed += [*found.blind, *(f"broker {node} does not answer" for node in sorted(silent))]
+        return found.offsets
+
+    def _committing(
+        self, keys: Collection[TopicPartition], seconds: float, nodes: set[int], patience: float = LOADING_SECONDS
+    ) -> consumer_groups.Committing:
+        """What groups have committed. `patience`: seconds for coordinators that load their groups."""
+        blind = self._leaderless(consumer_groups.GROUP_TOPIC)
+        return coordinators.Coordinators(self._ask_each, keys, seconds, min(seconds, patience)).read(nodes, blind)
+
+    def _ask_all(
+        self, nodes: set[int], make: Callable[[], Any], blind: list[str], read: Callable[[Any], Any], kept: Kept
+    ) -> dict[int, list[Any]]:
+        """Ask these brokers one question; add to `blind` who does not answer."""
+        answers = {node: rows for node, rows in self._ask_each({node: [make()] for node in nodes}, read, kept).items() if rows}
+        blind += [f"broker {node} does not answer" for node in sorted(nodes - answers.keys())]
+        return answers
+
+    def _leaderless(self, topic: str) -> list[str]:
+        """Says so where partitions of a coordinator's topic have no leader: nobody knows then what they have in them."""
+        unfenced = self._unfenced()
+        without = sum(1 for state in self.partitions_of(topic).values() if not has_live_leader(state, unfenced))
+        return [f"{without} partitions of {topic} have no leader"] if without else []
+
+    def partitions_of(self, topic: str) -> dict[TopicPartition, PartitionState]:
+        """State of a topic's first partitions, at most PARTITIONS_PER_PAGE; none where there is no such topic."""
+        # A range, of which those that there are come back in one page.
+        states = self.partitions({(topic, 0), (topic, core.PARTITIONS_PER_PAGE - 1)})
+        return {key: state for key, state in states.items() if key[0] == topic}
+
+    # --- telling -------------------------------------------------------------------------------------------------
+
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+        """Give each partition the same replicas in a new order. Returns why it was refused (None: done) by partition."""
+        with unanswered_requests.noted(lambda: core.reorder(orders, self._timeout_ms), orders, self.in_doubt) as make:
+            answer = self._tell(make)
+        refused = core.refusal(answer.error_code, answer.error_message)
+        return unanswered_requests.note_timeouts(dict.fromkeys(orders, refused) if refused else core.read_reorder(answer), self.in_doubt)
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        """Elect the first live replica where there is no clean one. Returns why it was refused (None: elected) by partition."""
+        return self.elect("unclean", keys)
+
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        """KIP-460's election, `preferred` or `unclean`. Returns why it was refused (None: elected) by partition."""
+        with unanswered_requests.noted(lambda: core.elect(election_type, keys, self._timeout_ms), keys, self.elections_in_doubt) as make:
+            answer = self._tell(make)
+        refused = core.refusal(answer.error_code, None)
+        return unanswered_requests.note_timeouts(
+            dict.fromkeys(keys, refused) if refused else core.read_election(answer), self.elections_in_doubt
+        )
+
+
+def _fetches(offsets: Mapping[TopicPartition, int], size: int, per_request: int) -> Iterator[Any]:
+    return (core.fetch({key: offsets[key] for key in chunk}, size) for chunk in chunks(offsets, per_request))
+
+
+def _merged(parts: Iterable[dict[Any, Any]]) -> dict[Any, Any]:
+    merged: dict[Any, Any] = {}
+    for part in parts:
+        merged |= part
+    return merged

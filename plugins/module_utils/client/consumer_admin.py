@@ -1,0 +1,270 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Downstream: a cluster as its consumers and transactional producers see it. Partitions whose leader does not answer are data, never an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounded_requests import BoundedRequests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import FETCH_ROUNDS, REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import UNENDED, EpochEnd, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, keys_of, only
+
+if CLIENT_IMPORT_ERROR is None:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import (
+        consumer_groups,
+        consumers,
+        core,
+        transactions,
+    )
+
+ACKNOWLEDGED_WITHIN = 0.8  # of the request timeout: so that the broker can still say that it was not
+
+Keys = Collection[TopicPartition]
+Ends = dict[TopicPartition, Any]
+Leaders = Mapping[TopicPartition, int]
+
+
+class Transacting(NamedTuple):
+    """Producers by partition, where the leader answered; transactions that are not ended, or whose producer has one open there.
+
+    `blind`: why some coordinators do not tell of theirs. `unanswered`: errors by partition.
+    """
+
+    producers: dict[TopicPartition, list[Producer]]
+    transactions: list[Transaction]
+    blind: list[str]
+    unanswered: dict[TopicPartition, str]
+
+
+class Downstream(Cluster):
+    """One Kafka cluster. `leaders`, in all methods, are the live leaders of the partitions in question.
+
+    A broken broker can answer about partitions that it was not asked about. Only the leader of a partition is believed.
+    """
+
+    # --- logs ----------------------------------------------------------------------------------------------------------
+
+    def logs(self, leaders: Leaders, epochs: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, Log]:
+        """The leaders' logs, fetched back at both ends of what is committed. `epochs`: those whose ends are asked for, by partition."""
+        ends, starts, marks, stable = self._bounds(_by_leader(leaders))
+        found: dict[TopicPartition, list[Ends]] = {key: [ends, starts, marks, stable] for key in leaders}
+        errors = {key: _first_error(key, parts) for key, parts in found.items()}
+        sound = {key: leader for key, leader in leaders.items() if errors[key] is None}
+        read: dict[TopicPartition, list[int]] = {key: [] for key in leaders}
+        for offset_of in (lambda key: starts[key].log_end_offset, lambda key: marks[key].log_end_offset - 1):
+            wanted = {
+                key: offset_of(key)
+                for key in sound
+                if marks[key].log_end_offset > starts[key].log_end_offset and offset_of(key) not in read[key]
+            }
+            for key, row in self._fetched_back(wanted, leaders).items():
+                errors[key] = errors[key] or row.error
+                if row.error is None and row.batch is not None:
+                    read[key].append(wanted[key])
+        told = self._epoch_ends(sound, epochs)
+        return {
+            key: Log(
+                errors[key],
+                log_start_offset=starts[key].log_end_offset,
+                log_end_offset=ends[key].log_end_offset,
+                high_watermark=marks[key].log_end_offset,
+                last_stable_offset=stable[key].log_end_offset,
+                read_back=tuple(read[key]),
+                epoch_ends=told.get(key, {}),
+            )
+            if key in sound
+            else Log(errors[key])
+            for key in leaders
+        }
+
+    def _bounds(self, work: Mapping[int, Keys]) -> list[Ends]:
+        """Of each log its end, where it starts, its high watermark and its last stable offset. All four are asked in one round."""
+        questions: Sequence[Callable[[Keys], Any]] = (
+            core.list_offsets,
+            partial(consumers.list_offsets, timestamp=consumers.EARLIEST),
+            partial(consumers.list_offsets, timestamp=consumers.LATEST),
+            partial(consumers.list_offsets, timestamp=consumers.LATEST, isolation_level=consumers.READ_COMMITTED),
+        )
+        asked = {node: [ask(chunk) for chunk in chunks(keys, REQUEST_LIMIT) for ask in questions] for node, keys in work.items()}
+        wanted = keys_of(work.values())
+        found: list[Ends] = [{} for _question in questions]
+        for node, answers in self._ask_each(asked, lambda answer: only(wanted, core.read_log_ends(answer))).items():
+            own = set(work[node])
+            for place, ends in enumerate(answers):
+                found[place % len(questions)] |= {key: end for key, end in ends.items() if key in own}
+        return found
+
+    def _fetched_back(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, core.FetchedBatch]:
+        """What consumers get at these offsets. An empty answer is asked for again with more room, as in `Cluster.batches`."""
+        found: dict[TopicPartition, core.FetchedBatch] = {}
+        left = dict(offsets)
+        wanted = keys_of([offsets])
+        for size, per_request in FETCH_ROUNDS:
+            asked = {
+                node: [consumers.fetch_back({key: left[key] for key in chunk}, size) for chunk in chunks(keys, per_request)]
+                for node, keys in _by_leader({key: leaders[key] for key in left}).items()
+            }
+            for node, batches in self._ask_each(asked, lambda answer: only(wanted, core.read_batches(answer))).items():
+                for batch in batches:
+                    found |= {key: row for key, row in batch.items() if key in left and leaders[key] == node}
+            left = {key: offset for key, offset in left.items() if key in found and found[key].error is None and found[key].batch is None}
+        return found
+
+    def _epoch_ends(self, leaders: Leaders, epochs: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, dict[int, EpochEnd]]:
+        """Ends by partition and epoch. An answer does not repeat which epoch it is about, so a request has one for each partition."""
+        found: dict[TopicPartition, dict[int, EpochEnd]] = {}
+        left = {key: sorted(epochs[key], reverse=True) for key in leaders if epochs.get(key)}
+        wanted = keys_of([left])
+        while left:
+            layer = {key: rest.pop() for key, rest in left.items()}
+            asked = {
+                node: [consumers.epoch_ends({key: layer[key] for key in chunk}) for chunk in chunks(keys, REQUEST_LIMIT)]
+                for node, keys in _by_leader({key: leaders[key] for key in layer}).items()
+            }
+            for node, answers in self._ask_each(asked, lambda answer: only(wanted, consumers.read_epoch_ends(answer))).items():
+                for ends in answers:
+                    for key, end in ends.items():
+                        if key in layer and leaders[key] == node:
+                            found.setdefault(key, {})[layer[key]] = end
+            left = {key: rest for key, rest in left.items() if rest}
+        return found
+
+    # --- groups --------------------------------------------------------------------------------------------------------
+
+    def committing(self, keys: Keys) -> consumer_groups.Committing:
+        """What groups have committed on these partitions, and the groups themselves."""
+        return self._committing(keys, self._patience, self._unfenced())
+
+    @property
+    def _patience(self) -> float:
+        """Seconds for all that one broker is asked about what it lists."""
+        return SLOW_PAGES * self._connection.request_timeout
+
+    # --- transactions --------------------------------------------------------------------------------------------------
+
+    def transacting(self, leaders: Leaders) -> Transacting:
+        """Producers and transactions of these partitions (KIP-664).
+
+        Leaders are asked before and after coordinators: what is open at both times was open in between. A transaction that began
+        meanwhile, of which no coordinator could tell yet, is left out.
+        """
+        first, unanswered = self._producers(leaders)
+        blind = self._leaderless(transactions.STATE_TOPIC)
+        known = self._transactions((), blind)
+        owed = {(key, one.producer_id) for one in known if one.state in UNENDED for key in one.partitions}
+        unknown = {
+            one.producer_id for key, rows in first.items() for one in rows if one.start_offset >= 0 and (key, one.producer_id) not in owed
+        }
+        if unknown:
+            told = {one.transactional_id for one in known}
+            known += [one for one in self._transactions(sorted(unknown), blind) if one.transactional_id not in told]
+        again = {key for key, rows in first.items() if any(one.start_offset >= 0 for one in rows)} | {key for key, _offset in owed}
+        second, refused = self._producers({key: leader for key, leader in leaders.items() if key in again})
+        open_before = {(key, one.producer_id, one.start_offset) for key, rows in first.items() for one in rows}
+        lasting = {
+            key: [one for one in rows if (key, one.producer_id) in owed or (key, one.producer_id, one.start_offset) in open_before]
+            for key, rows in second.items()
+        }
+        quiet: dict[TopicPartition, list[Producer]] = {key: [] for key in first.keys() - again}
+        return Transacting({**quiet, **lasting}, known, list(dict.fromkeys(blind)), unanswered | refused)
+
+    def _producers(self, leaders: Leaders) -> tuple[dict[TopicPartition, list[Producer]], dict[TopicPartition, str]]:
+        asked = {node: map(transactions.describe_producers, chunks(keys, REQUEST_LIMIT)) for node, keys in _by_leader(leaders).items()}
+        found: dict[TopicPartition, list[Producer]] = {}
+        refused = dict.fromkeys(leaders, NO_ANSWER)
+        wanted = keys_of([leaders])
+
+        def read(answer: Any) -> list[tuple[TopicPartition, str | None, list[Producer]]]:
+            rows = ((key, (error, producers)) for key, error, producers in transactions.read_producers(answer))
+            return [(key, *row) for key, row in only(wanted, rows).items()]
+
+        for node, answers in self._ask_each(asked, read).items():
+            for key, error, producers in (row for rows in answers for row in rows):
+                if leaders.get(key) != node:
+                    continue
+                refused.pop(key, None)
+                if error:
+                    refused[key] = error
+                else:
+                    found[key] = producers
+        return found, refused
+
+    def _transactions(self, producer_ids: Sequence[int], blind: list[str]) -> list[Transaction]:
+        """Transactions, described by the coordinators that list them."""
+        listed: dict[int, list[str]] = {}
+        kept = Kept()
+        make = partial(transactions.list_transactions, producer_ids)
+        for node, answers in self._ask_all(self._unfenced(), make, blind, transactions.read_listed, kept).items():
+            error, names = answers[0]
+            listed[node] = sorted(set(names))
+            if error:
+                blind.append(f"broker {node} does not list its transactions: {error}")
+        missed: list[str] = []
+        size, describe = transactions.TRANSACTIONS_PER_REQUEST, transactions.describe_transactions
+        asked = {
+            node: BoundedRequests(node, "transactions", names, size, describe, self._patience, missed)
+            for node, names in listed.items()
+            if names
+        }
+        found: list[Transaction] = []
+        names_of = {name for names in listed.values() for name in names}
+
+        def read(answer: Any) -> tuple[list[Transaction], dict[str, str]]:
+            described, refused = transactions.read_described(answer)
+            by_name = {one.transactional_id: one for one in described if one.transactional_id in names_of}
+            return list(by_name.values()), {name: error for name, error in refused.items() if name in names_of}
+
+        for node, answers in self._ask_each(asked, read, kept).items():
+            if len(answers) < asked[node].sent:
+                blind.append(f"broker {node} does not answer")
+            for described, refused in answers:
+                found += described
+                blind += [f"transaction {name} cannot be described: {error}" for name, error in sorted(refused.items())[:1]]
+        blind += missed
+        return sorted(set(found))
+
+    # --- canaries ------------------------------------------------------------------------------------------------------
+
+    def write_canaries(self, leaders: Leaders, value: str) -> dict[TopicPartition, dict[str, Any]]:
+        """Write one record to each of these partitions with acks=all, and fetch it back: `offset`, `error` (Kafka's name), `read_back`."""
+        timeout_ms = int(self._timeout_ms * ACKNOWLEDGED_WITHIN)
+        asked = {
+            node: [consumers.canaries(chunk, value, timeout_ms) for chunk in chunks(keys, REQUEST_LIMIT)]
+            for node, keys in _by_leader(leaders).items()
+        }
+        written: dict[TopicPartition, consumers.Written] = {}
+        for node, answers in self._ask_each(asked).items():
+            for answer in answers:
+                written |= {key: row for key, row in consumers.read_canaries(answer).items() if leaders.get(key) == node}
+        offsets = {key: row.offset for key, row in written.items() if row.error is None}
+        back = self._fetched_back(offsets, leaders)
+        rows = {}
+        for key in leaders:
+            row, read = written.get(key), back.get(key)
+            rows[key] = {
+                "offset": offsets.get(key),
+                "error": NO_ANSWER if row is None else row.error or (read.error if read else None),
+                "read_back": read is not None and read.batch is not None and read.batch.holds(offsets[key]),
+            }
+        return rows
+
+
+def _by_leader(leaders: Leaders) -> dict[int, list[TopicPartition]]:
+    work: dict[int, list[TopicPartition]] = {}
+    for key, leader in leaders.items():
+        work.setdefault(leader, []).append(key)
+    return work
+
+
+def _first_error(key: TopicPartition, parts: Iterable[Ends]) -> str | None:
+    ends: Iterator[Any] = (part.get(key) for part in parts)
+    return next((NO_ANSWER if end is None else end.error for end in ends if end is None or end.error), None)

@@ -1,0 +1,159 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Coordinators: which broker answers for a group, and what its groups have committed.
+
+A group has one coordinator. Any broker can list any group, so what a broker answers counts only for groups that no other broker coordinates, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumer_groups, core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed, Committing, Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+
+PAUSE = 0.2
+# What a broker answers that coordinates a group no longer.
+NOT_COORDINATOR = "NOT_COORDINATOR"
+
+AskEach = Callable[[Mapping[int, Any], Callable[[Any], Any], Kept], dict[int, list[Any]]]
+
+
+class Coordinators:
+    """Brokers that are asked for their groups, and for what these have committed on `keys`.
+
+    seconds   for all that one broker is asked in a round of requests
+    patience  for so many seconds a broker is asked again that answers an error after which Kafka's clients try again, as one that loads its groups
+    """
+
+    def __init__(self, ask_each: AskEach, keys: Collection[TopicPartition], seconds: float, patience: float) -> None:
+        self._ask_each, self._keys, self._seconds, self._patience = ask_each, keys, seconds, patience
+        self._listed: dict[int, dict[str, Group]] = {}
+        self._listing_errors: dict[int, str] = {}
+        self._requested: dict[int, set[str]] = {}
+        self._refused: dict[int, dict[str, str]] = {}
+        self._committed: dict[int, dict[tuple[str, TopicPartition], Committed]] = {}
+        self._missed: list[str] = []
+
+    def read(self, nodes: Collection[int], blind: list[str]) -> Committing:
+        """Return what groups have committed. `blind`: why there may be more, as it is known already."""
+        end = time.monotonic() + self._patience
+        silent: set[int] = set()
+        held = 0
+        wanted = set(nodes)
+        while True:
+            # One budget for a listing, which replaces the one before, and all offsets.
+            kept = Kept()
+            kept.add("earlier requests", held)
+            silent |= self._list_groups(wanted, kept)
+            listing = kept.bytes - held
+            silent |= self._fetch_offsets(set(nodes) - silent, kept)
+            held = kept.bytes - listing
+            wanted = self._loading() - silent
+            if self._moved():
+                wanted = set(nodes) - silent
+            pending = wanted or any(self._again(node) for node in self._refused.keys() - silent)
+            if not pending or time.monotonic() > end or deadline.has_passed():
+                break
+            time.sleep(PAUSE)
+        blind = [*blind, *(f"broker {node} does not answer" for node in sorted(silent))]
+        blind += [f"broker {node} does not list its groups: {error}" for node, error in self._listing_errors.items()]
+        return self._counted(blind)
+
+    def _list_groups(self, nodes: Collection[int], kept: Kept) -> set[int]:
+        """Ask brokers which groups they coordinate. Return those that do not answer."""
+        requests = {node: [consumer_groups.list_groups()] for node in nodes}
+        answers = {node: rows[0] for node, rows in self._ask_each(requests, consumer_groups.read_groups, kept).items() if rows}
+        for node, (error, groups) in answers.items():
+            self._listed.setdefault(node, {}).update(groups)
+            self._listing_errors.pop(node, None)
+            if error:
+                self._listing_errors[node] = error
+        return set(nodes) - answers.keys()
+
+    def _fetch_offsets(self, nodes: Collection[int], kept: Kept) -> set[int]:
+        """Ask brokers what groups have committed that were not read yet. Return those that do not answer for all of them."""
+        groups = {name for listed in self._listed.values() for name in listed}
+        read_offsets = consumer_groups.Reader(self._keys, groups)
+
+        def read(answer: Any) -> tuple[list[Committed], dict[str, str]]:
+            unread = consumer_groups.read_refused_groups(answer)
+            return read_offsets(answer), {group: error for group, error in unread.items() if group in groups}
+
+        requests = {}
+        for node in nodes:
+            names = self._listed.get(node, {}).keys() - self._requested.setdefault(node, set()) | self._again(node)
+            if names:
+                requests[node] = consumer_groups.fetch_all(node, sorted(names), self._seconds, self._missed)
+                self._requested[node] |= names
+                self._refused[node] = {group: error for group, error in self._refused.get(node, {}).items() if group not in names}
+        silent = set()
+        for node, answers in self._ask_each(requests, read, kept).items():
+            if len(answers) < requests[node].sent:
+                silent.add(node)
+            own, offsets = self._listed[node], self._committed.setdefault(node, {})
+            for rows, refused in answers:
+                offsets.update((row[:2], row) for row in rows if row[0] in own)
+                self._refused[node].update((group, error) for group, error in refused.items() if group in own)
+        return silent
+
+    def _loading(self) -> set[int]:
+        """Return the brokers that may list their groups later."""
+        return {node for node, error in self._listing_errors.items() if core.is_retriable(error)}
+
+    def _moved(self) -> bool:
+        """Whether a group has another coordinator than the one that listed it, which is not known yet."""
+        refusals = ((group, error) for refused in self._refused.values() for group, error in refused.items())
+        return any(error == NOT_COORDINATOR and not self._coordinators(group) for group, error in refusals)
+
+    def _again(self, node: int) -> set[str]:
+        """Return the groups whose offsets a broker may answer later."""
+        refused = self._refused.get(node, {})
+        return {group for group, error in refused.items() if error != NOT_COORDINATOR and core.is_retriable(error)}
+
+    def _counted(self, blind: list[str]) -> Committing:
+        """Return what each group's only coordinator has answered."""
+        groups = {name: group for listed in self._listed.values() for name, group in listed.items()}
+        listed_often = dict(self._listed_often())
+        claimed = {name: brokers for name, brokers in listed_often.items() if len(brokers) > 1}
+        refused = {
+            group: error
+            for node, errors in self._refused.items()
+            for group, error in errors.items()
+            if group not in claimed and (error != NOT_COORDINATOR or not self._coordinators(group))
+        }
+        if claimed:
+            name = min(claimed)
+            brokers = " and ".join(map(str, claimed[name]))
+            blind.append(
+                f"{len(claimed)} groups are coordinated by several brokers, so their offsets do not count (first {name}, by brokers {brokers})"
+            )
+        if refused:
+            name = min(refused)
+            blind.append(f"offsets of {len(refused)} groups cannot be read (first {name}: {refused[name]})")
+        rows = sorted(
+            row for node, offsets in self._committed.items() for row in offsets.values() if listed_often.get(row[0], [node]) == [node]
+        )
+        return Committing(rows, groups, list(dict.fromkeys([*blind, *self._missed])))
+
+    def _listed_often(self) -> Iterator[tuple[str, list[int]]]:
+        """Yield the groups that several brokers list, with their coordinators."""
+        once: set[str] = set()
+        several: set[str] = set()
+        for listed in self._listed.values():
+            several |= once & listed.keys()
+            once |= listed.keys()
+        for name in several:
+            yield name, self._coordinators(name)
+
+    def _coordinators(self, group: str) -> list[int]:
+        """Return the brokers that list a group and do not deny to be its coordinator."""
+        return sorted(
+            node for node, listed in self._listed.items() if group in listed and self._refused.get(node, {}).get(group) != NOT_COORDINATOR
+        )

@@ -1,0 +1,158 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""NativeCluster: a cluster that speaks KIP-1275's messages where its brokers offer them, behind the same functions as today's messages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, unanswered_requests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
+
+if CLIENT_IMPORT_ERROR is None:
+    from kafka import errors
+
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
+
+
+ROUND_LIMIT = 100 * REQUEST_LIMIT  # replicas whose answers are held together
+LIMIT_REACHED = backend_selection.LIMIT_REACHED
+
+
+class NativeCluster(Cluster):
+    """One Kafka cluster. `backend`: compat until `speak` has found that the brokers offer more.
+
+    Brokers that answer with something else than the KIP's messages raise ClusterError: what they hold is then not known at all.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.backend = backend_selection.COMPAT
+        self._numbers = backend_selection.Numbers()
+        self._topic_ids: dict[str, str] = {}
+
+    def speak(self, wanted: str, numbers: backend_selection.Numbers) -> str | None:
+        """Choose the backend (see `backends.choose`) by asking every unfenced broker which messages it offers. Returns a warning, or None."""
+        self._numbers = numbers
+        offered = {} if wanted == backend_selection.COMPAT else self._offered()
+        choice = backend_selection.choose(wanted, offered, numbers.api_key)
+        self.backend = choice.backend
+        return choice.warning
+
+    def _offered(self) -> dict[int, backend_selection.Versions]:
+        answers = self._ask_each({node: [core.api_versions()] for node in self._unfenced()})
+        return {node: core.read_versions(rows[0]) for node, rows in answers.items() if rows}
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        """As Cluster has it. GetReplicaLogInfo names topics by the ids that were seen here last."""
+        states = super().partitions(keys)
+        self._topic_ids |= {state.topic: state.topic_id for state in states.values()}
+        return states
+
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
+        """As Cluster has it, with the broker's epoch (KIP-966) where the backend is native.
+
+        Pages (HasMoreData) and what brokers leave over (REQUEST_LIMIT_REACHED) are asked again until nothing more comes, or the caller's deadline
+        has passed (without one, as long as the pages of all partitions may take). What is then left has no answer.
+        """
+        if self.backend != backend_selection.NATIVE:
+            return super().log_ends(work)
+        found: dict[int, dict[TopicPartition, core.LogEnd]] = {node: {} for node in work}
+        left = {node: list(keys) for node, keys in work.items()}
+        # Together they are one round: pages without end of one broker leave the others time.
+        with deadline.until(deadline.end_of_round()), deadline.until(time.monotonic() + SLOW_PAGES * self._connection.request_timeout):
+            self._all_pages(left, found)
+        return found
+
+    def _all_pages(self, left: dict[int, list[TopicPartition]], found: dict[int, dict[TopicPartition, core.LogEnd]]) -> None:
+        while (left := {node: keys for node, keys in left.items() if keys}) and not deadline.has_passed():
+            per_round = max(REQUEST_LIMIT, ROUND_LIMIT // len(left))
+            rest = {node: keys[per_round:] for node, keys in left.items()}
+            asked = {node: list(chunks(keys[:per_round], REQUEST_LIMIT)) for node, keys in left.items()}
+            answers = self._ask_each({node: [self._request(chunk) for chunk in parts] for node, parts in asked.items()})
+            self._fail_where_garbled(answers)
+            left = {node: self._read(node, asked[node], pages, found[node]) for node, pages in answers.items()}
+            left = {node: keys + ([] if node in self.unreachable else rest[node]) for node, keys in left.items()}
+
+    def _request(self, keys: Iterable[TopicPartition]) -> Any:
+        wanted: dict[str, list[int]] = {}
+        for topic, partition in keys:
+            wanted.setdefault(self._topic_ids[topic], []).append(partition)
+        assert self._numbers.api_key is not None, "native is not chosen without it"
+        return kip1275.get_replica_log_info(wanted, self._numbers.api_key)
+
+    def _read(
+        self, node: int, parts: Sequence[Sequence[TopicPartition]], answers: Sequence[Any], found: dict[TopicPartition, core.LogEnd]
+    ) -> list[TopicPartition]:
+        """Take one broker's pages in. Returns what it left over and would answer if it were asked again."""
+        left: list[TopicPartition] = []
+        served = 0
+        for keys, answer in zip(parts, answers, strict=False):  # a broker that fell silent has answered fewer
+            page = self._page(node, answer)
+            asked = {(self._topic_ids[topic], partition): (topic, partition) for topic, partition in keys}
+            if page.rows.keys() - asked.keys():
+                raise self._garbled(node, f"tells of {len(page.rows.keys() - asked.keys())} partitions that it was not asked about")
+            missing = [key for row, key in asked.items() if row not in page.rows]
+            if missing and not page.has_more_data:
+                name = f"{missing[0][0]}-{missing[0][1]}"
+                raise self._garbled(
+                    node, f"lacks {len(missing)} of {len(asked)} partitions ({name} first) and says that there is no more data"
+                )
+            limited = [asked[row] for row, info in page.rows.items() if info.error == LIMIT_REACHED]
+            left += missing + limited
+            served += len(page.rows) - len(limited)
+            found |= {asked[row]: core.LogEnd(*info, broker_epoch=page.broker_epoch) for row, info in page.rows.items()}
+        if left and not served:
+            # It may answer later. Asked without a pause it would only be kept from its work.
+            found |= {key: core.LogEnd(LIMIT_REACHED, -1, -1) for key in left}
+            return []
+        return left
+
+    def _page(self, node: int, answer: Any) -> kip1275.LogInfoPage:
+        try:
+            return kip1275.read_replica_log_info(answer, self._numbers.limit_reached)
+        except kip1275.MessageError as error:
+            raise self._garbled(node, str(error)) from error
+
+    def _fail_where_garbled(self, answers: Iterable[int]) -> None:
+        for node in answers:
+            error = self.failures.get(node)
+            if isinstance(error, errors.KafkaProtocolError):
+                raise self._garbled(node, f"cannot be read: {error}")
+
+    def _garbled(self, node: int, how: str) -> ClusterError:
+        return ClusterError(
+            f"broker {node} answers API key {self._numbers.api_key} with something else than KIP-1275's GetReplicaLogInfo v0: its answer {how}; "
+            "name the right key in get_replica_log_info_api_key, or set backend to compat"
+        )
+
+    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
+        """Elect exactly these leaders (ElectLeaders v3). Returns why it was refused (None: elected) by partition.
+
+        What the controller leaves over (REQUEST_LIMIT_REACHED) is sent again, as long as it takes some and that takes no longer than pages may.
+        """
+        found: dict[TopicPartition, Refusal | None] = {}
+        left = dict(leaders)
+        kind, limit_reached = self._numbers.election_type, self._numbers.limit_reached
+        end = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
+        while left and time.monotonic() < end:
+            # Without an answer to one page, those to the pages before are not known to the caller either.
+            with unanswered_requests.noted(
+                partial(kip1275.elect_designated, left, self._timeout_ms, kind), leaders, self.elections_in_doubt
+            ) as make:
+                answer = self._tell(make)
+            refused = kip1275.refusal(answer.error_code, None, limit_reached)
+            found |= dict.fromkeys(left, refused) if refused else kip1275.read_designated_election(answer, limit_reached)
+            limited = {key: leader for key, leader in left.items() if (known := found.get(key)) and known.error == LIMIT_REACHED}
+            left = limited if len(limited) < len(left) else {}
+        return unanswered_requests.note_timeouts(found, self.elections_in_doubt)

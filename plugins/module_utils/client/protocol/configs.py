@@ -1,0 +1,107 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""DescribeConfigs and IncrementalAlterConfigs (KIP-339): built from plain data, read back into plain data. Nothing here does I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from typing import Any
+
+with suppress(ImportError):  # libraries.py says why
+    from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
+    APPEND,
+    BROKER,
+    DELETE,
+    OF_ALL_BROKERS,
+    OF_BROKER,
+    OF_TOPIC,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    Change,
+    Refusal,
+    Resource,
+    Setting,
+    Settings,
+    by_resource,
+)
+
+KINDS = {TOPIC: 2, BROKER: 4}
+OPERATIONS = {SET: 0, DELETE: 1, APPEND: 2, SUBTRACT: 3}
+SOURCES = {1: OF_TOPIC, 2: OF_BROKER, 3: OF_ALL_BROKERS}  # the others come from files, or are defaults
+_NAMES = {number: kind for kind, number in KINDS.items()}
+
+
+def describe(resources: Iterable[Resource], names: Collection[str]) -> DescribeConfigsRequest:
+    """The configs `names` of these resources. A broker tells of no broker but itself."""
+    kind = DescribeConfigsRequest.DescribeConfigsResource
+    return DescribeConfigsRequest(
+        resources=[
+            kind(resource_type=KINDS[resource.kind], resource_name=resource.name, configuration_keys=list(names)) for resource in resources
+        ],
+        include_synonyms=False,
+        include_documentation=False,
+    )
+
+
+def read_described(answer: Any, resources: Iterable[Resource], names: Collection[str]) -> dict[Resource, Settings | Refusal]:
+    """The dynamic ones of the configs `names` of each of these resources, by name, or why they cannot be described.
+
+    A broken broker can name other resources and configs than it was asked about.
+    """
+    wanted = {resource: resource for resource in resources}
+    own_names = {name: name for name in names}
+    found: dict[Resource, Settings | Refusal] = {}
+    for row in answer.results:
+        resource = wanted.get(_resource(answer, row))
+        if resource is not None:
+            found[resource] = _refusal(row) or {
+                own_names[config.name]: Setting(config.value, SOURCES[config.config_source])
+                for config in row.configs
+                if config.name in own_names and config.config_source in SOURCES and config.value is not None
+            }
+    return found
+
+
+def alter(changes: Iterable[Change], validate_only: bool = False) -> IncrementalAlterConfigsRequest:
+    """These changes, each resource named once. A broker passes on no changes of another broker's configs.
+
+    `validate_only`: have permissions, values and policies checked, and nothing changed.
+    """
+    kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            kind(
+                resource_type=KINDS[resource.kind],
+                resource_name=resource.name,
+                configs=[
+                    kind.AlterableConfig(name=change.config, config_operation=OPERATIONS[change.operation], value=change.value)
+                    for change in own
+                ],
+            )
+            for resource, own in by_resource(changes).items()
+        ],
+        validate_only=validate_only,
+    )
+
+
+def read_altered(answer: Any) -> dict[Resource, Refusal | None]:
+    """Why each resource was not changed, None where it was."""
+    return {_resource(answer, row): _refusal(row) for row in answer.responses}
+
+
+def _resource(answer: Any, row: Any) -> Resource:
+    if row.resource_type not in _NAMES:
+        raise AnswerError(f"{answer.name} names a resource of type {row.resource_type}, which was not asked about")
+    return Resource(_NAMES[row.resource_type], row.resource_name)
+
+
+def _refusal(row: Any) -> Refusal | None:
+    error = error_name(row.error_code)
+    return None if error is None else Refusal(error, row.error_message)

@@ -1,0 +1,111 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What consumers and producers send, for looking at partitions with their eyes: built from plain data, read back into plain data.
+
+Nothing here does I/O; `downstream.py` decides whom to ask.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+with suppress(ImportError):  # libraries.py says why
+    from kafka.protocol.consumer.fetch import FetchRequest
+    from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
+    from kafka.protocol.producer.produce import ProduceRequest
+    from kafka.record.memory_records import MemoryRecordsBuilder
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import CONSUMER, by_topic, error_name, fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import EpochEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+
+EARLIEST, LATEST = -2, -1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+ALL = -1
+# From Produce v13 on topics go by id.
+PRODUCE_VERSION = 12
+CANARY_KEY = b"streamops.kafka_recovery.canary"  # a compacted topic takes no record without one
+
+
+class Written(NamedTuple):
+    """What became of a canary: its offset, or `error` (Kafka's name)."""
+
+    error: str | None
+    offset: int
+
+
+def list_offsets(keys: Iterable[TopicPartition], timestamp: int, isolation_level: int = READ_UNCOMMITTED) -> ListOffsetsRequest:
+    """What a consumer sees as the beginning (EARLIEST) or end (LATEST) of partitions; answered by leaders alone. Read by `protocol.read_log_ends`."""
+    kind = ListOffsetsRequest.ListOffsetsTopic
+    topics = [
+        kind(
+            name=topic,
+            partitions=[
+                kind.ListOffsetsPartition(partition_index=number, timestamp=timestamp, current_leader_epoch=-1) for number in numbers
+            ],
+        )
+        for topic, numbers in by_topic(keys).items()
+    ]
+    return ListOffsetsRequest(replica_id=CONSUMER, isolation_level=isolation_level, topics=topics)
+
+
+def fetch_back(offsets: Mapping[TopicPartition, int], partition_max_bytes: int) -> FetchRequest:
+    """As `protocol.fetch`, as a consumer: leaders alone answer, up to the high watermark. Read by `protocol.read_batches`."""
+    request = fetch(offsets, partition_max_bytes)
+    request.replica_id = CONSUMER
+    return request
+
+
+def epoch_ends(epochs: Mapping[TopicPartition, int]) -> OffsetForLeaderEpochRequest:
+    """Where each partition's log has the end of an epoch (KIP-320); answered by leaders alone. One epoch for each partition."""
+    kind = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+    topics = [
+        kind(
+            topic=topic,
+            partitions=[
+                kind.OffsetForLeaderPartition(partition=number, current_leader_epoch=-1, leader_epoch=epochs[topic, number])
+                for number in numbers
+            ],
+        )
+        for topic, numbers in by_topic(epochs).items()
+    ]
+    return OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=topics)
+
+
+def read_epoch_ends(answer: Any) -> Iterator[tuple[TopicPartition, EpochEnd]]:
+    """Ends by partition. Those that the leader does not know, because the epoch is to come, are left out."""
+    for topic in answer.topics:
+        for row in topic.partitions:
+            if not row.error_code and row.leader_epoch >= 0 and row.end_offset >= 0:
+                yield (topic.topic, row.partition), EpochEnd(row.leader_epoch, row.end_offset)
+
+
+def canaries(keys: Iterable[TopicPartition], value: str, timeout_ms: int) -> ProduceRequest:
+    """One record for each partition, with acks=all. Read by `read_canaries`."""
+    kind = ProduceRequest.TopicProduceData
+    records = _records(value)
+    topics = [
+        kind(name=topic, partition_data=[kind.PartitionProduceData(index=number, records=records) for number in numbers])
+        for topic, numbers in by_topic(keys).items()
+    ]
+    return ProduceRequest(transactional_id=None, acks=ALL, timeout_ms=timeout_ms, topic_data=topics, max_version=PRODUCE_VERSION)
+
+
+def _records(value: str) -> bytes:
+    builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=4096)
+    builder.append(timestamp=int(time.time() * 1000), key=CANARY_KEY, value=value.encode())
+    builder.close()
+    return bytes(builder.buffer())
+
+
+def read_canaries(answer: Any) -> dict[TopicPartition, Written]:
+    """Where the records were written, by partition."""
+    return {
+        (topic.name, row.index): Written(error_name(row.error_code), row.base_offset)
+        for topic in answer.responses
+        for row in topic.partition_responses
+    }

@@ -1,0 +1,417 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The messages of released Kafka that are sent to brokers one by one: built from plain data, read back into plain data.
+
+They stand on kafka-python's schemas. Nothing here does I/O; `cluster.py` decides whom to ask.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+with suppress(ImportError):  # libraries.py says why
+    from kafka.errors import for_code
+    from kafka.protocol.admin import (
+        AlterPartitionReassignmentsRequest,
+        DescribeClusterRequest,
+        DescribeConfigsRequest,
+        DescribeQuorumRequest,
+        DescribeTopicPartitionsRequest,
+        ElectLeadersRequest,
+        ListPartitionReassignmentsRequest,
+    )
+    from kafka.protocol.consumer.fetch import FetchRequest
+    from kafka.protocol.consumer.offsets import ListOffsetsRequest
+    from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import quorum_checks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS, IDS, NAME_LETTERS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TOPIC_NAME, PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch, read_batch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import NAMES, TopicConfigs, parsed
+
+# A replica that has no leader still answers a "replica" that is no broker. -2 (debugging) reads ListOffsets from any
+# replica; only -3 (future local) makes Fetch read up to the log end, -2 stops at the replica's own high watermark.
+CONSUMER, DEBUGGING_REPLICA, FUTURE_LOCAL_REPLICA = -1, -2, -3
+# From Fetch v13 on topics go by id and v15 moves the replica id: v12 is the last version that serves FUTURE_LOCAL_REPLICA as it stands.
+FETCH_VERSION = 12
+# Since then (Kafka 2.1) a partition's row is `partition_index, current_leader_epoch, timestamp`.
+LIST_OFFSETS_SINCE = 4
+# An offset that no log reaches.
+BEYOND_LOGS = 2**63 - 1
+LATEST = -1
+ELECTION_TYPES = {"preferred": 0, "unclean": 1}  # KIP-460
+PARTITIONS_PER_PAGE = 2000
+# Where kafka-python has other names than Kafka, the name from before followers could answer among them.
+RENAMED = {
+    -1: "UNKNOWN_SERVER_ERROR",
+    6: "NOT_LEADER_OR_FOLLOWER",
+    10: "MESSAGE_TOO_LARGE",
+    17: "INVALID_TOPIC_EXCEPTION",
+    39: "INVALID_REPLICA_ASSIGNMENT",
+}
+TOPIC_RESOURCE = 2
+DESCRIBE_CONFIGS = 32
+VOTE = 52  # kafka-python has no class for what controllers say among themselves
+CODES = 256  # more than there are error codes
+MOST_LETTERS = 300  # of an ErrorMessage. Kafka's own are shorter
+
+
+class LogEnd(NamedTuple):
+    """What a broker says of one replica: `log_end_offset` and `partition_leader_epoch`, or `error` (Kafka's name).
+
+    `broker_epoch` is told by GetReplicaLogInfo (KIP-1275) alone, ListOffsets does not know it.
+    """
+
+    error: str | None
+    log_end_offset: int
+    partition_leader_epoch: int
+    broker_epoch: int | None = None
+
+
+class FetchedBatch(NamedTuple):
+    """What Fetch says of one replica: `high_watermark`, `log_start_offset`, and the batch at the asked offset (None: nothing came)."""
+
+    error: str | None
+    high_watermark: int
+    log_start_offset: int
+    batch: LastBatch | None
+
+
+class EpochEnd(NamedTuple):
+    """What Fetch says of one replica's leader epochs: where the greatest `epoch` ends that is not greater than the one asked for, or `error`.
+
+    Both are None where the broker answered with something else.
+    """
+
+    error: str | None
+    epoch: int | None
+    end_offset: int | None
+
+
+def error_name(code: int) -> str | None:
+    """Kafka's own name of an error code, None for 0, and UNKNOWN_<code> for one that kafka-python does not know."""
+    if code == 0:
+        return None
+    name = getattr(for_code(code), "message", "UNKNOWN")
+    return RENAMED.get(code) or (f"UNKNOWN_{code}" if name == "UNKNOWN" else name)
+
+
+def refusal(code: int, message: str | None) -> Refusal | None:
+    """Why Kafka refused something, None if it did not. Its ErrorMessage is one line of at most MOST_LETTERS: brokers can say anything."""
+    error = error_name(code)
+    return None if error is None else Refusal(error, _one_line(message))
+
+
+@cache
+def _retriable() -> frozenset[str]:
+    return frozenset(name for code in range(1, CODES) if getattr(for_code(code), "retriable", False) and (name := error_name(code)))
+
+
+def is_retriable(error: str) -> bool:
+    """Whether Kafka's clients try again after this error (RetriableException), which kafka-python knows of its own classes."""
+    return error in _retriable()
+
+
+def _one_line(message: str | None) -> str | None:
+    text = printable((message or "")[: MOST_LETTERS + 1])
+    return (text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…") or None
+
+
+def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Group partitions by topic, order kept."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in keys:
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def topic_id(value: uuid.UUID | None) -> str:
+    """A topic's id as Kafka writes it: URL-safe base64, without padding. kafka-python reads an id of zeros as None."""
+    return base64.urlsafe_b64encode((value or uuid.UUID(int=0)).bytes).decode().rstrip("=")
+
+
+def describe_cluster() -> DescribeClusterRequest:
+    """DescribeCluster, fenced brokers included where the broker can (v2, Kafka 4.0)."""
+    return DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=1, include_fenced_brokers=True)
+
+
+def read_nodes(answer: Any) -> list[Node]:
+    """Nodes of a DescribeCluster or Metadata answer."""
+    described = answer.name == "DescribeClusterResponse"
+    knows_fenced = described and answer.API_VERSION >= 2
+    ids = [row.broker_id if described else row.node_id for row in answer.brokers]
+    if len(ids) > BROKERS or len(set(ids)) < len(ids) or min(ids, default=0) < 0:
+        raise AnswerError(f"{answer.name} names {len(ids)} brokers, {len(set(ids))} different ones, the lowest {min(ids)}")
+    for broker_id, row in zip(ids, answer.brokers, strict=True):
+        if len(row.host) > NAME_LETTERS or len(row.rack or "") > NAME_LETTERS:
+            raise AnswerError(
+                f"{answer.name} gives broker {broker_id} a host of {len(row.host)} letters and a rack of {len(row.rack or '')}; "
+                f"at most {NAME_LETTERS} are taken"
+            )
+    return [
+        Node(row.broker_id if described else row.node_id, row.host, row.port, row.rack, bool(row.is_fenced) if knows_fenced else None)
+        for row in answer.brokers
+    ]
+
+
+def metadata(topics: Iterable[str] | None) -> MetadataRequest:
+    """Metadata of these topics, or of all (None), without creating any."""
+    wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+    return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+
+
+def with_brokers(metadata: Any, nodes: Iterable[Node]) -> Any:
+    """Add these nodes to the brokers of a Metadata answer, which names only those that are alive."""
+    kind = MetadataResponse.MetadataResponseBroker
+    version, named = metadata.API_VERSION, {row.node_id for row in metadata.brokers}
+    more = [kind(node.broker_id, node.host, node.port, node.rack, version=version) for node in nodes if node.broker_id not in named]
+    metadata.brokers = [*metadata.brokers, *more]
+    return metadata
+
+
+def read_metadata(answer: Any) -> list[PartitionState]:
+    """Partition states of a Metadata answer (no ELR in it)."""
+    return [_state(topic, ident, row, (), ()) for topic, ident in _topic_ids(answer) for row in topic.partitions]
+
+
+def describe_topic_partitions(topics: Iterable[str], start: TopicPartition | None, limit: int) -> DescribeTopicPartitionsRequest:
+    """A page of at most `limit` of these topics' partitions (none named: all topics), in order of their names, from `start` on."""
+    kind = DescribeTopicPartitionsRequest
+    wanted = [kind.TopicRequest(name=topic) for topic in topics]
+    cursor = None if start is None else kind.Cursor(topic_name=start[0], partition_index=start[1])
+    return kind(topics=wanted, response_partition_limit=min(limit, PARTITIONS_PER_PAGE), cursor=cursor)
+
+
+def read_topic_partitions(answer: Any) -> list[PartitionState]:
+    """Partition states of one DescribeTopicPartitions page."""
+    return [
+        _state(topic, ident, row, row.eligible_leader_replicas or (), row.last_known_elr or ())
+        for topic, ident in _topic_ids(answer)
+        for row in topic.partitions
+    ]
+
+
+def _topic_ids(answer: Any) -> list[tuple[Any, str]]:
+    """Topics of an answer, each with its id."""
+    return [(topic, topic_id(topic.topic_id)) for topic in answer.topics]
+
+
+def _state(topic: Any, ident: str, row: Any, elr: Collection[int], last_known_elr: Collection[int]) -> PartitionState:
+    if not TOPIC_NAME.fullmatch(topic.name or "") or row.partition_index < 0 or not row.replica_nodes or min(row.replica_nodes) < 0:
+        raise AnswerError(
+            f"a broker describes partition {topic.name!r:.300}-{row.partition_index} with replicas {row.replica_nodes!s:.300}"
+        )
+    for ids in (row.replica_nodes, row.isr_nodes, row.offline_replicas, elr, last_known_elr):
+        if len(ids) > 1 and (len(ids) > IDS or len(set(ids)) < len(ids)):
+            raise AnswerError(
+                f"a broker describes partition {topic.name}-{row.partition_index} with a list of {len(ids)} brokers, {len(set(ids))} different "
+                f"ones; at most {IDS} are taken"
+            )
+    return PartitionState(
+        topic=topic.name,
+        partition=row.partition_index,
+        topic_id=ident,
+        leader=row.leader_id,
+        leader_epoch=row.leader_epoch,
+        replicas=tuple(row.replica_nodes),
+        isr=tuple(row.isr_nodes),
+        eligible_leader_replicas=tuple(elr),
+        last_known_elr=tuple(last_known_elr),
+        offline_replicas=tuple(row.offline_replicas),
+    )
+
+
+def describe_quorum() -> DescribeQuorumRequest:
+    """State of the metadata quorum, brokers as its observers."""
+    kind = DescribeQuorumRequest.TopicData
+    return DescribeQuorumRequest(topics=[kind(topic_name="__cluster_metadata", partitions=[kind.PartitionData(partition_index=0)])])
+
+
+def quorum_partition(answer: Any) -> Any:
+    """What DescribeQuorum says of the metadata log, its only partition. AnswerError if it is no answer that a quorum gives."""
+    row = only_row(answer, answer.topics)
+    quorum_checks.check(answer, row)
+    return row
+
+
+def only_row(answer: Any, topics: Sequence[Any]) -> Any:
+    """The row of the only partition that was asked about."""
+    if len(topics) != 1 or len(topics[0].partitions) != 1:
+        raise AnswerError(f"{answer.name} has {len(topics)} topics instead of the one partition that was asked about")
+    return topics[0].partitions[0]
+
+
+def quorum_error(answer: Any) -> str | None:
+    """Why a node does not describe the quorum (Kafka's name), None where it does."""
+    return error_name(answer.error_code) or error_name(quorum_partition(answer).error_code)
+
+
+def api_versions() -> ApiVersionsRequest:
+    """The versions of every message that a node understands."""
+    return ApiVersionsRequest(client_software_name="streamops-kafka-recovery", client_software_version="1")
+
+
+def read_versions(answer: Any) -> dict[int, tuple[int, int]]:
+    """Lowest and highest version of every message that a node understands, by API key."""
+    return {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+
+
+def read_feature_level(answer: Any, feature: str) -> int | None:
+    """Level at which the cluster runs a feature, 0 where it is not finalized. None where the node does not (yet) know, or is too old to tell."""
+    if answer.API_VERSION < 3 or answer.finalized_features_epoch < 0:
+        return None
+    return next((int(row.max_version_level) for row in answer.finalized_features if row.name == feature), 0)
+
+
+def read_vote_versions(answer: Any) -> tuple[int, int] | None:
+    """Lowest and highest version of Vote that a controller understands, None where the node is no controller."""
+    return read_versions(answer).get(VOTE)
+
+
+def describe_topic_configs(topics: Iterable[str]) -> DescribeConfigsRequest:
+    """The configs of `topic_configs.NAMES` of these topics, as they hold: where a topic sets none, the cluster's or the answering broker's."""
+    kind = DescribeConfigsRequest.DescribeConfigsResource
+    resources = [kind(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=list(NAMES)) for topic in topics]
+    return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
+
+
+def read_topic_configs(answer: Any) -> TopicConfigs:
+    """Configs by topic."""
+    return TopicConfigs(
+        {row.resource_name: parsed({config.name: config.value for config in row.configs}) for row in answer.results if not row.error_code},
+        {row.resource_name: error for row in answer.results if (error := error_name(row.error_code))},
+    )
+
+
+def list_offsets(keys: Iterable[TopicPartition], replica_id: int = DEBUGGING_REPLICA) -> ListOffsetsRequest:
+    """Log end offset and partition leader epoch of any replicas; as CONSUMER the high watermark instead, which leaders alone tell."""
+    # A tuple, which kafka-python takes too, is made in a tenth of the time that its class for a row needs.
+    kind: Any = ListOffsetsRequest.ListOffsetsTopic
+    topics = [kind(name=topic, partitions=[(number, -1, LATEST) for number in numbers]) for topic, numbers in by_topic(keys).items()]
+    return ListOffsetsRequest(replica_id=replica_id, isolation_level=0, topics=topics, min_version=LIST_OFFSETS_SINCE)
+
+
+def read_log_ends(answer: Any) -> dict[TopicPartition, LogEnd]:
+    """Log ends by partition."""
+    return {
+        (topic.name, row.partition_index): LogEnd(error_name(row.error_code), row.offset, row.leader_epoch)
+        for topic in answer.topics
+        for row in topic.partitions
+    }
+
+
+def fetch(
+    offsets: Mapping[TopicPartition, int], partition_max_bytes: int, epochs: Mapping[TopicPartition, int] | None = None
+) -> FetchRequest:
+    """The batch at an offset of each partition, from a follower's log, up to its very end; outside any fetch session.
+
+    `epochs`: leader epochs of the records before these offsets, which the broker then compares with its own log (KIP-320).
+    """
+    rows: dict[str, list[tuple[int, ...]]] = {}
+    for key, offset in offsets.items():
+        epoch = epochs[key] if epochs else -1
+        # As in `list_offsets`: partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes.
+        rows.setdefault(key[0], []).append((key[1], -1, offset, epoch, -1, partition_max_bytes))
+    kind: Any = FetchRequest.FetchTopic
+    topics = [kind(topic=topic, partitions=partitions) for topic, partitions in rows.items()]
+    return FetchRequest(
+        replica_id=FUTURE_LOCAL_REPLICA,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=max(1, len(offsets)) * partition_max_bytes,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        topics=topics,
+        forgotten_topics_data=[],
+        rack_id="",
+        min_version=FETCH_VERSION,
+        max_version=FETCH_VERSION,
+    )
+
+
+def read_batches(answer: Any) -> dict[TopicPartition, FetchedBatch]:
+    """Fetched batches by partition. A top-level error stands for every partition asked: the caller sees an empty dict."""
+    return {
+        (topic.topic, row.partition_index): FetchedBatch(
+            error_name(row.error_code), row.high_watermark, row.log_start_offset, read_batch(row.records)
+        )
+        for topic in answer.responses
+        for row in topic.partitions
+    }
+
+
+def fetch_epoch_ends(epochs: Mapping[TopicPartition, int], partition_max_bytes: int) -> FetchRequest:
+    """Where a leader epoch of each partition ends in a follower's log.
+
+    This is how a follower asks its leader up to where their logs agree (KIP-320). No log has the records that are asked for, so the answer is the
+    diverging epoch and never records. OFFSET_OUT_OF_RANGE means that the log has no epoch as great as the one asked for.
+    """
+    return fetch(dict.fromkeys(epochs, BEYOND_LOGS), partition_max_bytes, epochs)
+
+
+def read_epoch_ends(answer: Any) -> dict[TopicPartition, EpochEnd]:
+    """Ends of epochs by partition. As with `read_batches`, a top-level error leaves an empty dict."""
+    found: dict[TopicPartition, EpochEnd] = {}
+    for topic in answer.responses:
+        for row in topic.partitions:
+            end = row.diverging_epoch
+            found[topic.topic, row.partition_index] = EpochEnd(error_name(row.error_code), end and end.epoch, end and end.end_offset)
+    return found
+
+
+def list_reassignments() -> ListPartitionReassignmentsRequest:
+    """Every reassignment under way."""
+    return ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None)
+
+
+def read_reassigning(answer: Any) -> set[TopicPartition]:
+    """The partitions under reassignment."""
+    return {(topic.name, row.partition_index) for topic in answer.topics for row in topic.partitions}
+
+
+def reorder(orders: Mapping[TopicPartition, Iterable[int]], timeout_ms: int) -> AlterPartitionReassignmentsRequest:
+    """A reassignment to these replica lists. With the same replicas in another order it completes at once."""
+    kind = AlterPartitionReassignmentsRequest.ReassignableTopic
+    topics = [
+        kind(
+            name=topic,
+            partitions=[kind.ReassignablePartition(partition_index=number, replicas=list(orders[topic, number])) for number in numbers],
+        )
+        for topic, numbers in by_topic(orders).items()
+    ]
+    return AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=topics)
+
+
+def read_reorder(answer: Any) -> dict[TopicPartition, Refusal | None]:
+    """Why it was refused (None: done) by partition."""
+    return {
+        (topic.name, row.partition_index): refusal(row.error_code, row.error_message)
+        for topic in answer.responses
+        for row in topic.partitions
+    }
+
+
+def elect(election_type: str, keys: Iterable[TopicPartition], timeout_ms: int) -> ElectLeadersRequest:
+    """KIP-460's election of these partitions; `election_type` is one of ELECTION_TYPES."""
+    topics = [ElectLeadersRequest.TopicPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic(keys).items()]
+    return ElectLeadersRequest(election_type=ELECTION_TYPES[election_type], topic_partitions=topics, timeout_ms=timeout_ms)
+
+
+def read_election(answer: Any) -> dict[TopicPartition, Refusal | None]:
+    """Why it was refused (None: elected) by partition."""
+    return {
+        (topic.topic, row.partition_id): refusal(row.error_code, row.error_message)
+        for topic in answer.replica_election_results
+        for row in topic.partition_result
+    }

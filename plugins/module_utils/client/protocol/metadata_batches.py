@@ -1,0 +1,116 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Batches of the metadata log and the records in them, as controllers write them (message format v2). Pure: no I/O, no Kafka client.
+
+kafka-python's reader believes what it reads: one record can have millions of headers, all of which are read before anybody can look at the clock.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import whole_batches
+
+# base offset int64, length int32, partition leader epoch int32, magic int8, crc uint32, attributes int16, last offset delta int32,
+# base timestamp int64, max timestamp int64, producer id int64, producer epoch int16, base sequence int32, number of records int32
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_LENGTH_ENDS = 12
+_CODEC, _LOG_APPEND_TIME, _CONTROL = 0b111, 0b1000, 0b10_0000
+UNREADABLE = (ValueError, IndexError, struct.error)
+
+
+class Batch(NamedTuple):
+    """One batch. `records`: its bytes behind the header, which hold `record_count` records."""
+
+    base_offset: int
+    next_offset: int
+    leader_epoch: int
+    is_control: bool
+    is_compressed: bool
+    appended_at: int | None
+    base_timestamp: int
+    record_count: int
+    records: memoryview
+
+
+class Record(NamedTuple):
+    """One record; `timestamp` in milliseconds since 1970."""
+
+    offset: int
+    timestamp: int
+    value: bytes
+
+
+def read_batches(data: bytes | memoryview) -> tuple[int, Iterator[Batch]]:
+    """Return how many bytes of `data` are whole batches, and these batches. ValueError if one is of another format or too large."""
+    whole = whole_batches(data)
+    return whole, _batches(memoryview(data)[:whole])
+
+
+def _batches(data: memoryview) -> Iterator[Batch]:
+    at = 0
+    while at < len(data):
+        base, length, epoch, _magic, _crc, attributes, last_delta, first, latest, *_producer, count = _HEADER.unpack_from(data, at)
+        end = at + _LENGTH_ENDS + length
+        yield Batch(
+            base,
+            base + last_delta + 1,
+            epoch,
+            bool(attributes & _CONTROL),
+            bool(attributes & _CODEC),
+            latest if attributes & _LOG_APPEND_TIME else None,
+            first,
+            count,
+            data[at + _HEADER.size : end],
+        )
+        at = end
+
+
+def read_records(batch: Batch) -> Iterator[Record]:
+    """The records of a batch that is not compressed. One of UNREADABLE is raised at the first one that no controller writes."""
+    data, at = batch.records, 0
+    if batch.record_count < 0:
+        raise ValueError(f"it has {batch.record_count} records")
+    for _number in range(batch.record_count):
+        length, begin = _varint(data, at)
+        at = begin
+        time_delta, at = _varint(data, at + 1)  # behind the attributes
+        offset_delta, at = _varint(data, at)
+        _key, at = _bytes(data, at)
+        value, at = _bytes(data, at)
+        headers, at = _varint(data, at)
+        if headers:
+            raise ValueError(f"a record has {headers} headers, and controllers write none")
+        if at - begin != length:
+            raise ValueError(f"a record has {at - begin} bytes instead of {length}")
+        timestamp = batch.base_timestamp + time_delta if batch.appended_at is None else batch.appended_at
+        yield Record(batch.base_offset + offset_delta, timestamp, bytes(value))
+    if at != len(data):
+        raise ValueError(f"{len(data) - at} bytes follow its last record")
+
+
+def _bytes(data: memoryview, at: int) -> tuple[memoryview, int]:
+    """Bytes with their length before them; none for null."""
+    length, at = _varint(data, at)
+    if not -1 <= length <= len(data) - at:
+        raise ValueError(f"a record has a key or value of {length} bytes")
+    end = at + max(0, length)
+    return data[at:end], end
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    """A number of at most 64 bits in zigzag coding, and the place behind it."""
+    byte = data[at]
+    if byte < 0x80:  # nearly always
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+    raise ValueError("an integer of more than 64 bits")

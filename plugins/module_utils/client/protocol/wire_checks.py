@@ -1,0 +1,233 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks the bytes of an answer against its message's layout before kafka-python decodes them. Pure: no I/O.
+
+kafka-python's decoder believes what it reads: an integer of any length (which takes time that grows with the square of it), a count of 2,147,483,647
+rows, a string that ends behind the message, null where there can be none. What passes here is exactly one message, and its objects fit into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import ANSWER_BYTES, COPIED_BYTES, STRING_BYTES
+
+SIZES = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "float64": 8, "uuid": 16, "bitfield": 4}
+# What Python objects take, roughly: of a row of a list without and for each of its fields, of a value in a list, of a tag that is not known,
+# of a text beside its bytes, and of a text beyond ASCII beside four bytes for each of its letters.
+ROW, FIELD, VALUE, TAG, TEXT, WIDE_TEXT = 120, 40, 48, 250, 24, 60
+
+
+class MalformedError(ValueError):
+    """The bytes are not one message of this kind, or a message that is too large."""
+
+
+class _Walk:
+    """The bytes, and what their objects have taken so far."""
+
+    def __init__(self, data: memoryview) -> None:
+        self.data, self.end = data, len(data)
+        self.taken = self.copied = 0
+
+    def take(self, size: int) -> None:
+        self.taken += size
+        if self.taken > ANSWER_BYTES:
+            raise MalformedError(f"an answer of {self.end} bytes has too many rows")
+
+    def skip(self, at: int, size: int) -> int:
+        if size < 0 or size > self.end - at:
+            raise MalformedError(f"{size} bytes at byte {at} of {self.end}")
+        return at + size
+
+    def integer(self, at: int, size: int) -> int:
+        return int.from_bytes(self.data[at : self.skip(at, size)], "big", signed=True)
+
+    def unsigned(self, at: int) -> tuple[int, int]:
+        if at < self.end and self.data[at] < 0x80:  # as nearly all of them are
+            return self.data[at], at + 1
+        value = 0
+        for shift in range(0, 35, 7):
+            if at >= self.end:
+                break
+            byte = self.data[at]
+            value |= (byte & 0x7F) << shift
+            at += 1
+            if byte < 0x80:
+                return value, at
+        raise MalformedError(f"an integer of more than 32 bits, or a cut one, before byte {at} of {self.end}")
+
+
+Step = Callable[[_Walk, int], int]  # from the place where something begins to the place behind it
+_MESSAGES: dict[tuple[str, int, int], Step] = {}
+
+
+def check(kind: Any, version: int, body: memoryview) -> int:
+    """Return roughly what a message takes when it is decoded, in bytes.
+
+    Raises MalformedError unless `body` is exactly one message of this class (kafka-python's) and version.
+    """
+    key = kind.name, kind.API_KEY, version
+    if key not in _MESSAGES:
+        flexible = kind.flexible_version_q(version)
+        _MESSAGES[key] = _fields(kind.fields.values(), version, flexible, flexible)
+    walk = _Walk(body)
+    end = _MESSAGES[key](walk, 0)
+    if end != walk.end:
+        raise MalformedError(f"{walk.end - end} bytes too many")
+    return walk.taken + walk.end
+
+
+def after_tags(data: memoryview, at: int) -> int:
+    """The place behind tagged fields none of which is of interest."""
+    return _tagged({})(_Walk(data), at)
+
+
+def _fields(fields: Iterable[Any], version: int, compact: bool, tagged: bool | None) -> Step:
+    """A message or a row: its fields one after the other. `tagged` None: there can be tagged fields, and there are none."""
+    own = [field for field in fields if field.for_version_q(version)]
+    steps = [_field(field, version, compact, tagged) for field in own if not field.tagged_field_q(version)]
+    if tagged:
+        tags = {field.tag: _field(field, version, True, None) for field in own if field.tagged_field_q(version)}
+        steps.append(_tagged(tags))
+    elif tagged is None:
+        steps.append(_no_tags)
+    return _sequence(_joined(steps))
+
+
+def _joined(steps: Iterable[Step | int]) -> list[Step]:
+    """Adjacent fields of fixed size are one step."""
+    joined: list[Step] = []
+    fixed = 0
+    for step in steps:
+        if isinstance(step, int):
+            fixed += step
+            continue
+        if fixed:
+            joined.append(_fixed(fixed))
+            fixed = 0
+        joined.append(step)
+    return [*joined, _fixed(fixed)] if fixed else joined
+
+
+def _sequence(steps: list[Step]) -> Step:
+    def walk_sequence(walk: _Walk, at: int) -> int:
+        for step in steps:
+            at = step(walk, at)
+        return at
+
+    return walk_sequence
+
+
+def _fixed(size: int) -> Step:
+    def walk_fixed(walk: _Walk, at: int) -> int:
+        end = at + size
+        return end if end <= walk.end else walk.skip(at, size)
+
+    return walk_fixed
+
+
+def _field(field: Any, version: int, compact: bool, tagged: bool | None) -> Any:
+    """The step over a field, or its size where that is fixed."""
+    kind, nullable = field.type_str.removeprefix("[]"), field.nullable_for_version_q(version)
+    if field.is_struct_array():
+        return _array(_fields(field.fields.values(), version, compact, tagged), compact, nullable, ROW + FIELD * len(field.fields))
+    if field.is_array():
+        item = _simple(kind, compact, False)
+        return _array(item, compact, nullable, VALUE)
+    if field.is_struct():
+        row = _fields(field.fields.values(), version, compact, tagged)
+        return _nullable(row) if nullable else row
+    return _simple(kind, compact, nullable)
+
+
+def _simple(kind: str, compact: bool, nullable: bool) -> Any:
+    if kind in SIZES:
+        return SIZES[kind]
+    prefix, most = (2, STRING_BYTES) if kind == "string" else (4, None)
+
+    def walk_bytes(walk: _Walk, at: int) -> int:
+        length, at = _length(walk, at, compact, prefix)
+        if length == -1 and nullable:
+            return at
+        if most is not None and length > most:
+            raise MalformedError(f"a string of {length} bytes")
+        end = walk.skip(at, length)
+        if most is not None and length:
+            walk.take(TEXT if bytes(walk.data[at:end]).isascii() else WIDE_TEXT + 3 * length)
+        return end
+
+    return walk_bytes
+
+
+def _length(walk: _Walk, at: int, compact: bool, prefix: int) -> tuple[int, int]:
+    if compact:
+        length, at = walk.unsigned(at)
+        return length - 1, at
+    return walk.integer(at, prefix), at + prefix
+
+
+def _array(item: Step | int, compact: bool, nullable: bool, size: int) -> Step:
+    """`item`: the step over each, or its size where that is fixed. `size`: what each becomes."""
+
+    def walk_array(walk: _Walk, at: int) -> int:
+        if compact and at < walk.end and walk.data[at] == 1:  # as most lists of a partition: none is in it
+            return at + 1
+        count, at = _length(walk, at, compact, 4)
+        if count == -1 and nullable:
+            return at
+        if count < 0 or count > walk.end - at:  # nothing in a list takes less than a byte
+            raise MalformedError(f"a list of {count} at byte {at} of {walk.end}")
+        walk.take(count * size)
+        if isinstance(item, int):
+            return walk.skip(at, count * item)
+        for _time in range(count):
+            at = item(walk, at)
+        return at
+
+    return walk_array
+
+
+def _nullable(row: Step) -> Step:
+    def walk_nullable(walk: _Walk, at: int) -> int:
+        present = walk.integer(at, 1)
+        return at + 1 if present < 0 else row(walk, at + 1)
+
+    return walk_nullable
+
+
+def _tagged(known: dict[int, Any]) -> Step:
+    steps = {tag: _fixed(step) if isinstance(step, int) else step for tag, step in known.items()}
+
+    def walk_tagged(walk: _Walk, at: int) -> int:
+        if at < walk.end and not walk.data[at]:  # as in nearly all rows
+            return at + 1
+        count, begin = walk.unsigned(at)
+        at = begin
+        last = -1
+        for _time in range(count):
+            tag, at = walk.unsigned(at)
+            size, at = walk.unsigned(at)
+            end = walk.skip(at, size)
+            if tag <= last:
+                raise MalformedError(f"tagged field {tag} after {last}")
+            if tag in steps and steps[tag](walk, at) != end:
+                raise MalformedError(f"tagged field {tag} has another size than {size}")
+            walk.take(TAG)
+            at, last = end, tag
+        if count:
+            # kafka-python copies the rest of the message here.
+            walk.copied += walk.end - begin
+            if walk.copied > COPIED_BYTES:
+                raise MalformedError("too many tagged fields")
+        return at
+
+    return walk_tagged
+
+
+def _no_tags(walk: _Walk, at: int) -> int:
+    count, at = walk.unsigned(at)
+    if count:
+        raise MalformedError(f"{count} tagged fields inside a tagged field")
+    return at

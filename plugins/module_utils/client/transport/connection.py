@@ -1,0 +1,202 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The connection options, once: their argument spec, and what the Kafka client makes of them."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import env_fallback
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import loopback_peers, tls
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenSource
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import plaintext, secret_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
+
+OAUTHBEARER = "OAUTHBEARER"
+
+
+def _option(name: str, **spec: Any) -> dict[str, Any]:
+    return {"fallback": (env_fallback, [f"KAFKA_{name.upper()}"]), **spec}
+
+
+CONNECTION_ARGUMENTS: dict[str, Any] = {
+    "bootstrap_servers": _option("bootstrap_servers", type="list", elements="str", required=True),
+    "controller_bootstrap_servers": _option("controller_bootstrap_servers", type="list", elements="str", default=[]),
+    "security_protocol": _option(
+        "security_protocol", type="str", default="PLAINTEXT", choices=["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    ),
+    "sasl_mechanism": _option("sasl_mechanism", type="str", choices=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER]),
+    "sasl_username": _option("sasl_username", type="str"),
+    "sasl_password": _option("sasl_password", type="str", no_log=True),
+    "sasl_oauth_token_endpoint": _option("sasl_oauth_token_endpoint", type="str", no_log=False),
+    "sasl_oauth_client_id": _option("sasl_oauth_client_id", type="str"),
+    "sasl_oauth_client_secret": _option("sasl_oauth_client_secret", type="str", no_log=True),
+    "sasl_oauth_scope": _option("sasl_oauth_scope", type="str"),
+    "ca_cert": _option("ca_cert", type="path"),
+    "client_cert": _option("client_cert", type="path"),
+    "client_key": _option("client_key", type="path", no_log=False),
+    "client_key_password": _option("client_key_password", type="str", no_log=True),
+    "validate_certs": _option("validate_certs", type="bool", default=True),
+    "allow_plaintext_secrets": _option("allow_plaintext_secrets", type="bool", default=False, no_log=False),
+    "request_timeout": _option("request_timeout", type="float", default=10.0),
+}
+CONNECTION_REQUIRED_IF = [
+    ("security_protocol", "SASL_PLAINTEXT", ("sasl_mechanism",)),
+    ("security_protocol", "SASL_SSL", ("sasl_mechanism",)),
+    *(("sasl_mechanism", mechanism, ("sasl_username", "sasl_password")) for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")),
+    ("sasl_mechanism", OAUTHBEARER, ("sasl_oauth_token_endpoint", "sasl_oauth_client_id", "sasl_oauth_client_secret")),
+]
+CONNECTION_REQUIRED_TOGETHER = [("client_cert", "client_key")]
+
+
+class ConnectionOptionError(SpokenError):
+    """A connection option cannot be used; the text names it."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """The connection options of one cluster. `request_timeout` is in seconds and holds for every broker by itself."""
+
+    bootstrap_servers: tuple[str, ...]
+    controller_bootstrap_servers: tuple[str, ...] = ()
+    security_protocol: str = "PLAINTEXT"
+    sasl_mechanism: str | None = None
+    sasl_username: str | None = None
+    sasl_password: str | None = field(default=None, repr=False)
+    sasl_oauth_token_endpoint: str | None = None
+    sasl_oauth_client_id: str | None = None
+    sasl_oauth_client_secret: str | None = field(default=None, repr=False)
+    sasl_oauth_scope: str | None = None
+    ca_cert: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
+    client_key_password: str | None = field(default=None, repr=False)
+    validate_certs: bool = True
+    allow_plaintext_secrets: bool = False
+    request_timeout: float = 10.0
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Connection:
+        """Build from module parameters. Raises ConnectionOptionError and SecretFileError naming the option that cannot be used."""
+        options = {name: params[name] for name in CONNECTION_ARGUMENTS}
+        for option in ("bootstrap_servers", "controller_bootstrap_servers"):
+            options[option] = tuple(server.strip() for server in options[option] if server.strip())
+        connection = cls(**options)
+        connection._check()
+        return connection
+
+    def _check(self) -> None:
+        if not self.bootstrap_servers:
+            raise ConnectionOptionError("bootstrap_servers is empty: name at least one broker as host:port")
+        for option in ("bootstrap_servers", "controller_bootstrap_servers"):
+            for server in getattr(self, option):
+                host, _colon, port = server.rpartition(":")
+                if not host or not 0 < (whole_number(port) or 0) < 65536:
+                    raise ConnectionOptionError(f"{option}: {server!r} is not host:port")
+        if self.request_timeout <= 0:
+            raise ConnectionOptionError("request_timeout must be more than 0 seconds")
+        for option in ("ca_cert", "client_cert", "client_key"):
+            path = getattr(self, option)
+            if path and not Path(path).is_file():
+                raise ConnectionOptionError(f"{option}: there is no file {path}")
+        endpoint = self.sasl_oauth_token_endpoint
+        if endpoint and "@" in endpoint:
+            # Not quoted: what stands before the @ may be a password.
+            raise ConnectionOptionError(
+                "sasl_oauth_token_endpoint has an @: put a login into sasl_oauth_client_id and sasl_oauth_client_secret, write any other @ as %40"
+            )
+        if endpoint and not endpoint.startswith(("https://", "http://")):
+            raise ConnectionOptionError(f"sasl_oauth_token_endpoint: {endpoint!r} is not an https:// address")
+        if self.client_key:
+            secret_files.check("client_key", Path(self.client_key))
+        self.check_plaintext((*self.bootstrap_servers, *self.controller_bootstrap_servers))
+        refusal = plaintext.endpoint_refusal(endpoint or "") if self._fetches_tokens else None
+        if refusal and not self.allow_plaintext_secrets:
+            raise ConnectionOptionError(refusal)
+
+    def check_plaintext(self, servers: Iterable[str]) -> None:
+        """Raise ConnectionOptionError if a secret would go unencrypted to one of `servers` (each host:port) without leave."""
+        if refusal := self.plaintext_refusal(servers):
+            raise ConnectionOptionError(refusal)
+
+    @property
+    def guarded_secret(self) -> loopback_peers.Secret | None:
+        """What a login sends unencrypted, without leave to send it to processes of other users. None if there is no such thing."""
+        name = plaintext.SENT_SECRETS.get(self.sasl_mechanism or "")
+        if name is None or self.security_protocol != "SASL_PLAINTEXT" or self.allow_plaintext_secrets:
+            return None
+        return loopback_peers.Secret(name, "SASL_SSL")
+
+    def plaintext_refusal(self, servers: Iterable[str]) -> str | None:
+        """Why no login may be sent to `servers` (each host:port), None if it may."""
+        if self.allow_plaintext_secrets:
+            return None
+        return plaintext.broker_refusal(self.security_protocol, self.sasl_mechanism, servers)
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the security protocol is one over TLS."""
+        return self.security_protocol.endswith("SSL")
+
+    @property
+    def sasl(self) -> bool:
+        """Whether the security protocol is one with a login."""
+        return self.security_protocol.startswith("SASL_")
+
+    @property
+    def _fetches_tokens(self) -> bool:
+        return self.sasl and self.sasl_mechanism == OAUTHBEARER
+
+    @cached_property
+    def _tokens(self) -> TokenSource | None:
+        """Where OAUTHBEARER's tokens come from."""
+        if not self._fetches_tokens:
+            return None
+        source = TokenSource(
+            self.sasl_oauth_token_endpoint or "",
+            self.sasl_oauth_client_id or "",
+            self.sasl_oauth_client_secret or "",
+            self.sasl_oauth_scope,
+            self.ca_cert,
+            self.validate_certs,
+            self.request_timeout,
+            self.allow_plaintext_secrets,
+        )
+        source.token()  # here its error can still be told; inside the client it would be a connection that fails
+        return source
+
+    def for_kafka_python(self) -> dict[str, Any]:
+        """Configuration of kafka-python's connection manager. Raises CertificateError and TokenError."""
+        if self._tokens is not None:
+            from kafka.net.sasl.oauth import AbstractTokenProvider
+
+            AbstractTokenProvider.register(TokenSource)
+        return {
+            "bootstrap_servers": list(self.bootstrap_servers),
+            "client_id": "streamops-kafka-recovery",
+            "request_timeout_ms": int(self.request_timeout * 1000),
+            "socket_connection_setup_timeout_ms": int(self.request_timeout * 1000),
+            "socket_connection_setup_timeout_max_ms": int(self.request_timeout * 1000),
+            # Answers about thousands of partitions are megabytes: the default of 1 MB would cut them off.
+            "receive_message_max_bytes": 100_000_000,
+            "max_in_flight_requests_per_connection": 100,
+            "security_protocol": self.security_protocol,
+            "ssl_context": self.ssl_context() if self.encrypted else None,
+            "sasl_mechanism": self.sasl_mechanism,
+            "sasl_plain_username": self.sasl_username,
+            "sasl_plain_password": self.sasl_password,
+            "sasl_oauth_token_provider": self._tokens,
+        }
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """TLS as these options want it. Raises CertificateError."""
+        client = (self.client_cert, self.client_key or "", self.client_key_password) if self.client_cert else None
+        return tls.context(self.ca_cert, client, self.validate_certs)

@@ -1,0 +1,248 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kafka-python's connections, with bounds for what comes over them. The one file that touches its private parts.
+
+Whatever a node sends, either a whole message comes out, or the connection ends with a KafkaError.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+with suppress(ImportError):  # libraries.py says why
+    from kafka import errors
+    from kafka.future import Future
+    from kafka.net.inet import KafkaNetSocket
+    from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import wire_checks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import loopback_peers, scram  # noqa: F401  kafka-python uses scram from here on
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.addresses import Address, Resolver, taken
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.answer_memory import Memory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES, RECEIVED_BYTES, SMALL_BYTES
+
+API_VERSIONS = 18
+UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
+READ_BYTES = 1 << 16
+# The part of the time for a connection in which its name is to be resolved. The error is known before that of the time limit.
+NAME_TIME = 0.8
+
+
+def bound(manager: Any, memory: Memory, refusal: Callable[[list[str]], str | None], guarded: loopback_peers.Secret | None = None) -> None:
+    """Bound every connection that this KafkaConnectionManager makes.
+
+    `memory` counts what the answers take. `refusal` is given the host:port of each node before a connection
+    is made, and returns why none may be made, or None. `guarded` is sent only to processes of root and of this user.
+    """
+    manager.get_connection = partial(_get_connection, manager, manager.get_connection, memory, refusal)
+    manager._build_transport = partial(_build_transport, manager, Resolver(), guarded)
+
+
+def _get_connection(
+    manager: Any,
+    get_connection: Any,
+    memory: Memory,
+    refusal: Callable[[list[str]], str | None],
+    node_id: Any,
+    **options: Any,
+) -> Any:
+    node = manager.cluster.broker_metadata(node_id)
+    if node is not None and (refused := refusal([f"{node.host}:{node.port}"])):
+        raise errors.KafkaConnectionError(refused)
+    # When a connection breaks, kafka-python would ask one of the named nodes for Metadata in the background and hang up on it afterwards: also
+    # while it owes us an answer. One dead node would make living ones unreachable.
+    connection = get_connection(node_id, **{**options, "refresh_metadata_on_err": False})
+    if "connection_made" not in vars(connection):
+        # kafka-python would hold every node to the versions of the bootstrap server that answered last, and leave out fields that the node has.
+        connection.broker_version_data = None
+        connection.connection_made = partial(_connection_made, connection, memory, node_id)
+    return connection
+
+
+async def _build_transport(manager: Any, resolver: Resolver, guarded: loopback_peers.Secret | None, node: Any, timeout_at: float) -> Any:
+    """As kafka-python's own method, but nothing else waits meanwhile for the resolver of names."""
+    addresses = await _resolved(manager, resolver, node)
+    stream = await _connected(manager, addresses, timeout_at)
+    if guarded:
+        await _check_peer(manager, stream, f"{node.host}:{node.port}", guarded, timeout_at)
+    if manager.ssl_enabled:
+        options = {name: value for name, value in manager.config.items() if name.startswith("ssl_")}
+        transport = KafkaSSLTransport(manager._net, stream, host=node.host, **options)
+    else:
+        transport = KafkaTCPTransport(manager._net, stream, host=node.host)
+    try:
+        await transport.handshake()
+    except Exception as error:
+        raise errors.KafkaConnectionError(f"Handshake failed: {error}") from error
+    return transport
+
+
+async def _resolved(manager: Any, resolver: Resolver, node: Any) -> list[Address]:
+    lookup = resolver.lookup(node.host, node.port)
+    arrived = Future()
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            manager._net.call_soon_threadsafe(lambda: arrived.success(None))
+
+    lookup.add_done_callback(lambda _lookup: wake())
+    with suppress(errors.KafkaTimeoutError):
+        await manager.wait_for(arrived, NAME_TIME * manager.config["request_timeout_ms"])
+    try:
+        return taken(node.host, lookup)
+    except socket.gaierror as error:
+        raise errors.KafkaConnectionError(f"the name {node.host} cannot be resolved ({error.strerror})") from error
+
+
+async def _connected(manager: Any, addresses: list[Address], timeout_at: float) -> socket.socket:
+    """A connection to the first of these addresses that answers."""
+    failed = errors.KafkaConnectionError("Connection timed out")
+    for address in addresses:
+        if time.monotonic() > timeout_at:
+            break
+        try:
+            return await KafkaNetSocket().connect(manager._net, address, manager.config["socket_options"], timeout_at=timeout_at)
+        except errors.KafkaTimeoutError as error:
+            raise errors.KafkaConnectionError("Connection timed out") from error
+        except errors.KafkaConnectionError as error:
+            failed = error
+        except OSError as error:
+            failed = errors.KafkaConnectionError(f"unable to connect: {error}")
+    raise failed
+
+
+async def _check_peer(manager: Any, stream: socket.socket, server: str, guarded: loopback_peers.Secret, timeout_at: float) -> None:
+    """As `peers.check`, while others go on."""
+    deadline = min(timeout_at, time.monotonic() + loopback_peers.ACCEPT_SECONDS)
+    try:
+        while not loopback_peers.trusted(stream, server, guarded):
+            if time.monotonic() > deadline:
+                raise loopback_peers.unknown(server, guarded)
+            await manager._net.sleep(loopback_peers.POLL_SECONDS)
+    except (loopback_peers.PeerError, OSError) as error:
+        stream.close()
+        raise errors.KafkaConnectionError(str(error)) from error
+
+
+def _connection_made(connection: Any, memory: Memory, node_id: Any, transport: Any) -> None:
+    type(connection).connection_made(connection, transport)
+    frames = Frames(connection.parser, memory, node_id, transport)
+    connection.parser.receive_bytes = frames.receive_bytes
+    connection.connection_lost = partial(_connection_lost, connection, frames)
+    transport._sock_recv = partial(_received, transport, frames)
+
+
+def _connection_lost(connection: Any, frames: Frames, error: Any) -> None:
+    frames.end()
+    type(connection).connection_lost(connection, error)
+
+
+def _received(transport: Any, frames: Frames) -> tuple[bytes, Exception | None]:
+    """What has come, at most about as much as there is room for, and why no more can come."""
+    data = bytearray()
+    try:
+        while True:
+            # Not less than SMALL_BYTES at a time: what is left of a TLS record wakes nothing up.
+            piece = transport._sock.recv(READ_BYTES if frames.room else SMALL_BYTES)
+            if not piece:
+                return bytes(data), errors.KafkaConnectionError("socket disconnected")
+            data += piece
+            if len(data) >= min(frames.room, RECEIVED_BYTES):
+                break
+    except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        pass
+    except OSError as error:
+        return bytes(data), errors.KafkaConnectionError(error)
+    return bytes(data), None
+
+
+class Frames:
+    """The answers that come to the requests of a KafkaProtocol: their size is checked before they are read, their layout before they are decoded.
+
+    `memory`, `node` and `transport` (kafka-python's, of the connection): who counts them, as whose, and what pauses until there is room for them.
+    """
+
+    def __init__(self, parser: Any, memory: Memory | None = None, node: Any = None, transport: Any = None) -> None:
+        self._asked = parser.in_flight_requests
+        self._memory, self._node, self._transport = memory or Memory(), node, transport
+        self._received = bytearray()
+        self._announced = False  # an answer that has begun to come is larger than SMALL_BYTES
+        self.room = 0  # the bytes of it that may still come
+
+    def go_on(self) -> None:
+        """Receive the answer that has begun to come."""
+        self.room = 4 + self._size() - len(self._received)
+        if self._transport and not self._transport.is_reading() and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def give_up(self, reason: str) -> None:
+        """End the connection, because there will be no room for what it sends."""
+        if self._transport:
+            self._transport.abort(errors.KafkaProtocolError(reason))
+
+    def end(self) -> None:
+        """Count nothing any more: the connection has ended, or the answer is complete."""
+        self._announced, self.room = False, 0
+        self._memory.end(self)
+
+    def _size(self) -> int:
+        return int.from_bytes(self._received[:4], "big", signed=True)
+
+    def receive_bytes(self, data: bytes) -> list[tuple[int, Any]]:
+        """Return the answers that are complete, with correlation ids. KafkaProtocolError if something else than the answer to a request comes."""
+        self._received += data
+        answers = []
+        while len(self._received) >= 4:
+            size = self._size()
+            if not 4 <= size <= FRAME_BYTES:
+                raise errors.InvalidReceiveError(f"it begins an answer of {size} bytes")
+            if not self._asked:
+                raise errors.CorrelationIdError("it answers what was not asked")
+            if len(self._received) < 4 + size:
+                self._wait(size)
+                break
+            self.end()
+            frame, self._received = self._received, self._received[4 + size :]
+            answers.append(_read(self._asked.popleft(), memoryview(frame)[4 : 4 + size], partial(self._memory.decode, self._node)))
+        return answers
+
+    def _wait(self, size: int) -> None:
+        """Receive no more of an answer before there is room for it."""
+        if self.room:
+            self.room = 4 + size - len(self._received)
+        elif size > SMALL_BYTES and not self._announced:
+            self._announced = True
+            if self._transport:
+                self._transport.pause_reading()
+            self._memory.arrive(self, size)
+
+
+def _read(header: Any, frame: memoryview, account: Callable[[int], None]) -> tuple[int, Any]:
+    """The answer to the request with this header."""
+    kind = header.get_response_class()
+    if not hasattr(kind, "flexible_version_q"):
+        raise errors.UnsupportedSaslMechanismError("it offers no SaslAuthenticate request (Kafka 1.0)")
+    number = int.from_bytes(frame[:4], "big", signed=True)
+    if number != header.correlation_id:
+        raise errors.CorrelationIdError(f"it answers request {number} instead of {header.correlation_id}")
+    version = header.request_api_version
+    try:
+        begin = 4
+        if header.request_api_key == API_VERSIONS:
+            # Its header is never a flexible one, and with an error it has the layout of v0.
+            version = version if frame[4:6] == b"\0\0" else 0
+        elif kind.flexible_version_q(version):
+            begin = wire_checks.after_tags(frame, 4)
+        account(wire_checks.check(kind, version, frame[begin:]))
+        return number, kind.decode(frame[begin:])
+    except UNREADABLE as error:
+        name = kind.name.removesuffix("Response")
+        raise errors.KafkaProtocolError(f"its answer to {name} v{version} cannot be read: {error or type(error).__name__}") from error

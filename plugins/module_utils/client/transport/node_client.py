@@ -1,0 +1,235 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Asking: requests to Kafka nodes, side by side, each within its own time limit. What is asked is not this file's business.
+
+A node that does not answer is data (`unreachable`), never an exception and never a hang.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import kafka_python
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.answer_memory import Memory
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept, size_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
+
+CLIENT_IMPORT_ERROR: tuple[str, str] | None = None
+try:
+    from kafka import errors
+    from kafka.future import Future
+    from kafka.net.manager import KafkaConnectionManager
+    from kafka.net.selector import NetworkSelector
+except ImportError:
+    CLIENT_IMPORT_ERROR = ("kafka-python (kafka-python>=3.0.12,<3.1)", traceback.format_exc())
+
+logging.getLogger("kafka").addHandler(logging.NullHandler())
+logging.getLogger("kafka").propagate = False
+
+__all__ = ("ASKING", "CLIENT_IMPORT_ERROR", "TELLING", "Answers", "Asking", "ClusterError", "words")
+Answers = dict[Any, list[Any]]
+ASKING, TELLING = "asking", "telling"
+OUT_OF_TIME = "no time was left to ask it; raise duration"
+TURNS = 5  # of nodes, within a deadline: one of so many answers, and more would all have the same work
+CUT_OFF = "it gave no answer within its part of duration"
+
+
+class Asking:
+    """Connections to the nodes behind `servers` (each host:port), opened as a context manager. May be used from several threads.
+
+    `unreachable`: node id → why it did not answer the last time that it was asked; `failures`: the same as the client's exceptions.
+    """
+
+    def __init__(self, connection: Connection, servers: Sequence[str]) -> None:
+        self._connection = connection
+        self._timeout_ms = int(connection.request_timeout * 1000)
+        self._net = NetworkSelector()
+        self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
+        self._memory = Memory()
+        kafka_python.bound(self._manager, self._memory, connection.plaintext_refusal, connection.guarded_secret)
+        self._homes: dict[str, Any] = {}
+        self._heard: set[Any] = set()  # who has answered anything, the last time that it was asked
+        self.unreachable: dict[Any, str] = {}
+        self.failures: dict[Any, Exception] = {}
+        self._throttled_until: dict[Any, float] = {}
+
+    def __enter__(self) -> Self:
+        self._net.start()
+        try:
+            self._opened()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _opened(self) -> None:
+        """What has to be known before the first question."""
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._manager.call_soon(self._manager.close)
+        self._net.stop(timeout_ms=self._timeout_ms)
+        # The thread of a machine that is very busy has not ended by then. It is a daemon: nothing waits for it.
+        with suppress(RuntimeError):
+            self._net.close()
+
+    def _named(self) -> dict[Any, str]:
+        """The nodes that were named, not discovered: node id → host:port."""
+        return {node.node_id: f"{node.host}:{node.port}" for node in self._manager.cluster.bootstrap_brokers()}
+
+    def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = ASKING) -> Any:
+        """Ask the first of `nodes`, the next one too when it fails or takes longer than `hedge_after` seconds, and so on; return the first answer.
+
+        Whose it was is remembered in `_homes`, by `purpose`. A caller's `deadline.until` ends all of it, and before that the first TURNS of
+        them have their turn.
+        """
+        end = deadline.end()
+        if end is not None:
+            hedge_after = min(hedge_after, max(0.0, end - time.monotonic()) / min(TURNS, len(nodes)))
+        return self._net.run(self._first_answer, make, nodes, hedge_after, purpose, end)
+
+    async def _first_answer(
+        self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str, end: float | None
+    ) -> Any:
+        first = Future()
+        turns: list[Any] = []  # of each node that was asked: done when the next one is to be asked, or nobody any more
+        failures: list[Exception] = []
+
+        def launch(node: Any) -> None:
+            turns.append(turn := Future())
+
+            def succeeded(answer: Any) -> None:
+                self._memory.read(node)
+                if not first.is_done:
+                    self._homes[purpose] = node
+                    self._heard.add(node)
+                    first.success(answer)
+                over(turns[-1])
+
+            def failed(error: Exception) -> None:
+                failures.append(error)
+                if len(failures) == len(nodes) and not first.is_done:
+                    first.failure(error)
+                over(turn)
+
+            self._send(node, make(), end).add_callback(succeeded).add_errback(failed)
+
+        def over(turn: Any) -> None:
+            if not turn.is_done:
+                turn.success(None)
+
+        for node in nodes[:-1]:
+            launch(node)
+            with suppress(errors.KafkaTimeoutError):
+                await self._manager.wait_for(turns[-1], hedge_after * 1000)
+            if first.is_done:
+                break
+        else:
+            launch(nodes[-1])
+        return await self._manager.wait_for(first, self._timeout_ms)
+
+    def _send(self, node: Any, request: Any, end: float | None = None) -> Any:
+        return self._net.call_soon_with_future(self._exchange, node, request, end)
+
+    async def _exchange(self, node: Any, request: Any, end: float | None) -> Any:
+        """Send a request and return the answer. Raises KafkaError, within the time limit and before `end`, whatever the node does."""
+        await self._pause(node, end)
+        limit_ms = min(self._limit_ms(node), int(self._seconds(end) * 1000))
+        if limit_ms <= 0:
+            raise errors.KafkaTimeoutError(OUT_OF_TIME)
+        try:
+            # kafka-python has no time limit for a request that waits for a TLS handshake.
+            answer = await self._manager.wait_for(self._manager.send(request, node_id=node, request_timeout_ms=limit_ms), limit_ms)
+        except errors.KafkaError as error:
+            if limit_ms < self._timeout_ms and isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError)):
+                raise errors.KafkaTimeoutError(CUT_OFF) from error
+            raise
+        except Exception as error:  # of a login or an address, as the libraries below kafka-python raise it
+            raise errors.KafkaConnectionError(f"{type(error).__name__}: {error}") from error
+        self._throttled_until[node] = time.monotonic() + getattr(answer, "throttle_time_ms", 0) / 1000
+        return answer
+
+    def _limit_ms(self, _node: Any) -> int:
+        """How long a node may take for an answer, in milliseconds."""
+        return self._timeout_ms
+
+    def _seconds(self, end: float | None) -> float:
+        """How long an answer may take that has to come before `end`."""
+        limit = self._connection.request_timeout
+        return limit if end is None else min(limit, end - time.monotonic())
+
+    async def _pause(self, node: Any, end: float | None) -> None:
+        """Wait until a node that throttles takes requests again (KIP-219). KafkaTimeoutError if that is longer than any answer may take."""
+        seconds = self._throttled_until.get(node, 0.0) - time.monotonic()
+        if seconds > self._connection.request_timeout:
+            raise errors.KafkaTimeoutError(
+                f"it wants a pause of {seconds:.0f} s (throttle_time_ms), longer than request_timeout; look at its quotas (kafka-configs.sh)"
+            )
+        if seconds > self._seconds(end):
+            raise errors.KafkaTimeoutError(f"it wants a pause of {seconds:.1f} s (throttle_time_ms). {OUT_OF_TIME}")
+        if seconds > 0:
+            await self._net.sleep(seconds)
+
+    def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None = None, kept: Kept | None = None) -> Answers:
+        """Send every node its own requests, nodes side by side, two requests of one node in flight.
+
+        Returns the answers per node, in order, or what `read` makes of each as soon as it comes. A node that fails once, or that gives an answer that
+        `read` refuses (AnswerError), is not asked further; `unreachable` says why. `kept`: the budget of rounds whose results are held together.
+        ClusterError if it is exceeded. A caller's `deadline.until` ends the round, too.
+        """
+        return self._net.run(self._lanes, work, read, kept, deadline.end_of_round())
+
+    async def _lanes(
+        self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: Kept | None, end: float | None
+    ) -> Answers:
+        kept = self._memory.begin_round(kept)
+        lanes = {
+            node: self._net.call_soon_with_future(self._lane, node, iter(requests), read, kept, end) for node, requests in work.items()
+        }
+        return {node: await lane for node, lane in lanes.items()}
+
+    async def _lane(
+        self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None, kept: Kept, end: float | None
+    ) -> list[Any]:
+        answers: list[Any] = []
+
+        async def taken() -> None:
+            answer = await flying.popleft()
+            answers.append(read(answer) if read else answer)
+            kept.add(node, size_of(answers[-1]) if read else self._memory.decoded(node))
+            self._memory.read(node)
+
+        flying: deque[Any] = deque()
+        try:
+            for request in requests:
+                flying.append(self._send(node, request, end))
+                if len(flying) == 2:
+                    await taken()
+            while flying:
+                await taken()
+            self.unreachable.pop(node, None)
+            self.failures.pop(node, None)
+            self._heard.add(node)
+        except (errors.KafkaError, AnswerError) as error:
+            self.unreachable[node] = words(error)
+            self.failures[node] = error
+            self._heard.discard(node)
+        return answers
+
+
+def words(error: Exception) -> str:
+    """What an error says, or at least its kind."""
+    return str(error) or type(error).__name__

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A file of JSON lines that survives a kill: locked while it is open, each line on disk before what it announces is begun.
+
+The kernel releases the lock when the process ends, however it ends. A last line that was cut off while it was written is dropped: what it
+announces had not begun.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Self
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, refuse_link
+
+RETRY_SECONDS = 0.05
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Open a private file (mode 0600) to read and write, made where it is missing. FileError where that cannot be."""
+    refuse_link(path)
+    try:
+        stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600), "r+b")
+        os.fchmod(stream.fileno(), 0o600)
+    except (OSError, ValueError) as error:
+        # ValueError: a pipe, which cannot be read and written at one place.
+        raise FileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
+    return stream
+
+
+def locked(path: Path, stream: IO[bytes], seconds: float = 0.0) -> bool:
+    """Whether the file could be locked within so many seconds: somebody else may have it locked. FileError where there are no locks."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(RETRY_SECONDS)
+        except OSError as error:
+            raise FileError(f"cannot lock {path}: {error.strerror}; choose a workdir on a file system that has locks") from error
+
+
+class JournalFile:
+    """Lines of JSON, read when the file is opened (as a context manager), and appended."""
+
+    def __init__(self, path: Path, patience: float, busy: Callable[[], Exception], read_only: bool = False) -> None:
+        """`patience`: seconds to wait for whoever has the file open. `busy`: the error when that was not enough.
+
+        `read_only`: for check mode. The file stays as it is, also if it is missing, if a killed run has left half a line in it, or if lines are appended.
+        """
+        self.path = path
+        self._read_only = read_only
+        self._patience = patience
+        self._busy = busy
+        self._stream: IO[bytes]
+        self._length = 0
+
+    def __enter__(self) -> Self:
+        if self._read_only and not self.path.exists():
+            self._stream = io.BytesIO()
+            return self
+        self._stream = opened(self.path)
+        try:
+            if not locked(self.path, self._stream, self._patience):
+                raise self._busy()
+            self._read()
+        except BaseException:
+            self._stream.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def _read(self) -> None:
+        good = 0
+        for number, line in enumerate(self._stream, start=1):
+            if not line.endswith(b"\n"):
+                break
+            good += len(line)
+            self._take(number, line)
+        self._cut(good)
+
+    def _cut(self, length: int) -> None:
+        """Drop what stands after so many bytes."""
+        if not self._read_only:
+            self._stream.truncate(length)
+            self._length = length
+
+    def _take(self, number: int, line: bytes) -> None:
+        """Take in one line, the first one being number 1."""
+        raise NotImplementedError
+
+    def _append(self, entry: Mapping[str, Any]) -> None:
+        """Add a line, on disk before this returns. FileError if there is no room for it: then the file is as it was."""
+        if self._read_only:
+            return
+        line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+        file = self._stream.fileno()
+        try:
+            # Past the buffer of the stream, which would try again later to write what had no room.
+            written = 0
+            while written < len(line):
+                written += os.pwrite(file, line[written:], self._length + written)
+            os.fsync(file)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(file, self._length)
+            raise FileError(f"cannot write {self.path}: {error.strerror}; make room on its disk, or repair it, then run again") from error
+        self._length += len(line)

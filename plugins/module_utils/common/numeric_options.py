@@ -1,0 +1,53 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options that mean the same in every module that has them: the least value of each number, and that a workdir has a name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+
+LEAST = {
+    "election_attempts": 0,
+    "concurrent_moves": 1,
+    "preview": 0,
+    "limit": 0,
+    "window": 0.0,
+    "measure_seconds": 0.0,
+    "keep_hours": 0.0,
+    "keep_days": 0.0,
+    "idle_timeout": 0.0,
+    "retention_days": 1,
+    "max_plan_age": 0.0,
+    "first_answer_seconds": 0.0,
+}
+MORE_THAN = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
+
+
+class OptionError(SpokenError):
+    """An option has a value that cannot be used; the text names it."""
+
+
+def in_range(option: str, value: float) -> bool:
+    """Whether a number can be the value of an option. Of options that are not listed here, every number can."""
+    if option in LEAST:
+        return LEAST[option] <= value < math.inf
+    return option not in MORE_THAN or MORE_THAN[option] < value < math.inf
+
+
+def check_workdir(params: Mapping[str, Any]) -> None:
+    """Raise OptionError for a workdir that is empty: as a path it would be the current directory."""
+    if params.get("workdir") == "":
+        raise OptionError("workdir is empty: name a directory")
+
+
+def check_numbers(params: Mapping[str, Any]) -> None:
+    """Raise OptionError for the first option whose number is too small, or no finite number at all. Others are let through."""
+    for name, value in params.items():
+        if isinstance(value, (int, float)) and not in_range(name, value):
+            bound = f"{LEAST[name]:g} or more" if name in LEAST else f"more than {MORE_THAN[name]:g} (seconds)"
+            raise OptionError(f"{name} is {value}: it must be {bound}")

@@ -1,0 +1,249 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sentences of a report. Pure: no I/O.
+
+What is not known is never counted as nothing: sums say for how many partitions they stand, and for how many they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
+
+# The outcomes as an operator says them.
+OUTCOME_WORDS = {
+    "failed": "failed",
+    "stale": "stale, the cluster had moved on",
+    "held": "held back",
+    "planned": "planned, not elected",
+    "clean_leader": "came back clean",
+    "elected": "elected",
+    "already_online": "online already",
+}
+
+
+def number(value: int) -> str:
+    """1234567 as 1,234,567."""
+    return f"{value:,}"
+
+
+def spaced(word: str) -> str:
+    """A word of the files as people write it."""
+    return word.replace("_", " ")
+
+
+def count(value: int, one: str, many: str | None = None) -> str:
+    """ "1 partition", "2 partitions"."""
+    return f"{number(value)} {one if value == 1 else many or one + 's'}"
+
+
+def verb(value: int, one: str, many: str) -> str:
+    """The form of a verb that agrees with a number."""
+    return one if value == 1 else many
+
+
+def instant(value: datetime | None) -> str | None:
+    """A time as it stands in all files; None stays None. Spark hands out times of this machine's zone, without saying so."""
+    return None if value is None else timestamps.written(value)
+
+
+def lasting(seconds: float) -> str:
+    """A time span in its two largest units."""
+    rest = max(0, int(seconds))
+    parts = []
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        amount, rest = divmod(rest, size)
+        if amount:
+            parts.append(count(amount, unit))
+    return " ".join(parts[:2]) or "0 seconds"
+
+
+def total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add up rows of `report.by_outcome`: sums of known bounds and the numbers of partitions of which they are known."""
+    added: dict[str, Any] = {"partitions": sum(row["partitions"] for row in rows)}
+    for name in ("lower_bound", "upper_bound", "estimate"):
+        added[f"{name}_known"] = sum(row[f"{name}_known"] for row in rows)
+        added[name] = sum(row[name] or 0 for row in rows) if added[f"{name}_known"] else None
+    added["lower_bound_where_upper"] = sum(row["lower_bound_where_upper"] or 0 for row in rows) if added["upper_bound_known"] else None
+    for name in ("truncated_records", "truncated_unknown"):
+        added[name] = sum(row[name] for row in rows)
+    added["with_gaps"] = sum(row["with_gaps"] for row in rows)
+    added["beyond_consumers"] = sum(row["beyond_consumers"] for row in rows)
+    return added
+
+
+def loss(added: Mapping[str, Any]) -> str:
+    """The bounds of `total` in one sentence."""
+    partitions, lower, upper = added["partitions"], added["lower_bound_known"], added["upper_bound_known"]
+    if not partitions:
+        return "no partition to count"
+    if not lower and not upper:
+        return f"how much is unknown for {_all(partitions)}"
+    parts = []
+    if upper:
+        least = added["lower_bound_where_upper"] or 0
+        among = _all(partitions) if upper == partitions else count(upper, "partition")
+        parts.append(f"at least {number(least)}, at most {number(added['upper_bound'])} records for {among}")
+    if upper < partitions:
+        rest = (added["lower_bound"] or 0) - (added["lower_bound_where_upper"] or 0)
+        others = _all(partitions) if not upper else count(partitions - upper, "other partition")
+        parts.append(f"at least {number(rest)} for {others}, at most unknown")
+        if lower < partitions:
+            parts.append(f"nothing is known of {number(partitions - lower)} of them")
+    said = "; ".join(parts)
+    if added["estimate_known"]:
+        said += f". Estimate, by the rate of the last healthy snapshot: {number(added['estimate'])} for {count(added['estimate_known'], 'partition')}"
+    if truncated := truncation(added):
+        said += f". {capital(truncated)}"
+    if added["with_gaps"]:
+        said += f". In {number(added['with_gaps'])} of them there may be fewer records than offsets (compaction, transactions)"
+    return said
+
+
+def truncation(added: Mapping[str, Any]) -> str:
+    """What survivors truncate, of `total`; empty if they keep all that they hold."""
+    known, unknown = added["truncated_records"], added["truncated_unknown"]
+    parts = [count(known, "record")] if known else []
+    parts += [f"an unknown number on {count(unknown, 'replica')}"] if unknown else []
+    return f"truncated from survivors: {' and '.join(parts)}" if parts else ""
+
+
+def _all(partitions: int) -> str:
+    return "the one partition" if partitions == 1 else f"all {number(partitions)} partitions"
+
+
+def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
+    """`state` (offline, planned, dry_run, recovered, at_risk, calm, unknown), what happened in one sentence, and what to do next in another.
+
+    `downstream`: what is to be done for consumers and producers (`consumers.next_step`), which comes after partitions have leaders.
+    """
+    totals, risk = document["totals"], document["risk"]
+    newer, at_risk = document["newer_offline"], risk["totals"]["one_failure"]
+    offline = newer["snapshots"] if document["runs"] else risk["totals"]["offline"]
+    outlook = _outlook(offline, at_risk, risk["totals"]["partitions"])
+    if totals["without_leader"]:
+        return _still_offline(document)
+    if document["others_offline"]:
+        return _others_offline(document)
+    if document["runs"] and offline:
+        return {"state": "offline", "text": f"{outlook}.", "next": "Recover what is offline: the playbook recover."}
+    if newer["runs"]:
+        return _offline_later(newer)
+    if totals["partitions"]:
+        elected = totals["outcomes"].get("elected", 0)
+        said = f"{_every(totals['partitions'])} a leader"
+        if elected:
+            said += f"; {number(elected)} {'was' if elected == 1 else 'were'} elected"
+        following = f"{outlook}." if outlook and document["risk_is_newer"] else "Nothing is left to elect."
+        return {"state": "recovered", "text": f"{said}.", "next": " ".join(filter(None, (following, downstream)))}
+    if document["runs"]:
+        return {"state": "calm", "text": "The last run found no partition without a leader.", "next": f"{outlook}." if outlook else ""}
+    if risk["snapshots"]:
+        state = "offline" if offline else "at_risk" if at_risk else "calm"
+        following = "Recover what is offline." if offline else "See who is at risk below." if at_risk else "Nothing has to be done."
+        return {
+            "state": state,
+            "text": f"No recovery has been run. {outlook or 'No partition is one failure from offline'}.",
+            "next": following,
+        }
+    return {
+        "state": "unknown",
+        "text": "Nothing is known yet: there is no recovery and no healthy snapshot in this workdir.",
+        "next": "Run the playbook snapshot from a timer, and this page shows who is at risk.",
+    }
+
+
+def what_if(counts: Sequence[Mapping[str, Any]]) -> str:
+    """Rows of `report_risk.what_if_counts` in words."""
+
+    def added(key: str, *outcomes: str) -> int:
+        return sum(row[key] for row in counts if not outcomes or row["outcome"] in outcomes)
+
+    offline, already = added("partitions", "offline"), added("partitions", "already_offline")
+    if not added("partitions"):
+        return "No partition has a replica there."
+    said = f"{capital(count(offline, 'partition') if offline else 'no partition')} would go offline"
+    if already:
+        said += f", {number(already)} {'is' if already == 1 else 'are'} so already"
+    said += f"; {number(added('partitions', 'new_leader'))} would get another leader, and {number(added('not_writable'))} would be online but not writable."
+    lost, unknown = added("lost_offsets", "offline", "already_offline"), added("unknown", "offline", "already_offline")
+    if offline + already:
+        known = offline + already - unknown
+        told = f"at most {count(lost, 'record')} for {count(known, 'partition')}" if known else ""
+        rest = f"unknown for {count(unknown, 'partition')}" if unknown else ""
+        said += f" Electing the best survivors would lose {' and '.join(filter(None, (told, rest)))}."
+    return said
+
+
+def capital(text: str) -> str:
+    """With a capital first letter; the rest stays, names of clusters among it."""
+    return text[:1].upper() + text[1:]
+
+
+def _still_offline(document: Mapping[str, Any]) -> dict[str, str]:
+    totals = document["totals"]
+    left, planned = totals["without_leader"], totals["outcomes"].get("planned", 0)
+    has = verb(left, "has", "have")
+    if left == totals["partitions"]:
+        subject = "The one partition of this run" if left == 1 else f"All {number(left)} partitions of this run"
+    else:
+        subject = f"{number(left)} of {count(totals['partitions'], 'partition')}"
+    elected = totals["outcomes"].get("elected", 0)
+    rest = f"; {number(elected)} {'was' if elected == 1 else 'were'} elected" if elected else "; nothing was elected"
+    if document["mode"] == "dry_run":
+        return {
+            "state": "dry_run",
+            "text": f"Dry run: {subject[0].lower()}{subject[1:]} {has} no leader; nothing was elected.",
+            "next": _first(document),
+        }
+    if planned == left:
+        return {"state": "planned", "text": f"{subject} {has} no leader{rest}. A plan is ready.", "next": _first(document)}
+    return {"state": "offline", "text": f"{subject} still {has} no leader{rest}.", "next": _first(document)}
+
+
+def _others_offline(document: Mapping[str, Any]) -> dict[str, str]:
+    """The run has done its work, but its clusters are not recovered."""
+    wanted, rows = document["totals"]["partitions"], document["others_offline"]
+    others, first = sum(row["partitions"] for row in rows), rows[0]
+    done = f"{number(wanted)} of {count(wanted, 'requested partition')} {verb(wanted, 'has', 'have')} a leader; " if wanted else ""
+    text = f"{done}{count(others, 'other partition')} had none at {first['finished_at']}."
+    return {
+        "state": "offline",
+        "text": capital(text),
+        "next": f"Plan for the rest of cluster {first['cluster']}: the playbook plan, without partitions.",
+    }
+
+
+def _offline_later(newer: Mapping[str, Any]) -> dict[str, str]:
+    """A dry run or a plan after the reported recovery found partitions without a leader."""
+    partitions, clusters = newer["runs"], newer["clusters"]
+    where = f"{verb(len(clusters), 'cluster', 'clusters')} {', '.join(clusters)}"
+    return {
+        "state": "offline",
+        "text": f"{count(partitions, 'partition')} of {where} had no leader in a newer run, at {newer['seen_at']}.",
+        "next": "Recover what is offline: the playbook recover.",
+    }
+
+
+def _first(document: Mapping[str, Any]) -> str:
+    held = document["held"]
+    more = len(held) - 1
+    text = f"Next, in cluster {held[0]['cluster']}: {held[0]['next_step']}."
+    return text + (f" {count(more, 'more step')} below." if more else "")
+
+
+def _every(partitions: int) -> str:
+    return "The one partition of this run has" if partitions == 1 else f"All {number(partitions)} partitions of this run have"
+
+
+def _outlook(offline: int, at_risk: int, known: int) -> str:
+    parts = []
+    if offline:
+        parts.append(f"{count(offline, 'partition')} {'is' if offline == 1 else 'are'} offline in the newest snapshots")
+    if at_risk:
+        parts.append(f"{number(at_risk)} of {count(known, 'partition')} {'is' if at_risk == 1 else 'are'} one failure from offline")
+    return ", ".join(parts)

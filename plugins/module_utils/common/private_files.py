@@ -1,0 +1,245 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files of the workdir: private, written whole or not at all, never through a symbolic link."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shlex
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import unbroken
+
+# What a write can meet although the file could be opened.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+# Spark does not read files whose names begin with a dot or an underscore.
+SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
+
+
+class FileError(SpokenError):
+    """A file or directory of the workdir cannot be used; the text names it and says why."""
+
+
+def safe_name(kind: str, name: str) -> str:
+    """Return `name` if it can be a single path component, else raise FileError naming the option `kind`."""
+    if not SAFE_NAME.fullmatch(name):
+        raise FileError(
+            f"{kind} {name!r} cannot be a file name: use at most 200 letters, digits, dots, dashes and underscores, a letter or digit first"
+        )
+    return name
+
+
+def private_directory(path: Path) -> Path:
+    """Create `path` (mode 0700, whatever the umask) with what is missing above it; prove that it is safe and by a trial write that it can be used."""
+    with _writing(path):
+        _make(path)
+        _try(path)
+    return path
+
+
+def _try(path: Path) -> None:
+    check_directory(path)
+    try_write(path)
+
+
+def try_write(directory: Path) -> None:
+    """Raise OSError if no file can be made in a directory. os.access is not enough: it lets root write in /proc."""
+    with tempfile.TemporaryFile(dir=directory):
+        pass
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FileError(
+            f"cannot write in {path}: {error.strerror}; choose another workdir (kafka_recovery_workdir) or correct its permissions"
+        ) from error
+
+
+def _make(path: Path) -> None:
+    if path.is_symlink() or path.exists():
+        return
+    _make(path.parent)
+    with suppress(FileExistsError):  # another run made it meanwhile
+        path.mkdir(mode=0o700)
+        if path.stat().st_mode & 0o700 != 0o700:
+            path.chmod(0o700)  # the umask took some of it away
+
+
+def check_directory(path: Path) -> None:
+    """Raise FileError where another user could swap what is in a directory: a link, somebody else's, or one that others may write in.
+
+    That others may look into it is left to whoever made it: the files in it are private.
+    """
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise FileError(f"{path} is a symbolic link: name the real directory")
+    if not stat.S_ISDIR(found.st_mode):
+        raise FileError(
+            f"cannot write in {path}: it is not a directory; choose another workdir (kafka_recovery_workdir), or move that file"
+        )
+    if found.st_uid not in (os.geteuid(), 0):
+        raise FileError(
+            f"{path} belongs to another user (uid {found.st_uid}), who could swap its files; choose another workdir (kafka_recovery_workdir), or take it over"
+        )
+    if found.st_mode & 0o022:
+        raise FileError(
+            f"others may write in {path} (mode {stat.S_IMODE(found.st_mode):04o}) and could swap its files; chmod go-w {shlex.quote(str(path))}"
+        )
+
+
+def check_inside(workdir: Path, path: Path) -> None:
+    """Raise FileError for a file or directory below `workdir` that is reached through a link or an unsafe directory. Missing ones are safe.
+
+    What lies elsewhere is the operator's own business.
+    """
+    # Not resolve(), which would follow the very links that are looked for.
+    top, named = (Path(os.path.abspath(name)) for name in (workdir, path))  # noqa: PTH100
+    if top not in named.parents:
+        return
+    try:
+        for folder in (top, *(folder for folder in reversed(named.parents) if top in folder.parents)):
+            check_directory(folder)
+        refuse_link(named)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise FileError(f"{named} cannot be looked at: {error.strerror}; mend the permissions of the workdir") from error
+
+
+def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None, suffix: str = ".json", make: bool = True) -> Path:
+    """Return `<workdir>/<kind>/[<run_id>/]<cluster><suffix>`, its directories made and known to be writable, and no link in its place.
+
+    `make` False is for check mode: the same errors, and no directory is made.
+    """
+    *folders, path = _below(workdir, kind, cluster, run_id, suffix)
+    for folder in folders:
+        if make:
+            private_directory(folder)
+        else:
+            check_writable(folder)
+    refuse_link(path)
+    return path
+
+
+def check_writable(folder: Path) -> None:
+    """FileError for a directory that is not writable, or that could not be made."""
+    with _writing(folder):
+        if folder.is_symlink() or folder.exists():
+            _try(folder)
+        else:
+            try_write(_nearest(folder))
+
+
+def _below(workdir: Path, kind: str, cluster: str, run_id: str | None, suffix: str) -> list[Path]:
+    """The workdir, its folders and the file."""
+    parts = [kind, *([] if run_id is None else [safe_name("run_id", run_id)]), safe_name("cluster", cluster) + suffix]
+    return [workdir, *(workdir.joinpath(*parts[: number + 1]) for number in range(len(parts)))]
+
+
+def _nearest(path: Path) -> Path:
+    """The nearest directory above that is there."""
+    return next(folder for folder in path.parents if folder.exists())
+
+
+def refuse_link(path: Path) -> None:
+    """Raise FileError where a file of the workdir is a symbolic link."""
+    if path.is_symlink():
+        raise FileError(f"{path} is a symbolic link: remove it, files of the workdir are neither written nor read through links")
+
+
+def read_regular(path: Path, follow: bool = True) -> bytes:
+    """Return the content of a file. OSError where there is none, also for pipes and devices, which could keep the reader for ever.
+
+    `follow`: whether `path` may be a symbolic link.
+    """
+    with opened_regular(path, follow) as stream:
+        return stream.read()
+
+
+def opened_regular(path: Path, follow: bool = True) -> BinaryIO:
+    """As `read_regular`, but return the open file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "no name that a file can have") from error
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "neither a file nor a link to one")
+    return os.fdopen(handle, "rb")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file (mode 0600) beside `path` and rename it over `path` after an fsync; on any error `path` stays as it was.
+
+    What a killed run left beside `path` is taken over. Two who write the same file at once: the second one gets a FileError.
+    """
+    refuse_link(path)
+    beside = path.with_name(f".{path.name}.new")
+    stream: BinaryIO | None = None
+    try:
+        with unbroken():
+            stream = _opened(beside)
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
+        with unbroken():
+            beside.replace(path)
+            beside = path
+    except BaseException as error:
+        if stream is not None and beside != path:
+            with suppress(FileNotFoundError):
+                beside.unlink()
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise FileError(f"cannot write {path}: {error.strerror}") from error
+        raise
+    finally:
+        if stream is not None:
+            # What is left in its buffer may have no room, either. That error is the one that is raised already.
+            with suppress(OSError):
+                stream.close()
+
+
+def _opened(beside: Path) -> BinaryIO:
+    """Open an empty file that nobody else writes, locked until it is closed (the kernel unlocks it when a process is killed)."""
+    while True:
+        try:
+            stream = os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb")
+        except OSError as error:
+            raise FileError(f"cannot write {beside}: {error.strerror}") from error
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever had it locked may have renamed it between the two calls: then it is their finished file.
+            if os.path.samestat(os.lstat(beside), os.fstat(stream.fileno())):
+                os.fchmod(stream.fileno(), 0o600)
+                stream.truncate(0)
+                return stream
+        except FileNotFoundError:
+            pass
+        except BlockingIOError as error:
+            stream.close()
+            raise FileError(f"another run is writing {beside}: wait until it has ended, or use another run_id") from error
+        except OSError as error:
+            stream.close()
+            raise FileError(f"cannot write {beside}: {error.strerror}") from error
+        stream.close()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace `path` by `content`, whole or not at all."""
+    with replacing(path) as stream:
+        stream.write(content)

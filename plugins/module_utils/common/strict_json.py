@@ -1,0 +1,215 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""JSON from files that anybody may have written: read strictly, compared with a shape, refused with the place and the reason.
+
+Pure: no I/O. A shape is a type, `[shape of each]`, `{key: shape}`, or one of the classes below. Keys that a shape lacks are let through.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import reprlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeGuard
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
+
+
+class ContentError(ValueError):
+    """Content that cannot be used; the text begins with the place, where there is one. Whoever reads the file adds its name."""
+
+
+@dataclass(frozen=True)
+class Optional:
+    """A value that may be null."""
+
+    of: Any
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number in the range of its field in Kafka's protocol."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Name:
+    """A text that names something: not empty, of modest length, without control characters."""
+
+    longest: int = 255
+
+
+BROKER = Whole(0, 2**31 - 1)
+EPOCH = Whole(-1, 2**31 - 1)
+OFFSET = Whole(0, 2**63 - 1)
+
+_WORDS = {
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+    bool: "true or false",
+    type(None): "null",
+}
+_QUOTES = reprlib.Repr()
+_QUOTES.maxlevel, _QUOTES.maxlist, _QUOTES.maxdict, _QUOTES.maxstring = 3, 12, 6, 60
+
+
+class _Twice(dict[str, Any]):
+    """An object in which `key` stands twice."""
+
+    key = ""
+
+
+def parse(content: bytes) -> Any:
+    """Return the value of a JSON text. ContentError for anything else, a key that stands twice in one object, NaN and numbers too large."""
+    try:
+        return json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ContentError(f"is no text: byte {error.start} is not UTF-8 (line {line})") from error
+    except json.JSONDecodeError as error:
+        raise ContentError(f"is no JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
+    except RecursionError as error:
+        raise ContentError("is nested too deeply") from error
+    except _RefusedError as error:
+        raise ContentError(_located(content) or str(error)) from error
+    except ValueError as error:
+        # Python's own limit: a number of thousands of digits.
+        raise ContentError(f"a number in it is too large: {error}") from error
+
+
+class _RefusedError(ValueError):
+    """JSON, but not what may stand in a file."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _RefusedError("a key stands twice in one object")
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _RefusedError(f"{text:.20} is no number that may stand here")
+    return number
+
+
+def _located(content: bytes) -> str | None:
+    """Find the first refused value, in a second pass that only broken files need."""
+
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = _Twice(pairs)
+        keys = [key for key, _value in pairs]
+        found.key = next((key for place, key in enumerate(keys) if key in keys[:place]), "") if len(found) != len(keys) else ""
+        return found if len(found) != len(keys) else dict(pairs)
+
+    try:
+        for place, value in _walk(json.loads(content.decode(), object_pairs_hook=keep), ""):
+            if isinstance(value, _Twice):
+                return f"{place or 'the file'}: {value.key!r:.50} stands twice in one object"
+            if isinstance(value, float) and not math.isfinite(value):
+                return f"{place or 'the file'}: {json.dumps(value)} is no number that may stand here"
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    yield place, value
+    if isinstance(value, dict):
+        for key, part in value.items():
+            name = printable(f"{key:.50}")
+            yield from _walk(part, f"{place}.{name}" if place else name)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _walk(part, f"{place}[{index}]")
+
+
+def check(value: Any, shape: Any) -> None:
+    """Compare a value with a shape; ContentError names the first place that does not fit."""
+    check_each([value], shape)
+
+
+def check_each(values: Sequence[Any], shape: Any) -> None:
+    """As `check`, for each of many values."""
+    # Files have a hundred thousand values, and next to none of them ever a wrong one.
+    if not _fit(values, shape):
+        for value in values:
+            _check(value, shape, "")
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Whether this is a whole number. To Python true and false are whole numbers, too."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _fit(values: Sequence[Any], shape: Any) -> bool:
+    """Whether every one of the values has this shape. Tells no place, but looks at a hundred thousand of them as columns, in a few calls."""
+    # Exact types: true and false are whole numbers to isinstance.
+    kinds = set(map(type, values))
+    if isinstance(shape, Optional):
+        return _fit([value for value in values if value is not None] if type(None) in kinds else values, shape.of)
+    if isinstance(shape, list):
+        return kinds <= {list} and _fit(list(chain.from_iterable(values)), shape[0])
+    if isinstance(shape, dict):
+        try:
+            return kinds <= {dict} and all(_fit([value[key] for value in values], part) for key, part in shape.items())
+        except KeyError:
+            return False
+    if isinstance(shape, Whole):
+        return kinds <= {int} and (not values or shape.low <= min(values) <= max(values) <= shape.high)
+    if isinstance(shape, Name):
+        lengths = set(map(len, values)) if kinds <= {str} else {0}
+        return (not values or 0 < min(lengths) <= max(lengths) <= shape.longest) and all(map(str.isprintable, values))
+    return kinds <= ({float, int} if shape is float else {shape})
+
+
+def _check(value: Any, shape: Any, place: str) -> None:
+    if isinstance(shape, Optional):
+        if value is not None:
+            _check(value, shape.of, place)
+        return
+    wanted = _type(shape)
+    kind: Any = type(value)  # exactly: true and false are whole numbers to Python
+    if kind is not wanted and not (wanted is float and kind is int):
+        raise ContentError(f"{place or 'the file'}: expected {_WORDS[wanted]}, found {found(value)}")
+    if isinstance(shape, list):
+        for index, element in enumerate(value):
+            _check(element, shape[0], f"{place}[{index}]")
+    elif isinstance(shape, dict):
+        for key, part in shape.items():
+            if key not in value:
+                raise ContentError(f"{place or 'the file'}: {key} is missing")
+            _check(value[key], part, f"{place}.{key}" if place else key)
+    elif isinstance(shape, Whole) and not shape.low <= value <= shape.high:
+        raise ContentError(f"{place}: {shortened(value)} is not between {shape.low} and {shape.high}")
+    elif isinstance(shape, Name) and not (0 < len(value) <= shape.longest and value.isprintable()):
+        raise ContentError(f"{place}: {shortened(value)} is no name: 1 to {shape.longest} letters, without control characters")
+
+
+def found(value: Any) -> str:
+    """Kind of a value, in words."""
+    return _WORDS.get(type(value), "something else")
+
+
+def shortened(value: Any) -> str:
+    """A value as it is quoted in an error: not all of it, where it is long or deep."""
+    return _QUOTES.repr(value)
+
+
+def _type(shape: Any) -> type:
+    if isinstance(shape, Whole):
+        return int
+    if isinstance(shape, Name):
+        return str
+    return shape if isinstance(shape, type) else type(shape)

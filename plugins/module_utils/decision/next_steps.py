@@ -1,0 +1,179 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What to do next about partitions that have no leader, in words and as a command. The roles and the report say the same.
+
+Keys of STEPS are the reason codes of held partitions, and the outcomes `planned`, `stale` and `failed`. They stand in the
+order in which steps are best taken, from the cheapest to the dearest: wait, bring a disk back, elect, force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import (
+    LOST_BROKERS,
+    STRATEGY,
+    TOPIC_STRATEGIES,
+    Playbooks,
+    TopicPartition,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
+
+# {plan} is the path of the cluster's plan. The command stands beside the words.
+WAIT = {
+    "reassignment_in_progress": "let the reassignment end, or cancel it, then look again",
+    "unknown_topic_or_partition": "leave the deleted topic out, correct its name, or grant DESCRIBE on it, then look again",
+    "wait_for_clean_leader": "wait for the broker that is coming back: the controller may elect it by itself. Then look again",
+}
+DISK = {
+    "incomplete": (
+        "read in {plan} what is missing: start or mend the brokers that did not answer, or remove the reason why logs could not be compared "
+        "(kafka_recovery_duration, cleanup.policy, rights), then look again. If evidence contradicts itself and stays so, designate the leader by hand"
+    ),
+    "fenced_broker_holds_more": "mend the connection of the fenced broker to the controllers, or stop it if it will not come back, then look again",
+    "wait_for_elr": "do what {plan} says for each broker that is waited for, then look again",
+    "no_survivor": (
+        "start a broker that holds a replica, with its disk, or mend the connection of one that runs cut off from the controllers, then look again"
+    ),
+    "cluster_metadata": "look at the controllers, they elect the leader of the metadata log among themselves",
+}
+ELECT = {
+    "interrupted": "run again, it goes on where it was stopped",
+    "limit_reached": "read which limit the reason names, and raise it if you mean to elect that much, then run again",
+    "stale": "run again, the cluster has moved on since the evidence was collected",
+    "failed": "see the reason, then run again",
+    "strategy_none": "look with the strategy balanced, which elects what loses least",
+    "data_loss_not_allowed": (
+        "read {plan}, then elect what it designates. Nothing was elected: an unclean election gives up every record that the elected replica does not hold"
+    ),
+    "planned": "read {plan}, then elect what it designates",
+}
+# A forced election gives up what a lost disk may still hold.
+DISKS_FIRST = "first try to start the lost brokers with their disks. If that is impossible, "
+FORCE = {
+    "ahead_of_controller": (
+        "look again; if it stays, the metadata quorum has lost epochs that it issued: find out how, before you elect the partitions by their names"
+    ),
+    "must_be_named": (
+        "read in {plan} why: a log is damaged, proofs contradict each other, committed records are proven to be lost, or it is __transaction_state. "
+        "Then elect the partitions by their names"
+    ),
+    "weak": (
+        DISKS_FIRST
+        + "read in {plan} whose last-written epoch could not be read, and mend that. Else force the election of the best log by what is known"
+    ),
+    "forked_proven": DISKS_FIRST + "read in {plan} which branch is proven, then force its election, which gives the other one up",
+    "forked": (
+        DISKS_FIRST + "read in {plan} what each branch holds; the ISR history may prove one of them (kafka_controller_bootstrap_servers). "
+        "Else force the election, which gives up what {plan} lists under truncated"
+    ),
+    "contradicted": "what is proven committed and the ISR history name different branches: find out why, before you force the election",
+    "corrupt": (
+        "compare the segments of the brokers that {plan} names (kafka-dump-log.sh): a disk is damaged, or a leader epoch was issued twice. "
+        "Find out which log is right, before you force the election"
+    ),
+    "below_high_watermark": "bring a better replica back, or give up committed records and force the election",
+}
+# What is forced cannot be taken back, so the commands of FORCE are dry runs.
+LOOK_FIRST = ". Look at the dry run first (--check --diff), then run the same without --check --diff"
+STEPS = {**WAIT, **DISK, **ELECT, **FORCE}
+ANYTHING_ELSE = "run again, the cluster has moved on"
+
+# Whoever only looks elects nothing, and consents to nothing by naming a partition.
+LOOK_AGAIN = (*WAIT, *DISK, "strategy_none")
+# These follow the start of a broker. If a command still named it as lost, the run would fail.
+AFTER_START = ("wait_for_clean_leader", *DISK)
+APPLIED = ("data_loss_not_allowed", "planned")
+AGGRESSIVE = tuple(word for word in FORCE if word != "must_be_named")
+ALLOWED = {"kafka_recovery_allow_data_loss": "true"}
+# No run of ours helps there.
+WITHOUT_COMMAND = ("cluster_metadata", "unknown_topic_or_partition")
+
+
+def word_of(words: Iterable[str]) -> str:
+    """The first of these words that has a step, empty if none has."""
+    return next((word for word in words if word in STEPS), "")
+
+
+def order(word: str) -> int:
+    """The place of a word's step, the cheapest first."""
+    return list(STEPS).index(word) if word in STEPS else len(WAIT) + len(DISK)
+
+
+def next_step(words: Sequence[str], plan: str, require_commit: bool = False) -> str:
+    """The step for the first of these words that has one. `require_commit`: its command proposes, and elects nothing."""
+    word = word_of(words)
+    return STEPS.get(word, ANYTHING_ELSE).format(plan=plan) + (LOOK_FIRST if word in FORCE and not require_commit else "")
+
+
+def command(words: Iterable[str], cluster: str, partitions: Sequence[TopicPartition], plan: str | None, playbooks: Playbooks) -> str | None:
+    """The command of that step for exactly these partitions of a cluster. None if no run helps, or if it is not known which they are.
+
+    `plan`: None if there is no plan that designates leaders for exactly these.
+    """
+    word = word_of(words)
+    if word in WITHOUT_COMMAND or not partitions:
+        return None
+    looks_again = word in LOOK_AGAIN
+    # A command that is not about their loss must not name them.
+    named = [key for key in partitions if not looks_again or key[0] not in ELECTED_IF_NAMED]
+    if not named:
+        return None
+    if not playbooks.require_commit and word in APPLIED and plan is not None:
+        return playbooks.line("apply", cluster, {"kafka_recovery_plan_dir": plan.rpartition("/")[0], **ALLOWED})
+    # To name a partition consents to its loss under `aggressive`, which also elects past a clean leader that is coming back. So the strategy of the run
+    # is repeated only where the step says what is lost.
+    strategy = (
+        "aggressive"
+        if word in AGGRESSIVE
+        else "kip966_balanced"
+        if word == "wait_for_elr"
+        else ""
+        if (looks_again and word != "strategy_none") or word == "must_be_named"
+        else "balanced"
+    )
+    variables = {STRATEGY: strategy} if strategy else {}
+    without = [*([] if word == "must_be_named" else [STRATEGY, TOPIC_STRATEGIES]), *([LOST_BROKERS] if word in AFTER_START else [])]
+    if playbooks.require_commit or looks_again:
+        return playbooks.line("propose" if playbooks.require_commit else "plan", cluster, variables, named, without=without)
+    return playbooks.line("recover", cluster, {**variables, **ALLOWED}, named, without=without, dry_run=word in FORCE)
+
+
+def next_steps(rows: Iterable[tuple[Sequence[str], TopicPartition]], cluster: str, plan: str, playbooks: Playbooks) -> list[dict[str, Any]]:
+    """One step for each word of these partitions, the cheapest first: `word`, how many `partitions`, `step` and `command`."""
+    groups: dict[tuple[str, bool], list[TopicPartition]] = {}
+    for words, key in rows:
+        word = word_of(words)
+        # A group of its own, because its command cannot name them.
+        groups.setdefault((word, word in LOOK_AGAIN and key[0] in ELECTED_IF_NAMED), []).append(key)
+    return [
+        {
+            "word": word,
+            "partitions": len(keys),
+            "step": next_step([word], plan, playbooks.require_commit),
+            "command": command([word], cluster, keys, plan, playbooks),
+        }
+        for (word, _unnamed), keys in sorted(groups.items(), key=lambda group: (order(group[0][0]), group[0][1]))
+    ]
+
+
+def advise(
+    rows: Iterable[tuple[Sequence[str], TopicPartition]], params: Mapping[str, Any], plan: str | Path, warn: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """As `next_steps`, for the options of a module. Files of the commands are written, also in check mode: they are part of what a dry run shows.
+
+    Without these files a step has no command, and nothing else fails.
+    """
+    commands = Commands(Path(params["workdir"]).expanduser().absolute())
+    steps = next_steps(rows, params["cluster"], str(Path(plan).expanduser().absolute()), Playbooks.from_params(params, commands))
+    try:
+        commands.write()
+    except FileError as error:
+        warn(f"no commands for what to do next: {error}")
+        return [{**step, "command": None} for step in steps]
+    return steps

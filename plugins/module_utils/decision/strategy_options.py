@@ -1,0 +1,35 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options by which modules know the strategy of each topic, and how long partitions with an aggressive one wait for their first answer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import shortened
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
+
+STRATEGY_ARGUMENTS = {
+    "strategy": {"type": "str", "choices": [str(strategy) for strategy in Strategy], "default": "balanced"},
+    "topic_strategies": {"type": "dict", "default": {}},
+}
+FIRST_ANSWER_ARGUMENTS = {"first_answer_seconds": {"type": "float", "default": 0.0}}
+
+
+def check_strategies(given: Mapping[str, Any]) -> None:
+    """SpokenError if this names something that is not a topic or not a strategy."""
+    for topic, strategy in given.items():
+        if not isinstance(topic, str) or not can_be_partition(topic, 0):
+            raise SpokenError(f"topic_strategies: {shortened(topic)} is not a name of a topic")
+        if strategy not in [*Strategy]:
+            raise SpokenError(f"topic_strategies: {topic} has the strategy {shortened(strategy)}; it must be one of {', '.join(Strategy)}")
+
+
+def aggressive_ones(keys: Iterable[TopicPartition], params: Mapping[str, Any]) -> set[TopicPartition]:
+    """Return the partitions that the options of STRATEGY_ARGUMENTS give the strategy aggressive."""
+    own = params["topic_strategies"]
+    return {key for key in keys if own.get(key[0], params["strategy"]) == Strategy.AGGRESSIVE}

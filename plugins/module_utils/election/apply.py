@@ -1,0 +1,373 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One cluster's recovery: what is to be elected, the elections, and the results that they leave."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.current_results import as_it_is_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import each_kind_first, given_up, without_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import (
+    ALREADY_ONLINE,
+    CLEAN_LEADER,
+    ELECTED,
+    FAILED,
+    HELD,
+    OUTCOMES,
+    Entry,
+    Result,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import LiveEvidence, collect_again
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import collect, designations
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import WITHOUT_LEADER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import PlanEntries, plan_entries
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal, Left
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import left_behind, repair
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
+    beyond_limits,
+    may_change,
+    second_decision,
+    undecided,
+    with_evidence,
+    without_offsets,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    INTERNAL_TOPICS,
+    TopicPartition,
+    has_live_leader,
+    in_recovery_order,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import some_names
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
+
+ELECT: Mapping[str, designated_election.Elect] = {
+    backend_selection.COMPAT: designated_election.elect_by_order,
+    backend_selection.NATIVE: designated_election.elect_by_designation,
+}
+
+
+class Recovery:
+    """What is to be elected in one cluster, the elections, and their results. `warnings` are for the operator.
+
+    Making one proves that its files can be written, before anything is elected.
+    """
+
+    def __init__(
+        self,
+        cluster: NativeCluster,
+        name: str,
+        run_id: str,
+        workdir: Path,
+        duration: float,
+        attempts: int,
+        first_answer_seconds: float = 0.0,
+        data_loss_allowed: bool = True,
+        check_mode: bool = False,
+        decide_again: bool = False,
+    ) -> None:
+        self._cluster = cluster
+        self._header: dict[str, Any] = {
+            "cluster": name,
+            "cluster_id": cluster.cluster_id,
+            "run_id": run_id,
+            "plan_id": None,
+            "backend": cluster.backend,
+            "data_loss_allowed": data_loss_allowed,
+            "other_offline_partitions": None,
+        }
+        self._workdir = workdir
+        self._duration, self._first_answer_seconds = duration, first_answer_seconds
+        self._attempts = attempts
+        self._journal_path = work_file(workdir, "journal", name, suffix=".jsonl", make=not check_mode)
+        self._results_path = work_file(workdir, "results", name, run_id, make=not check_mode)
+        self._decide_again = decide_again
+        self._plan = PlanEntries()
+        self._limits = blast_radius.Limits()
+        self._entries: list[Entry] = []
+        self._connection: Connection | None = None
+        self._results: list[Result] = []
+        self._repaired: list[str] = []
+        self.warnings: list[str] = []
+
+    def take_plan(self, plan: Mapping[str, Any], source: str) -> None:
+        """Take what a plan designates, holds and found online. A bare KIP-1275 file gets its evidence now."""
+        if "plan_id" not in plan:
+            rows = [{**row, "designated_leader": row["designatedLeader"]} for row in plan["partitions"]]
+            self.take_designations(rows, source)
+            return
+        self._plan = plan_entries(plan, source, self._cluster.cluster_id)
+        self._header["plan_id"] = self._plan.plan_id
+        self._entries = list(self._plan.entries)
+        self._results = list(self._plan.results)
+
+    def take_designations(self, rows: Sequence[Mapping[str, Any]], source: str) -> None:
+        """Take leaders that an operator named; see `designated.collect` for what cannot be elected."""
+        self._entries, failed, warnings = collect(self._cluster, designations(rows, source), self._duration)
+        self._results += failed
+        self.warnings += warnings
+
+    def collect_again(self, connection: Connection) -> None:
+        """Collect the evidence of what the plan elects again: the election asks for the decision once more.
+
+        Plans are files, and files can be old or forged. Leaders that an operator named have their evidence already.
+        """
+        self._connection = connection
+        try:
+            self._collect_again(connection, self._left_behind())
+        except signals.Interrupted:
+            raise
+        except SpokenError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: SpokenError) -> None:
+        """Elect no further entry of a plan: nothing is elected on evidence that could not be read."""
+        done = {(result.topic, result.partition) for result in self._results}
+        left = {entry.key: entry for entry in self._entries if not entry.designated_by_hand and entry.key not in done}
+        self._results += [Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)) for entry in left.values()]
+        self._entries = [entry for entry in self._entries if entry.key not in left]
+
+    def _collect_again(self, connection: Connection, left: Left) -> None:
+        wanted = {entry.key for entry in self._entries if not entry.designated_by_hand}
+        if not wanted:
+            return
+        live = self._live_evidence(connection, wanted, left)
+        self._entries = [
+            entry if entry.designated_by_hand else with_evidence(entry, live.documents.get(entry.key), live.cluster)
+            for entry in self._entries
+        ]
+
+    def _live_evidence(self, connection: Connection, wanted: Collection[TopicPartition], left: Left) -> LiveEvidence:
+        budget = Budget(self._duration, self._first_answer_seconds)
+        sources = Sources(self._cluster, connection, self._workdir, self._header["cluster"], budget)
+        # The leaders of these answered for the plan, perhaps as late.
+        awaited = {entry.key for entry in self._entries if entry.policy.strategy == Strategy.AGGRESSIVE}
+        live = collect_again(sources, wanted, self._plan.named, self._plan.survivors, awaited, left)
+        self.warnings += [warning for warning in live.warnings if warning not in self.warnings]
+        return live
+
+    def hold_all(self) -> None:
+        """Elect nothing, because data loss is not allowed."""
+        reason = "data loss is not allowed; set allow_data_loss (playbooks: -e kafka_recovery_allow_data_loss=true) to elect it"
+        self._results += [Result.of(entry, HELD, ReasonCode.DATA_LOSS_NOT_ALLOWED, reason) for entry in self._entries]
+        self.warnings += order_warnings(self._cluster, self._left_behind(), self._journal_path)
+
+    def keep_within(self, limits: blast_radius.Limits) -> None:
+        """Raise BlastRadiusError where electing would reach further than `limits` allow, or a broker named as lost shows life."""
+        self._limits = limits
+        blast_radius.refuse(self._excess(self._entries, self._left_behind()))
+
+    def _excess(self, entries: Sequence[Entry], left: Left) -> list[str]:
+        """Return how these elections, with those of this run that are done, would go beyond the limits."""
+        done = sum(1 for result in self._results if result.outcome == ELECTED)
+
+        def predicted() -> int:
+            forecast = designated_election.predict(self._cluster, entries, left)
+            return done + sum(1 for result in forecast if result.outcome == ELECTED)
+
+        replicas = self._plan.brokers.union(*(entry.replicas for entry in entries))
+        return blast_radius.excess(self._cluster, self._header["cluster"], replicas, done + len(entries), predicted, self._limits)
+
+    def predict(self) -> None:
+        """Say what `elect` would do."""
+        left = self._left_behind()
+        forecast = designated_election.predict(self._cluster, self._entries, left)
+        others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS]
+        doubtful = may_change(others, self._results if self._decide_again else ())
+        if doubtful and any(result.outcome == ELECTED and result.topic == GROUP_TOPIC for result in forecast):
+            then = "be decided otherwise" if self._decide_again else "become stale"
+            self.warnings.append(
+                f"once {GROUP_TOPIC} has a leader, committed offsets can be read, and {len(doubtful)} partitions ({some_names(doubtful)}) may {then}"
+            )
+        self._results += forecast
+        self.warnings += order_warnings(self._cluster, left, self._journal_path)
+
+    def elect(self) -> None:
+        """Repair what a killed run left, then elect all entries, or as many as there is time for until a signal comes.
+
+        Internal topics come first: while `__consumer_offsets` has no leader, no committed offset can be read, and these prove what was committed.
+        """
+        with Journal(self._journal_path, self._cluster.cluster_id, self._header["run_id"]) as journal:
+            repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
+            deadline = time.monotonic() + self._duration
+            internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
+            first = self._run(journal, internal, deadline)
+            self._results += first
+            if self._offsets_came_within_reach(first):
+                began = time.monotonic()
+                self._use_offsets(journal)
+                deadline += time.monotonic() - began
+            self._results += self._run(journal, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], deadline)
+            try:
+                if journal.left_behind():
+                    repair(self._cluster, journal)
+                self.warnings += order_warnings(self._cluster, journal.left_behind(), self._journal_path)
+            except SpokenError as error:
+                self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
+            settled = kept - journal.left_behind().keys()
+            self._repaired = [f"{topic}-{partition}" for topic, partition in sorted({*repaired, *settled})]
+
+    def _offsets_came_within_reach(self, results: Sequence[Result]) -> bool:
+        """Whether committed offsets can be read now that could not be read for the plan. `results`: of internal topics.
+
+        A partition of `__consumer_offsets` that the plan elects had no leader then. By now another run can have elected it.
+        """
+        online = (ELECTED, CLEAN_LEADER, ALREADY_ONLINE)
+        return any(result.topic == GROUP_TOPIC and result.outcome in online for result in results)
+
+    def _use_offsets(self, journal: Journal) -> None:
+        """Collect the evidence again: committed offsets can be read now, and may prove another branch of a fork."""
+        if self._connection is None or signals.noted():
+            return
+        try:
+            if self._decide_again:
+                self._decide_with_offsets(self._connection, journal.left_behind())
+            else:
+                self._collect_again(self._connection, journal.left_behind())
+        except SpokenError as error:
+            self._give_up(error)
+        held = without_offsets(self._entries)
+        left_out = {(result.topic, result.partition) for result in held}
+        self._entries = [entry for entry in self._entries if entry.key not in left_out]
+        self._results += held
+
+    def _decide_with_offsets(self, connection: Connection, left: Left) -> None:
+        """Decide about the partitions again that are not elected yet, and about those that the plan holds although offsets may prove more."""
+        internal = [entry for entry in self._entries if entry.topic in INTERNAL_TOPICS]
+        others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS and not entry.designated_by_hand]
+        held = undecided(self._results)
+        wanted = {*(entry.key for entry in others), *held}
+        if not wanted:
+            return
+        live = self._live_evidence(connection, wanted, left)
+        again = second_decision(others, held.values(), live.documents, live.cluster, self._plan.policy)
+        results = list(again.held)
+        # What the plan elects was within the limits. So what it holds gives way first.
+        for entries in (again.added, again.changed):
+            reasons = self._excess([*again.entries, *again.changed, *again.added], left) if entries else []
+            if reasons:
+                results += [beyond_limits(entry, reasons) for entry in entries]
+                entries.clear()
+        self._entries = [*internal, *again.entries, *again.changed, *again.added]
+        decided = {(result.topic, result.partition) for result in results} | {entry.key for entry in again.added}
+        otherwise = sorted(decided | {entry.key for entry in again.changed}, key=in_recovery_order)
+        if otherwise:
+            self.warnings.append(
+                f"once {GROUP_TOPIC} had a leader, {len(otherwise)} partitions ({some_names(otherwise)}) were decided otherwise than in the plan; "
+                "decided_again in the results says why"
+            )
+        self._results = [result for result in self._results if (result.topic, result.partition) not in decided] + results
+
+    def _run(self, journal: Journal, entries: Sequence[Entry], deadline: float) -> list[Result]:
+        """Elect these, and try again what failed until `deadline` of the monotonic clock."""
+        seconds = max(0.0, deadline - time.monotonic())
+        elect = ELECT[self._cluster.backend]
+        return designated_election.run(self._cluster, journal, entries, seconds, self._attempts, elect, signals.noted) if entries else []
+
+    def look_at_all_partitions(self) -> None:
+        """Correct what the plan held or found online by what is so now, and count the partitions without a live leader that are not among the results.
+
+        A cluster with any of them is not recovered. The number stays None, with a warning, if the cluster does not answer.
+        """
+        own = {(result.topic, result.partition) for result in self._results}
+        try:
+            alive = self._cluster.unfenced()
+            states = self._cluster.partitions()
+        except SpokenError as error:
+            self.warnings.append(f"which partitions of {self._header['cluster']} have no leader now is not known: {error}")
+            return
+        self._results = [
+            as_it_is_now(result, state, alive) if (state := states.get((result.topic, result.partition))) else result
+            for result in self._results
+        ]
+        others = [state for key, state in states.items() if key not in own and not has_live_leader(state, alive)]
+        self._header["other_offline_partitions"] = len(others)
+
+    def settle(self, told: Callable[[Sequence[Result]], Sequence[Result]]) -> None:
+        """Let somebody who knows more make the reasons of results more exact."""
+        self._results = list(told(self._results))
+
+    def not_elected(self, dry_run: bool = False) -> Iterator[tuple[list[str], TopicPartition]]:
+        """The partitions that this leaves without a leader, each with what says what to do next: its reason code, and its outcome.
+
+        After a dry run they include those that a run would elect, as "planned", if these are all that the plan designates.
+        """
+        elected = sum(1 for result in self._results if result.outcome == ELECTED)
+        for result in self._results:
+            if result.outcome in WITHOUT_LEADER:
+                yield [result.reason_code or "", result.outcome], (result.topic, result.partition)
+            elif dry_run and result.outcome == ELECTED and elected == len(self._entries):
+                yield ["planned"], (result.topic, result.partition)
+
+    def _left_behind(self) -> Left:
+        with Journal(self._journal_path, self._cluster.cluster_id, read_only=True) as journal:
+            return left_behind(self._cluster, journal)
+
+    def write_results(self) -> str:
+        """Write the results file, one partition a line, and return its path."""
+        head = {**self._header, "finished_at": utc_now(), "summary": self._summary()}
+        ordered = sorted(self._results, key=lambda result: in_recovery_order((result.topic, result.partition)))
+        # Not indented all through: that takes ten times as long, which counts while partitions are without a leader.
+        lines = [json.dumps(head, indent=1).removesuffix("\n}"), ',\n "partitions": [']
+        lines += [",".join(f"\n  {json.dumps(vars(result))}" for result in ordered), "\n ]\n}\n"]
+        write_private(self._results_path, "".join(lines).encode())
+        return str(self._results_path)
+
+    def _summary(self) -> dict[str, int]:
+        return {outcome: sum(1 for result in self._results if result.outcome == outcome) for outcome in OUTCOMES}
+
+    def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
+        """What the module returns: `failed` when an election failed, `changed` when a leader was elected."""
+        worst = each_kind_first(self._results)
+        summary = self._summary()
+        report: dict[str, Any] = {
+            "changed": summary[ELECTED] > 0,
+            "backend": self._cluster.backend,
+            "summary": summary,
+            "results": [asdict(result) for result in worst[:preview]],
+            "without_leader": without_leader(worst, WITHOUT_LEADER),
+            "given_up": given_up(self._results, preview),
+            "other_offline_partitions": self._header["other_offline_partitions"],
+            "repaired": self._repaired,
+            "unreachable_brokers": self._cluster.unreachable_rows(),
+        }
+        stopped = sum(1 for result in self._results if result.reason_code == ReasonCode.INTERRUPTED)
+        if stopped:
+            online = sum(summary[outcome] for outcome in (ELECTED, ALREADY_ONLINE, CLEAN_LEADER))
+            report["failed"] = True
+            report["msg"] = (
+                f"{INTERRUPTED} by {signals.noted()}: {online} of {len(self._results)} partitions have a leader ({summary[ELECTED]} elected), "
+                f"{stopped} were not reached; replica orders are put back, run again to go on"
+            )
+        elif self._header["data_loss_allowed"] and any(summary[outcome] for outcome in WITHOUT_LEADER):
+            first = worst[0]
+            counts = ", ".join(f"{summary[outcome]} {outcome}" for outcome in WITHOUT_LEADER if summary[outcome])
+            report["failed"] = True
+            report["msg"] = (
+                f"{counts} of {len(self._results)} partitions have no leader, first {first.topic}-{first.partition}: {first.reason}"
+            )
+        if with_diff:
+            report["diff"] = election_diff(self._entries, self._results)
+        return report

@@ -1,0 +1,88 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller's own choices, as the metadata log has them: from the ELR, or after an unclean shutdown (KIP-966)?
+
+Brokers do not show that afterwards (`leadership.own_choice`). It only makes a result more exact: whatever goes wrong here changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import (
+    AS_LAST_KNOWN_LEADER,
+    FROM_ELR,
+    UNCLEANLY,
+    Reason,
+    already_leads,
+    came_back,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ALREADY_ONLINE, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+
+LOG_SAYS = "as the metadata log says"
+# What the metadata log may say of a leader: if its election was unclean, and by which kind of election.
+UNCLEAN_CHOICES: dict[str, Reason] = {
+    ReasonCode.ELECTED_FROM_ELR_OR_AS_LAST_KNOWN_LEADER: Reason(ReasonCode.ELECTED_AS_LAST_KNOWN_LEADER, AS_LAST_KNOWN_LEADER),
+    ReasonCode.ELECTED_FROM_ELR_OR_UNCLEAN: Reason(ReasonCode.ELECTED_BY_OTHERS, UNCLEANLY),
+}
+
+
+class Described(Protocol):
+    """What is needed of a cluster."""
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
+
+
+def doubtful(results: Sequence[Result]) -> set[TopicPartition]:
+    """The partitions whose leader may have been one or the other."""
+    return {(result.topic, result.partition) for result in results if _in_doubt(result)}
+
+
+def _in_doubt(result: Result) -> bool:
+    return result.reason_code in UNCLEAN_CHOICES
+
+
+def settled(results: Sequence[Result], cluster: Described, connection: Connection, seconds: float) -> list[Result]:
+    """The results, those in doubt with what the metadata log says of them, where it can be read within `seconds`."""
+    histories: dict[TopicPartition, Mapping[str, Any]] = {}
+    keys = doubtful(results)
+    if keys and not signals.noted():
+        # The elections are made: where this fails their results stand as they are.
+        with contextlib.suppress(SpokenError):
+            states = [state for key, state in cluster.partitions(keys).items() if key in keys]
+            with Controllers(connection) as controllers:
+                rows, _told = isr_history.gather(controllers, states, None, seconds)
+            histories = {(row["topic"], row["partition"]): row for row in rows}
+    return [_settled(result, histories.get((result.topic, result.partition))) for result in results]
+
+
+def _settled(result: Result, history: Mapping[str, Any] | None) -> Result:
+    unclean = None if history is None or history["doubt"] is not None else _was_unclean(history["changes"], result.leader)
+    if unclean is None or result.leader is None or not _in_doubt(result):
+        return result
+    choice = UNCLEAN_CHOICES[result.reason_code or ""] if unclean else Reason(ReasonCode.ELECTED_FROM_ELR, FROM_ELR)
+    sentence = came_back(result.leader, f"{choice.sentence} ({LOG_SAYS})")
+    if result.outcome == ALREADY_ONLINE:
+        sentence = already_leads(result.leader, sentence)
+    return replace(result, reason_code=choice.code, reason=sentence)
+
+
+def _was_unclean(changes: Sequence[Mapping[str, Any]], leader: int | None) -> bool | None:
+    """How the last leader became one; None where that is older than what is known, or where another leads by now."""
+    if not changes or changes[-1]["leader"] != leader:
+        return None
+    since = len(changes)
+    while since and changes[since - 1]["leader"] == leader:
+        since -= 1
+    return bool(changes[since]["unclean"]) if since else None

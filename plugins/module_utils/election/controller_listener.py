@@ -1,0 +1,117 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Elections of KIP-460 through the controllers' own listener (KIP-919): where brokers do not pass them on, and where no broker answers at all.
+
+Controllers take ElectLeaders, and answer neither Metadata nor DescribeTopicPartitions: without brokers it is not known which partitions there are,
+who leads them, or which brokers are lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.broker_client import UnsupportedRequestError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ALREADY_ONLINE, ELECTED, FAILED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import NOT_NEEDED, PREFERRED, Result, remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+
+if CLIENT_IMPORT_ERROR is None:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
+
+# What a broker answers that has not reached the active controller.
+NOT_PASSED_ON = ("REQUEST_TIMED_OUT", "NOT_CONTROLLER")
+NOT_SEEN = Reason(ReasonCode.ELECTED_UNSEEN, "the active controller elected it; no broker answers, so its leader was not read")
+NOT_KNOWN = Reason(ReasonCode.UNKNOWN_WITHOUT_BROKERS, "no broker answers, so the leader that Kafka would elect is not known")
+
+
+class ElectingCluster(Cluster):
+    """A cluster that is still open to elections if its brokers do not answer. `silence`: why they do not, None if they do."""
+
+    silence: str | None = None
+
+    def _opened(self) -> None:
+        try:
+            super()._opened()
+        except ClusterError as error:
+            if not self._connection.controller_bootstrap_servers:
+                raise
+            self.silence = str(error)
+
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        """As Cluster has it. The active controller is asked itself if no broker has passed the election on."""
+        if self.silence is not None:
+            return self._directly(election_type, keys)
+        if not self._connection.controller_bootstrap_servers:
+            return super().elect(election_type, keys)
+        try:
+            answers = super().elect(election_type, keys)
+        except UnsupportedRequestError:
+            raise
+        except ClusterError as error:
+            try:
+                return self._directly(election_type, keys)
+            except ClusterError as other:
+                raise ClusterError(f"{error}; {other}") from error
+        if any(refused is None or refused.error not in NOT_PASSED_ON for refused in answers.values()):
+            return answers
+        # What the broker has answered stands if no controller answers.
+        with contextlib.suppress(ClusterError):
+            answers = self._directly(election_type, keys)
+        return answers
+
+    def _directly(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        with Controllers(self._connection) as controllers:
+            node, _quorum = controllers.active()
+            answer = controllers.ask(node, lambda: core.elect(election_type, keys, self._timeout_ms))
+        refused = core.refusal(answer.error_code, None)
+        return dict.fromkeys(keys, refused) if refused else core.read_election(answer)
+
+
+class DirectElection(LeaderElection):
+    """A preferred election of named partitions of which nothing is known but the controller's verdict. Raises ClusterError for any other."""
+
+    def __init__(self, cluster: ElectingCluster, election_type: str, keys: Sequence[TopicPartition] | None) -> None:
+        if election_type != PREFERRED:
+            raise ClusterError(
+                f"{cluster.silence}; without brokers a lost broker cannot be told from one that this host does not reach, so no unclean election is "
+                "requested: name brokers that answer in bootstrap_servers"
+            )
+        if keys is None:
+            raise ClusterError(
+                f"{cluster.silence}; controllers alone cannot say which partitions there are: name some with partitions or partitions_file, "
+                "or brokers that answer in bootstrap_servers"
+            )
+        self._cluster = cluster
+        self._type = election_type
+        self._before = {}
+        self._states = {}
+        self.results = {key: self._result(key, ELECTED) for key in sorted(keys, key=in_recovery_order)}
+
+    def _result(self, key: TopicPartition, outcome: str, error: str | None = None, why: Reason | None = None) -> Result:
+        code, message = why or (None, None)
+        return Result(*key, outcome, error=error, reason_code=code, message=message)
+
+    def predict(self) -> None:
+        """Say that nothing can be said."""
+        self._hold(NOT_KNOWN)
+
+    def _look(self, keys: Sequence[TopicPartition], deadline: float) -> None:
+        """No broker says who leads."""
+
+    def _judge(self, key: TopicPartition, refused: Refusal | None, doubtful: bool) -> Result:
+        if refused is None:
+            return self._result(key, ELECTED, why=NOT_SEEN)
+        if refused.error == NOT_NEEDED:
+            needless = "the active controller says that its preferred leader leads it already"
+            return self._result(key, ALREADY_ONLINE, NOT_NEEDED, Reason(ReasonCode.ELECTION_NOT_NEEDED, needless))
+        return replace(self._result(key, FAILED, refused.error, remedy(refused.error, None)), error_message=refused.message)

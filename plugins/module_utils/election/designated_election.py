@@ -1,0 +1,279 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Designated election, in batches: guards, journal, reorder, elect, restore, verify.
+
+Compat backend, for every Kafka that has KIP-460: the controller elects the first live replica of the assignment where there is no
+clean leader, so the designated one is put first for the moment, and the others best-first behind it. KIP-1275's own ElectLeaders
+(v3) needs no reorder: the native backend, with the same guards before and the same look afterwards.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import keeps_elr
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import (
+    ALREADY_ONLINE,
+    ELECTED,
+    FAILED,
+    HELD,
+    STALE,
+    Entry,
+    Live,
+    Result,
+    needs_reorder,
+    refusal,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
+    ChangedOrder,
+    Journal,
+    Left,
+    to_restore,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import (
+    FIRST_LOOK,
+    LAST_LOOK,
+    NOT_ANSWERED,
+    Reordering,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.results import NOT_NEEDED, judge, not_reordered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Asked, read_logs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    chunks,
+    in_recovery_order,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+
+BATCH = 1000
+# Batches side by side keep the controller busy while the answers of others are read.
+SIDE_BY_SIDE = 5
+RETRY_SECONDS = 1.0
+# For everything that the guards of a batch read, and for its logs. Brokers have answered for them a moment before; one that hangs must leave time for
+# what is read after the logs.
+LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
+
+
+class Electing(Asked, Reordering, Protocol):
+    """What elections need of a cluster."""
+
+    def feature_level(self, feature: str) -> int | None: ...
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
+    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]: ...
+
+
+# The last argument gets the partitions that an election was sent for, and that it may have a leader from, whether it was answered or not.
+Elect = Callable[[Electing, Journal, Sequence[Entry], Live, float, set[TopicPartition]], list[Result]]
+
+
+def look(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
+    """Read again everything that the guards of `entries` stand on, within LOOK_SECONDS (ClusterError if that is not enough).
+
+    `known`: orders that this workdir's runs have changed.
+    """
+    with deadline.until(time.monotonic() + LOOK_SECONDS):
+        return _live(cluster, entries, known)
+
+
+def _live(cluster: Electing, entries: Sequence[Entry], known: Left) -> Live:
+    keys = {entry.key for entry in entries}
+    states, unfenced = cluster.partitions(keys), cluster.unfenced()
+    # Also replicas that are alive but no survivors of the plan: are they still as silent as they were, or has somebody to look at them?
+    wanted = [
+        (entry.key, broker) for entry in entries if entry.key in states for broker in states[entry.key].replicas if broker in unfenced
+    ]
+    with deadline.until(time.monotonic() + LOG_SECONDS):
+        logs = read_logs(cluster, wanted, duration=0.0)
+    # Reading logs takes time, and a leader or a broker may have come meanwhile: so these are read last.
+    mentioned = {broker for entry in entries for broker in entry.replicas}
+    broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
+    states = cluster.partitions(keys)
+    ours = {key: {order.changed for order in orders} for key, orders in known.items()}
+    elr = keeps_elr(cluster, states.values())
+    reassigning = cluster.reassigning()
+    originals = {key: order for key, order in to_restore(known, states).items() if key not in reassigning}
+    return Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals)
+
+
+def run(
+    cluster: Electing,
+    journal: Journal,
+    entries: Sequence[Entry],
+    duration: float,
+    attempts: int,
+    elect: Elect,
+    asked_to_stop: Callable[[], str | None] = lambda: None,
+) -> list[Result]:
+    """Elect all `entries`. Those that failed for a moment are tried again, at most `attempts` times and not beyond `duration` seconds.
+
+    No batch is begun once `asked_to_stop` returns something (the name of a signal); those under way are finished.
+    """
+    deadline = time.monotonic() + duration
+    results: dict[TopicPartition, Result] = {}
+    sent: set[TopicPartition] = set()
+    left = sorted(entries, key=lambda entry: in_recovery_order(entry.key))
+    for retries in range(attempts + 1):
+        with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
+            batches = pool.map(
+                lambda batch: [] if asked_to_stop() else _batch(cluster, journal, batch, elect, deadline, sent), chunks(left, BATCH)
+            )
+            for done in batches:
+                results |= {(result.topic, result.partition): result for result in done}
+        left = [entry for entry in left if entry.key in results and _worth_another_attempt(results[entry.key])]
+        if not left or retries == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
+            break
+        time.sleep(RETRY_SECONDS)
+    untouched = f"{asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
+    found = {entry.key: results.get(entry.key) or Result.of(entry, HELD, ReasonCode.INTERRUPTED, untouched) for entry in entries}
+    return [found[key] for key in sorted(found, key=in_recovery_order)]
+
+
+def _worth_another_attempt(result: Result) -> bool:
+    """What failed and may pass (Kafka's clients would try again), and what another run may have under way: in a moment it is done with it."""
+    if result.outcome == FAILED:
+        return result.error is None or core.is_retriable(result.error)
+    return result.outcome == STALE and result.reason_code == ReasonCode.OTHER_ORDER
+
+
+def predict(cluster: Electing, entries: Sequence[Entry], known: Left) -> list[Result]:
+    """What `run` would do, by the same guards, without writing anything."""
+    results = []
+    for batch in chunks(entries, BATCH):
+        live = look(cluster, batch, known)
+        results += [refusal(entry, live) or Result.of(entry, ELECTED, leader=entry.designated_leader) for entry in batch]
+    return results
+
+
+def _batch(
+    cluster: Electing, journal: Journal, batch: Sequence[Entry], elect: Elect, deadline: float, sent: set[TopicPartition]
+) -> list[Result]:
+    """Elect one batch. `sent`: partitions that earlier attempts of this run may have elected; it gets those of this one."""
+    results: dict[TopicPartition, Result] = {}
+    try:
+        live = look(cluster, batch, journal.known())
+        results = {entry.key: result for entry in batch if (result := _refusal(entry, live, sent)) is not None}
+        ready = [entry for entry in batch if entry.key not in results]
+        elected = elect(cluster, journal, ready, live, deadline, sent) if ready else []
+        results |= {(result.topic, result.partition): result for result in elected}
+    except SpokenError as error:
+        # One batch that cannot be asked about does not stop the others.
+        failure = getattr(error, "error", None)
+        results = {
+            entry.key: results.get(entry.key) or replace(Result.of(entry, FAILED, ReasonCode.REQUEST_FAILED, str(error)), error=failure)
+            for entry in batch
+        }
+    return list(results.values())
+
+
+def _refusal(entry: Entry, live: Live, sent: Collection[TopicPartition]) -> Result | None:
+    """Return why the entry may not be elected now. The designated leader, where this run has sent its election before, is elected by that."""
+    result = refusal(entry, live)
+    if result is not None and result.outcome == ALREADY_ONLINE and result.leader == entry.designated_leader and entry.key in sent:
+        return Result.of(entry, ELECTED, leader=result.leader)
+    return result
+
+
+def _send(
+    cluster: Electing,
+    keys: Collection[TopicPartition],
+    request: Callable[[], dict[TopicPartition, Refusal | None]],
+    sent: set[TopicPartition],
+) -> dict[TopicPartition, Refusal | None]:
+    """Send an election of these partitions and return its answer. `sent` gets those that may have a leader from it."""
+    try:
+        answered = request()
+    except SpokenError:
+        sent.update(cluster.elections_in_doubt & {*keys})
+        raise
+    sent.update(key for key in keys if answered.get(key) is None or key in cluster.elections_in_doubt)
+    return answered
+
+
+def elect_by_order(
+    cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float, sent: set[TopicPartition]
+) -> list[Result]:
+    """Compat backend: put the designated replicas first, elect UNCLEAN, put the orders back, see who leads (until `deadline`)."""
+    reordered = {entry.key: entry.best_first for entry in batch if needs_reorder(entry, live)}
+    # Also orders of earlier elections that stand, and that this one relies on.
+    changed = [
+        ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), reordered.get(entry.key, live.states[entry.key].replicas))
+        for entry in batch
+        if entry.key in reordered or entry.key in live.originals
+    ]
+    identifier = journal.intend(changed) if changed else None
+    refused: dict[TopicPartition, Refusal] = {}
+    missing: set[TopicPartition] = set()
+    try:
+        if reordered:
+            refused = replica_orders.change(cluster, reordered)
+            missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
+        ready = [entry for entry in batch if entry.key not in refused and entry.key not in missing]
+        if identifier is not None:
+            journal.expect_elections(identifier, {entry.key for entry in ready} & {order.key for order in changed})
+        keys = [entry.key for entry in ready]
+        errors = _send(cluster, keys, lambda: cluster.elect_unclean(keys), sent) if ready else {}
+    finally:
+        # The order has done its work when the controller has answered. The one look that is taken before it is put back comes
+        # when new leaders are there to be seen, too.
+        time.sleep(FIRST_LOOK)
+        states = cluster.partitions({entry.key for entry in batch})
+        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states)
+        # What hangs somewhere may change an order once more, or elect by it: the journal has to know it for the next run.
+        # The elections are made, and a journal without room for that only makes the next run look at their orders again.
+        with suppress(FileError):
+            if identifier is not None and (unsettled or any(order.key in cluster.in_doubt for order in changed)):
+                journal.expect_elections(identifier, {order.key for order in changed} & cluster.elections_in_doubt)
+            elif identifier is not None:
+                journal.close(identifier)
+    states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
+    failed = [not_reordered(entry, live, refused[entry.key]) for entry in batch if entry.key in refused]
+    failed += [
+        Result.of(entry, FAILED, ReasonCode.REPLICA_ORDER_NOT_VISIBLE, "the replica order that its election needs did not become visible")
+        for entry in batch
+        if entry.key in missing
+    ]
+    return failed + [judge(entry, live, states.get(entry.key), errors.get(entry.key)) for entry in ready]
+
+
+def elect_by_designation(
+    cluster: Electing, journal: Journal, batch: Sequence[Entry], live: Live, deadline: float, sent: set[TopicPartition]
+) -> list[Result]:
+    """Native backend (KIP-1275): the controller elects exactly the designated replicas, no order is changed and nothing is left to repair."""
+    leaders = {entry.key: entry.designated_leader for entry in batch}
+    answered = _send(cluster, leaders, lambda: cluster.elect_designated(leaders), sent)
+    errors = {entry.key: answered.get(entry.key, NOT_ANSWERED) for entry in batch}
+    time.sleep(FIRST_LOOK)
+    states = cluster.partitions({entry.key for entry in batch})
+    states = _wait_for_leaders(cluster, states, errors, deadline)
+    return [judge(entry, live, states.get(entry.key), errors[entry.key]) for entry in batch]
+
+
+def _wait_for_leaders(
+    cluster: Electing, states: dict[TopicPartition, PartitionState], errors: Mapping[TopicPartition, Refusal | None], deadline: float
+) -> dict[TopicPartition, PartitionState]:
+    """Look until every elected partition shows a leader, at longer and longer intervals. `states`: the first look."""
+    pause = FIRST_LOOK
+    while waiting := {key for key, state in states.items() if key in errors and _may_have_elected(errors[key]) and state.leader < 0}:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(pause)
+        pause = min(2 * pause, LAST_LOOK)
+        states |= cluster.partitions(waiting)
+    return states
+
+
+def _may_have_elected(refused: Refusal | None) -> bool:
+    return refused is None or refused.error == NOT_NEEDED

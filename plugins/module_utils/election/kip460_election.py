@@ -1,0 +1,215 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""KIP-460's leader elections, preferred and unclean: hold what must not be lost, elect in batches, and see who leads afterwards.
+
+`verdicts.outlook` computes what would change; check mode, diff and the real run all stand on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason, keeps_elr
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ELECTED, FAILED, HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
+    FORBIDDEN,
+    NOT_NEEDED,
+    OUTCOMES,
+    UNCLEAN,
+    UNKNOWN,
+    VERDICTS,
+    Result,
+    judge,
+    needed,
+    outlook,
+    remedy,
+    summed_up,
+    worst_first,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
+
+NOT_ALLOWED = Reason(
+    ReasonCode.DATA_LOSS_NOT_ALLOWED,
+    "an unclean election gives up every record that the elected replica lacks; set allow_data_loss to elect it",
+)
+MUST_BE_NAMED = Reason(
+    ReasonCode.MUST_BE_NAMED,
+    "which transactions were committed stands here; it is elected only where partitions or partitions_file names it",
+)
+
+BATCH = 1000
+RETRY_SECONDS = 1.0
+# The broker that is asked learns of a new leader a moment after the controller has elected it.
+FIRST_LOOK, LAST_LOOK = 0.05, 1.0
+
+
+class Electing(blast_radius.Watched, Protocol):
+    """What is needed of a cluster."""
+
+    def feature_level(self, feature: str) -> int | None: ...
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
+    def permissions(self, topics: Collection[str] | None) -> acls.Held: ...
+    def unreachable_rows(self) -> list[dict[str, Any]]: ...
+
+
+class LeaderElection:
+    """One election of one type in one cluster. `keys`: its partitions, None for all that it is for."""
+
+    def __init__(self, cluster: Electing, election_type: str, keys: Sequence[TopicPartition] | None) -> None:
+        self._cluster = cluster
+        self._type = election_type
+        self._before = cluster.partitions(keys)
+        self._states = dict(self._before)
+        wanted = [key for key, state in self._before.items() if needed(state, election_type)] if keys is None else keys
+        self._elr = keeps_elr(cluster, [self._before[key] for key in wanted if key in self._before]) if election_type == UNCLEAN else None
+        self.results = outlook(sorted(wanted, key=in_recovery_order), self._before, election_type, self._elr)
+        if keys is None and election_type == UNCLEAN:
+            self._hold(MUST_BE_NAMED, lambda key: key[0] in ELECTED_IF_NAMED)
+
+    def _hold(self, why: Reason, which: Callable[[TopicPartition], bool] = lambda _: True) -> None:
+        for key, result in self.results.items():
+            if result.outcome == ELECTED and which(key):
+                self.results[key] = self._result(key, HELD, None, why)
+
+    def _result(self, key: TopicPartition, outcome: str, error: str | None = None, why: Reason | None = None) -> Result:
+        return Result.of(self._states[key], outcome, error, *(why or (None, None)))
+
+    def _would_be_elected(self) -> list[TopicPartition]:
+        return [key for key, result in self.results.items() if result.outcome == ELECTED]
+
+    def _to_ask_for(self) -> list[TopicPartition]:
+        """Also those that nobody could be elected for as it looked: the controller knows best."""
+        return [key for key, result in self.results.items() if result.error not in (NOT_NEEDED, UNKNOWN) and result.outcome != HELD]
+
+    def hold_all(self) -> None:
+        """Elect nothing, because data loss is not allowed."""
+        self._hold(NOT_ALLOWED)
+
+    def keep_within(self, limits: blast_radius.Limits) -> None:
+        """Raise BlastRadiusError where electing would reach further than `limits` allow, or a broker named as lost shows life."""
+        keys = self._would_be_elected()
+
+        def predicted() -> int:
+            again = outlook(keys, self._cluster.partitions(keys), self._type, self._elr)
+            return sum(1 for result in again.values() if result.outcome == ELECTED)
+
+        replicas = {broker for key in keys for broker in self._before[key].replicas}
+        blast_radius.check(self._cluster, None, replicas, len(keys), predicted, limits)
+
+    def predict(self) -> None:
+        """Say what `elect` would do: nothing, where this client must not."""
+        keys = self._to_ask_for()
+        operations = self._cluster.permissions(()).cluster if keys else None
+        if operations is not None and "ALTER" not in operations:
+            self.results |= {key: Result.of(self._before[key], FAILED, FORBIDDEN, *remedy(FORBIDDEN, None)) for key in keys}
+
+    def elect(self, duration: float, attempts: int, asked_to_stop: Callable[[], str | None] = lambda: None) -> None:
+        """Elect. What failed for a moment is tried again, at most `attempts` times and not beyond `duration` seconds.
+
+        No batch is begun once `asked_to_stop` returns something (the name of a signal).
+        """
+        deadline = time.monotonic() + duration
+        left = self._to_ask_for()
+        doubtful: set[TopicPartition] = set()
+        for retries in range(attempts + 1):
+            for batch in chunks(left, BATCH):
+                if asked_to_stop():
+                    untouched = f"{asked_to_stop()} came before its turn, nothing was done to it; run again to go on"
+                    self.results |= {
+                        key: self._result(key, HELD, None, Reason(ReasonCode.INTERRUPTED, untouched))
+                        for key in batch
+                        if key not in doubtful
+                    }
+                    continue
+                self._elect_batch(batch, doubtful, deadline)
+            left = [key for key in left if self.results[key].outcome == FAILED and _may_pass(self.results[key].error)]
+            if not left or retries == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
+                break
+            time.sleep(RETRY_SECONDS)
+
+    def _elect_batch(self, batch: Sequence[TopicPartition], doubtful: set[TopicPartition], deadline: float) -> None:
+        try:
+            answers = self._cluster.elect(self._type, batch)
+        except SpokenError as error:
+            # One batch without an answer does not stop the others.
+            doubtful.update(batch)
+            self.results |= {key: self._result(key, FAILED, None, Reason(ReasonCode.REQUEST_FAILED, str(error))) for key in batch}
+            return
+        self._look([key for key in batch if key in answers and _error(answers[key]) in (None, NOT_NEEDED)], deadline)
+        for key in batch:
+            if key in answers:
+                self.results[key] = self._judge(key, answers[key], key in doubtful)
+                if unanswered_requests.timed_out(answers[key]):
+                    doubtful.add(key)
+            else:
+                doubtful.add(key)
+                left_out = "the controller's answer leaves it out; run again"
+                self.results[key] = self._result(key, FAILED, None, Reason(ReasonCode.NOT_ANSWERED, left_out))
+
+    def _judge(self, key: TopicPartition, refused: Refusal | None, doubtful: bool) -> Result:
+        return judge(self._before[key], self._states[key], self._type, refused, doubtful)
+
+    def _look(self, keys: Sequence[TopicPartition], deadline: float) -> None:
+        """Read who leads, at longer and longer intervals, until each of `keys` shows the leader that it was to get."""
+        pause, waiting = FIRST_LOOK, set(keys)
+        while waiting:
+            with contextlib.suppress(SpokenError):  # the elections are made: who leads is asked again
+                self._states |= {key: state for key, state in self._cluster.partitions(waiting).items() if key in waiting}
+            waiting = {key for key in waiting if needed(self._states[key], self._type)}
+            if time.monotonic() > deadline:
+                break
+            time.sleep(pause if waiting else 0)
+            pause = min(2 * pause, LAST_LOOK)
+
+    def report(self, preview: int, with_diff: bool, stopped_by: str | None = None) -> dict[str, Any]:
+        """What the module returns: `failed` when an election failed or was not begun in time, `changed` when a leader was elected."""
+        results = worst_first(self.results.values())
+        outcomes = Counter(result.outcome for result in results)
+        report: dict[str, Any] = {
+            "changed": outcomes[ELECTED] > 0,
+            "summary": {outcome: outcomes[outcome] for outcome in OUTCOMES},
+            "errors": dict(sorted(Counter(result.error for result in results if result.error).items())),
+            "results": [asdict(result) for result in results[:preview]],
+            "unreachable_brokers": self._cluster.unreachable_rows(),
+        }
+        interrupted = sum(1 for result in results if result.reason_code == ReasonCode.INTERRUPTED)
+        if outcomes[FAILED] or interrupted:
+            stopped = (
+                f"{INTERRUPTED} by {stopped_by}, {interrupted} partitions were not reached, run again to go on; " if interrupted else ""
+            )
+            report |= {"failed": True, "msg": stopped + summed_up(results)}
+        if with_diff:
+            elected = [result for result in self.results.values() if result.outcome == ELECTED]
+            report["diff"] = {
+                "before": "".join(_line(result, self._before[result.key].leader) for result in elected if result.key in self._before),
+                "after": "".join(_line(result, result.leader) for result in elected if result.key in self._before),
+            }
+        return report
+
+
+def _error(refused: Refusal | None) -> str | None:
+    return refused.error if refused else None
+
+
+def _may_pass(error: str | None) -> bool:
+    """Whether an election is worth another attempt: the cluster gave no verdict on it, and Kafka's clients would try again."""
+    return error is None or (error not in VERDICTS and core.is_retriable(error))
+
+
+def _line(result: Result, leader: int | None) -> str:
+    return f"{printable(result.topic)}-{result.partition}: {'no leader' if leader in (None, -1) else f'leader {leader}'}\n"

@@ -1,0 +1,180 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verdicts: which partitions an election of KIP-460 is for, whom Kafka would elect, and what its answers mean. Pure: no I/O, no Kafka client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ALREADY_ONLINE, ELECTED, FAILED, HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    in_recovery_order,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode, of_kafka
+
+PREFERRED, UNCLEAN = "preferred", "unclean"
+NOT_NEEDED, UNKNOWN = "ELECTION_NOT_NEEDED", "UNKNOWN_TOPIC_OR_PARTITION"
+# What Kafka says where the election that was asked for has nobody to elect.
+NOBODY = {PREFERRED: "PREFERRED_LEADER_NOT_AVAILABLE", UNCLEAN: "ELIGIBLE_LEADERS_NOT_AVAILABLE"}
+FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
+# The cluster's own verdict: the same question gets the same answer, so it is not put again.
+VERDICTS = (NOT_NEEDED, UNKNOWN, FORBIDDEN, *NOBODY.values())
+MOST_CAUSES = 5  # that the summary names
+OUTCOMES = (FAILED, HELD, ELECTED, ALREADY_ONLINE)  # what an operator wants to see first
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one partition. `leader`: who leads it now. `error`: Kafka's name of it. `message`: why, and what to do.
+
+    `reason_code`: why, for machines; None if it was elected.
+    `error_message`: what Kafka says beside its error.
+    """
+
+    topic: str
+    partition: int
+    outcome: str
+    leader: int | None = None
+    preferred_leader: int | None = None
+    error: str | None = None
+    reason_code: str | None = None
+    message: str | None = None
+    error_message: str | None = None
+
+    @property
+    def key(self) -> TopicPartition:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+    @classmethod
+    def of(
+        cls,
+        state: PartitionState,
+        outcome: str,
+        error: str | None = None,
+        reason_code: ReasonCode | None = None,
+        message: str | None = None,
+    ) -> Result:
+        """Build from a state; the leader is the one that it shows."""
+        leader = state.leader if state.leader >= 0 else None
+        return cls(state.topic, state.partition, outcome, leader, state.replicas[0], error, reason_code, message)
+
+
+def needed(state: PartitionState, election_type: str) -> bool:
+    """Whether the election is for this partition, by the controller's own rule: else it answers ELECTION_NOT_NEEDED."""
+    return state.leader < 0 if election_type == UNCLEAN else state.leader != state.replicas[0]
+
+
+def expected_leader(state: PartitionState, election_type: str, elr: bool | None = None) -> int | None:
+    """Whom the controller elects, as far as `state` tells (None: nobody).
+
+    Preferred: the first replica, where it is alive and in ISR or ELR. Unclean: who can lead without loss, then the last known leader
+    (KIP-966), then the first replica that is alive. `elr`: whether the cluster keeps eligible leader replicas, taken for true where it is not known.
+    """
+    alive = [broker for broker in state.replicas if broker not in state.offline_replicas]
+    if election_type == PREFERRED:
+        first = state.replicas[0]
+        return first if first in alive and first in {*state.isr, *state.eligible_leader_replicas} else None
+    registered = Registration(state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr)
+    election = elected(registered, alive, elr is not False, unclean=True)
+    return election.broker if election else None
+
+
+def outlook(
+    keys: Iterable[TopicPartition], states: Mapping[TopicPartition, PartitionState], election_type: str, elr: bool | None = None
+) -> dict[TopicPartition, Result]:
+    """What the election would do to each of these partitions. Pure."""
+    return {key: _expected(key, states.get(key), election_type, elr) for key in keys}
+
+
+def _expected(key: TopicPartition, state: PartitionState | None, election_type: str, elr: bool | None) -> Result:
+    if state is None:
+        code, message = remedy(UNKNOWN, None)
+        return Result(key[0], key[1], FAILED, error=UNKNOWN, reason_code=code, message=message)
+    if not needed(state, election_type):
+        return Result.of(state, ALREADY_ONLINE, NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
+    leader = expected_leader(state, election_type, elr)
+    if leader is None:
+        return Result.of(state, FAILED, NOBODY[election_type], *remedy(NOBODY[election_type], state))
+    return replace(Result.of(state, ELECTED), leader=leader)
+
+
+def remedy(error: str, state: PartitionState | None) -> Reason:
+    """Say why Kafka answered `error` for a partition that stands like this, and what to do."""
+    if error == UNKNOWN:
+        return Reason(
+            of_kafka(error), "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
+        )
+    if error == FORBIDDEN:
+        return Reason(of_kafka(error), "grant ALTER on the cluster (kafka_permission_info with elect shows the command)")
+    if state is not None and error == NOBODY[UNCLEAN]:
+        return Reason(of_kafka(error), f"none of its replicas {list(state.replicas)} is on a live broker; start one of these brokers")
+    if state is not None and error == NOBODY[PREFERRED]:
+        return _preferred_remedy(state)
+    return Reason(of_kafka(error), "run again; should it stay, the controller's log says more")
+
+
+def _preferred_remedy(state: PartitionState) -> Reason:
+    who = f"its preferred leader, broker {state.replicas[0]},"
+    if state.leader < 0:
+        lost = (
+            f"it has no leader at all, and {who} cannot lead it without loss; recover it (kafka_recovery_plan, kafka_designated_election)"
+        )
+        return Reason(ReasonCode.PARTITION_OFFLINE, lost)
+    if state.replicas[0] in state.offline_replicas:
+        return Reason(ReasonCode.PREFERRED_LEADER_OFFLINE, f"{who} is not alive; start it, or give the partition other replicas")
+    behind = f"{who} is not in its ISR {list(state.isr)}; run again when it has caught up"
+    return Reason(ReasonCode.PREFERRED_LEADER_NOT_IN_SYNC, behind)
+
+
+def judge(before: PartitionState, now: PartitionState, election_type: str, refused: Refusal | None, doubtful: bool) -> Result:
+    """Say what came of an election, by Kafka's answer and who leads now.
+
+    `doubtful`: an earlier request for it was never answered, so what is not needed now may have been elected by that one.
+    """
+    error, said = refused or (None, None)
+    if error not in (None, NOT_NEEDED):
+        return replace(Result.of(now, FAILED, error, *remedy(error or "", now)), error_message=said)
+    if needed(now, election_type):
+        answered = f"Kafka answered {error or 'that it is elected'}, but no such leader has become visible; run again"
+        return Result.of(now, FAILED, error, ReasonCode.NO_LEADER_VISIBLE, answered)
+    if error is None or (doubtful and now.leader != before.leader):
+        return Result.of(now, ELECTED)
+    return Result.of(now, ALREADY_ONLINE, NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
+
+
+def worst_first(results: Iterable[Result]) -> list[Result]:
+    """Sort, worst first, one of each outcome and reason ahead of the rest."""
+    ordered = sorted(results, key=lambda result: (OUTCOMES.index(result.outcome), *in_recovery_order(result.key)))
+    return one_of_each_kind_first(ordered, lambda result: (result.outcome, result.error, result.reason_code))
+
+
+def summed_up(results: Sequence[Result]) -> str:
+    """How many elections failed, and per cause the first partitions, with what to do about the first of them. The commonest causes come first."""
+    failed = sorted((result for result in results if result.outcome == FAILED), key=lambda result: in_recovery_order(result.key))
+    by_cause: dict[tuple[str | None, str | None], list[Result]] = {}
+    for result in failed:
+        by_cause.setdefault((result.error, result.reason_code), []).append(result)
+    causes = sorted(by_cause.values(), key=len, reverse=True)
+    others = sum(map(len, causes[MOST_CAUSES:]))
+    more = [f"and {others} more {'partition' if others == 1 else 'partitions'} for other reasons"] if others else []
+    return "; ".join([f"{len(failed)} of {len(results)} partitions could not be elected", *map(_clause, causes[:MOST_CAUSES]), *more])
+
+
+def _clause(same: Sequence[Result]) -> str:
+    names = [f"{result.topic}-{result.partition}" for result in same]
+    more = f" and {len(same) - 3} more" if len(same) > 3 else ""
+    message = same[0].message
+    if any(result.message != message for result in same):
+        message = f"for {names[0]}, {message}"
+    said = same[0].error_message
+    parts = (same[0].error, message, f"Kafka says: {said}" if said else None)
+    return f"{', '.join(names[:3])}{more}: {': '.join(text for text in parts if text)}"

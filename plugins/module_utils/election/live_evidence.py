@@ -1,0 +1,78 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Evidence that an election collects again: as a plan would read it from a landing file, without the file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read, read_brokers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Left, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import Evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+
+
+def read_documents(
+    found: Evidence, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]
+) -> Mapping[TopicPartition, PartitionEvidence]:
+    """Return the evidence documents as a plan would read them from a landing file, by partition."""
+    documents = map(read, found.documents(named, reassigning))
+    return {(document.topic, document.partition): document for document in documents}
+
+
+def read_cluster(sources: Sources, found: Evidence) -> Cluster:
+    """Return what the header of a landing file would say of the cluster."""
+    return Cluster(read_brokers(found.brokers), sources.elr(), time.time_ns() // 1_000_000)
+
+
+class LiveEvidence(NamedTuple):
+    """Evidence documents by partition, what the header of a landing file would say, and what an operator should know."""
+
+    documents: Mapping[TopicPartition, PartitionEvidence]
+    cluster: Cluster
+    warnings: list[str]
+
+
+def collect_again(
+    sources: Sources,
+    wanted: Collection[TopicPartition],
+    named: Collection[TopicPartition],
+    survivors: Mapping[TopicPartition, Collection[int]],
+    awaited: Collection[TopicPartition],
+    changed: Left,
+) -> LiveEvidence:
+    """Collect the evidence of partitions of a plan again, for an election.
+
+    named      partitions that the operator named for the plan
+    survivors  the brokers that answered for the plan, by partition. Other replicas are asked only once: who accepted that is not kept waiting again
+    awaited    partitions that are asked for until their first answer, if none comes in time
+    changed    replica orders that this workdir's runs have changed. They count as put back
+    """
+    cluster = sources.cluster
+    with sources.budget.state():
+        states = cluster.partitions(wanted)
+    states |= {key: replace(states[key], replicas=order) for key, order in to_restore(changed, states).items() if key in wanted}
+    silent = {
+        (key, broker)
+        for key, answered in survivors.items()
+        if key in states
+        for broker in states[key].replicas
+        if broker not in answered and broker not in states[key].offline_replicas
+    }
+    warnings: list[str] = []
+    found = sources.collect([state for key, state in states.items() if key in wanted], warnings, silent, awaited)
+    try:
+        sources.add_history(found)
+    except signals.Interrupted:
+        raise
+    except SpokenError as error:
+        warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
+    return LiveEvidence(read_documents(found, named, sources.reassigning()), read_cluster(sources, found), warnings)

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All partitions that a run leaves without a leader, in a few lines for a terminal. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
+
+# Outcomes, worst first.
+WITHOUT_LEADER = ("failed", "stale", "held")
+WIDTH = 120
+INDENT, DEEPER = "  ", "    "
+
+
+def offline_list(cluster: str, results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the lines of the list, none if no partition is without a leader. Partitions of one outcome and reason code stand together.
+
+    cluster  its name in the inventory
+    results  the rows of a results file
+    """
+    groups: dict[tuple[str, str], list[TopicPartition]] = {}
+    for row in results:
+        if row["outcome"] in WITHOUT_LEADER:
+            groups.setdefault((row["outcome"], row["reason_code"] or "unknown"), []).append((row["topic"], row["partition"]))
+    if not groups:
+        return []
+    total = sum(map(len, groups.values()))
+    lines = [f"{printable(cluster)}: {count(total, 'partition')} {verb(total, 'has', 'have')} no leader after the election:"]
+    for (outcome, code), keys in sorted(groups.items(), key=lambda item: (WITHOUT_LEADER.index(item[0][0]), -len(item[1]), item[0][1])):
+        lines += _wrapped(f"{outcome} ({printable(code)}), {number(len(keys))}: ", _pieces(sorted(keys, key=in_recovery_order)))
+    return lines
+
+
+def ranges(numbers: Iterable[int]) -> list[str]:
+    """Return numbers as ranges, `0..17` and `19` for example, in ascending order."""
+    ordered = sorted(set(numbers))
+    ends = [0, *(place for place, (one, other) in enumerate(pairwise(ordered), 1) if other != one + 1), len(ordered)]
+    runs = [ordered[begin:end] for begin, end in pairwise(ends)] if ordered else []
+    return [part for run in runs for part in ([f"{run[0]}..{run[-1]}"] if len(run) > 2 else map(str, run))]
+
+
+def _pieces(keys: Iterable[TopicPartition]) -> Iterator[str]:
+    """Yield what stays on one line: each range, the first of a topic with its name."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in keys:
+        topics.setdefault(topic, []).append(partition)
+    for topic, partitions in topics.items():
+        first, *others = [f"{printable(topic)}-", *ranges(partitions)]
+        parts = [first + others[0], *others[1:]]
+        yield from (f"{part}," for part in parts[:-1])
+        yield f"{parts[-1]} "
+
+
+def _wrapped(head: str, pieces: Iterable[str]) -> Iterator[str]:
+    line = INDENT + head
+    begun = False
+    for piece in pieces:
+        if begun and len(line) + len(piece.rstrip()) > WIDTH:
+            yield line.rstrip()
+            line = DEEPER
+        line += piece
+        begun = True
+    yield line.rstrip()

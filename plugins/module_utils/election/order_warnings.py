@@ -1,0 +1,53 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Warnings about replica orders that elections have changed and that do not stand as before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Left, foreign, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import (
+    Reordering,
+    awaiting_election,
+    under_reassignment,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import some_names
+
+
+def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Iterator[str]:
+    """Yield a warning for each kind of changed order. `left`: orders that the journal still has."""
+    states = cluster.partitions(set(left))
+    moving = under_reassignment(cluster, left)
+    awaiting = awaiting_election(cluster, left, states) - moving
+    kept = moving | awaiting
+    changed, others = sorted(to_restore(left, states).keys() - kept), sorted(foreign(left, states).keys() - kept)
+    if moving:
+        yield (
+            f"{len(moving)} partitions that an election left in another replica order have a reassignment under way ({some_names(sorted(moving))}), which "
+            "an order that is put back would replace; let it complete or cancel it, then run again with allow_data_loss"
+        )
+    if awaiting:
+        yield (
+            f"an election of {len(awaiting)} partitions ({some_names(sorted(awaiting))}) was never answered, and a broker that hangs may still carry it out. "
+            "So they keep the replica order of the election; run again with allow_data_loss when every broker answers, to elect them and put their order back"
+        )
+    if changed:
+        yield (
+            f"{len(changed)} partitions still have the replica order of an election ({some_names(changed)}); "
+            "run again with allow_data_loss to put their order back"
+        )
+    doubtful = sorted((cluster.in_doubt & left.keys()) - {*changed, *others, *kept})
+    if doubtful:
+        yield (
+            f"a request to change the replica order of {len(doubtful)} partitions ({some_names(doubtful)}) was never answered, and a broker that "
+            "hangs may still carry it out; run again with allow_data_loss when every broker answers, to put their order back should it have"
+        )
+    if others:
+        yield (
+            f"{len(others)} partitions stand neither in the replica order from before an election nor in that of the election "
+            f"({some_names(others)}): another run, with another workdir, is electing them; run again when it has ended "
+            f"(should somebody have meant that order: the one from before stands in {journal_path})"
+        )

@@ -1,0 +1,107 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a plan file means for an election: entries to elect, and the results of what the plan holds or found online. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ALREADY_ONLINE, FAILED, HELD, Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+
+
+class OtherClusterError(SpokenError):
+    """A plan was made for another cluster."""
+
+
+@dataclass(frozen=True)
+class PlanEntries:
+    """What a plan elects (`entries`), what it holds or found online (`results`), and the policy that it was made with.
+
+    `survivors`: the brokers whose logs the plan knows, by partition to elect or held. `brokers`: those of the cluster. `named`: the partitions that the
+    request named.
+    """
+
+    plan_id: str | None = None
+    policy: Policy = field(default_factory=Policy)
+    entries: tuple[Entry, ...] = ()
+    results: tuple[Result, ...] = ()
+    survivors: Mapping[TopicPartition, Collection[int]] = field(default_factory=dict)
+    brokers: frozenset[int] = frozenset()
+    named: frozenset[TopicPartition] = frozenset()
+
+
+def check_strategies(plan: Mapping[str, Any], allowed: Collection[str], source: str) -> None:
+    """Raise PlanError if a strategy of the plan, or of one of its topics, is not among `allowed`. `source`: what the error calls the plan.
+
+    The decision before an election takes its strategy from the plan, so a plan file could choose what it is judged by. A bare file of KIP-1275's form is
+    elected without any decision. That is more than the strategy aggressive does, so it is refused unless aggressive is allowed.
+    """
+    if "plan_id" not in plan:
+        if Strategy.AGGRESSIVE not in allowed:
+            raise PlanError(
+                f"{source} has no strategy: a bare KIP-1275 file is elected as it stands, as with {Strategy.AGGRESSIVE}, which is not among "
+                f"{_allowed(allowed)}. {_remedy('kafka_recovery_plan', Strategy.AGGRESSIVE)}"
+            )
+        return
+    strategies = [
+        ("its strategy", plan["strategy"]),
+        *((f"the strategy of {row['topic']}", row["strategy"]) for row in plan["topic_strategies"]),
+    ]
+    for name, strategy in strategies:
+        if strategy not in allowed:
+            raise PlanError(f"{source}: {name}, {strategy}, is not among {_allowed(allowed)}. {_remedy('one of these', strategy)}")
+
+
+def _allowed(allowed: Collection[str]) -> str:
+    return f"allowed_strategies ({', '.join(allowed) or 'none is allowed'})"
+
+
+def _remedy(made_with: str, strategy: str) -> str:
+    return f"Make a plan with {made_with}, or allow {strategy} (playbooks: kafka_recovery_allowed_strategies)"
+
+
+def plan_entries(plan: Mapping[str, Any], source: str, cluster_id: str) -> PlanEntries:
+    """Return what the plan of `planfile.load` means for an election in the cluster with this id. `source`: what errors call the plan.
+
+    Raises OtherClusterError if it was made for another cluster, PlanError for evidence, a strategy or a ranking that does not exist.
+    """
+    if plan["cluster_id"] != cluster_id:
+        raise OtherClusterError(
+            f"{source} was made for cluster {plan['cluster']} ({plan['cluster_id']}), "
+            f"but bootstrap_servers leads to {cluster_id}; give each cluster its own plan"
+        )
+    try:
+        own = {row["topic"]: Strategy(row["strategy"]) for row in plan["topic_strategies"]}
+        policy = Policy(Strategy(plan["strategy"]), Ranking(plan["ranking"]), own)
+        entries = tuple(Entry.from_plan(row, own.get(row["topic"], policy.strategy), policy.ranking) for row in plan["partitions"])
+    except ValueError as error:
+        raise PlanError(f"{source}: {error}; make the plan with this version of the collection") from error
+    survivors = {entry.key: frozenset(entry.survivors) for entry in entries}
+    survivors |= {_key(row): frozenset(survivor["broker_id"] for survivor in row["survivors"]) for row in plan["held"]}
+    results = (*map(_held, plan["held"]), *map(_online, plan["online"]))
+    brokers = frozenset(row["broker_id"] for row in plan["brokers"])
+    named = frozenset(_key(row) for row in (*plan["partitions"], *plan["held"]) if row["named"])
+    return PlanEntries(plan["plan_id"], policy, entries, results, survivors, brokers, named)
+
+
+def _key(row: Mapping[str, Any]) -> TopicPartition:
+    return row["topic"], row["partition"]
+
+
+def _held(row: Mapping[str, Any]) -> Result:
+    # If the partition does not exist, to wait does not help.
+    outcome = FAILED if row["reason_code"] == ReasonCode.UNKNOWN_TOPIC_OR_PARTITION else HELD
+    return Result(*_key(row), outcome, None, row["candidate"], row["evidence"], row["reason_code"], printable(row["explanation"]))
+
+
+def _online(row: Mapping[str, Any]) -> Result:
+    return Result(*_key(row), ALREADY_ONLINE, row["leader"], None, None, ReasonCode.LEADS_ALREADY, f"broker {row['leader']} leads it")

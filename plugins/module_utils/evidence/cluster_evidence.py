@@ -1,0 +1,92 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All evidence of one cluster: what its brokers answer, what healthy snapshots in the workdir knew, and what the metadata log records.
+
+Plans and elections collect it from the same sources in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import baseline_proofs, healthy_baseline, log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import collect as evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where evidence is read. `name`: of the cluster in the inventory; `budget`: the time for all of it."""
+
+    cluster: NativeCluster
+    connection: Connection
+    workdir: Path
+    name: str
+    budget: Budget
+
+    def collect(
+        self,
+        states: Sequence[PartitionState],
+        warnings: list[str],
+        silent: Collection[tuple[TopicPartition, int]] = (),
+        awaited: Collection[TopicPartition] = (),
+    ) -> evidence.Evidence:
+        """Return the evidence of these partitions without the history of their ISRs.
+
+        warnings  gets what an operator should know of it
+        silent    replicas, by partition and broker, that are asked only once
+        awaited   partitions that are asked for until their first answer, if none comes in time
+        """
+        found = evidence.gather(self.cluster, states, self.budget, silent, awaited)
+        if found.missed:
+            warnings.append(f"what groups have read may prove more than is known: {'; '.join(found.missed)}")
+        found.healthy, doubts = healthy_baseline.last(self.workdir, self.name, self.cluster.cluster_id, found.offline)
+        warnings += doubts
+        with self.budget.part():
+            found.proofs += baseline_proofs.proofs(found, log_comparison.Prober(self.cluster.batches))
+        if refused := self.cluster.undescribed:
+            broker = min(refused)
+            warnings.append(
+                f"log directories cannot be described ({len(refused)} brokers, first broker {broker}: {refused[broker]}), so it is not known which of them "
+                "have failed; grant DESCRIBE on the cluster"
+            )
+        if problem := found.configs.problem():
+            warnings.append(problem)
+        if found.cut:
+            warnings.append(
+                f"{self.budget.duration:g} s (duration) were not enough for all evidence: {'; '.join(found.cut)}; raise duration"
+            )
+        return found
+
+    def add_history(self, found: evidence.Evidence) -> dict[str, Any] | None:
+        """Add the ISR history of offline partitions if controllers are configured. Return what reading it took, None if it was not read.
+
+        Raises SpokenError if no controller can be read.
+        """
+        if not self.connection.controller_bootstrap_servers or not found.offline:
+            return None
+        # Most clusters are collected without their controllers.
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import controllers
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
+
+        with controllers.Controllers(self.connection) as nodes, self.budget.part(1) as seconds:
+            found.histories, cost = isr_history.gather(nodes, found.offline, found.alive, seconds)
+        return cost
+
+    def reassigning(self) -> set[TopicPartition]:
+        """Return the partitions that have a reassignment under way."""
+        with self.budget.state():
+            return self.cluster.reassigning()
+
+    def elr(self) -> int | None:
+        """Return the level of the feature that keeps eligible leader replicas."""
+        with self.budget.state():
+            return self.cluster.feature_level(ELR_FEATURE)

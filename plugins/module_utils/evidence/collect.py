@@ -1,0 +1,249 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Evidence: what each survivor's log holds, and for each pair of survivors whether one log is a prefix of the other.
+
+Gathering decides nothing: the pairs hold for any winner. Choice is the decision's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EVIDENCE_ROWS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import bounded_proofs, proof_rows
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import (
+    Asked,
+    FirstAnswers,
+    ReplicaLog,
+    Replicas,
+    fenced_by_epoch,
+    is_ahead,
+    log_fields,
+    read_logs,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionError,
+    PartitionState,
+    TopicPartition,
+    has_live_leader,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
+
+
+@dataclass
+class Evidence:
+    """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `documents`), history rows of `isr_history`,
+    rows of `last_healthy`, configs. `missed`: why there may be more proofs. `cut`: what else there was no time for. `offsets_unread`: the partitions whose
+    logs may fork, and of which a group may have committed an offset that is not among the proofs. None of an internal topic.
+
+    `fenced`: logs on fenced brokers that answer, which the controller does not elect; `fenced_pairs`: how they relate to each other and to the others.
+    `unread`: what such brokers gave no log of.
+    """
+
+    states: Sequence[PartitionState]
+    brokers: list[dict[str, Any]]
+    replicas: Replicas = field(default_factory=dict)
+    pairs: list[dict[str, Any]] = field(default_factory=list)
+    proofs: list[dict[str, Any]] = field(default_factory=list)
+    histories: list[dict[str, Any]] = field(default_factory=list)
+    healthy: list[dict[str, Any]] = field(default_factory=list)
+    configs: TopicConfigs = field(default_factory=TopicConfigs)
+    missed: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    fenced: Replicas = field(default_factory=dict)
+    fenced_pairs: list[dict[str, Any]] = field(default_factory=list)
+    unread: Replicas = field(default_factory=dict)
+    offsets_unread: set[TopicPartition] = field(default_factory=set)
+
+    @property
+    def offline(self) -> list[PartitionState]:
+        """The partitions without a live leader."""
+        return [state for state in self.states if state.leader < 0]
+
+    @property
+    def alive(self) -> set[int]:
+        """The brokers whose replicas may be elected."""
+        return {row["broker_id"] for row in self.brokers if row["broker_state"] == UNFENCED}
+
+    def documents(self, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]) -> Iterator[dict[str, Any]]:
+        """Yield the documents of a landing file: each partition with every replica (measured or not), pairs, proofs, history, and what a healthy
+        snapshot knew."""
+        broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
+        pairs, proofs = _by_partition([*self.pairs, *self.fenced_pairs]), _by_partition(self.proofs)
+        replicas = {**self.replicas, **self.fenced, **self.unread}
+        histories, healthy = ({key: rows[0] for key, rows in _by_partition(each).items()} for each in (self.histories, self.healthy))
+        unread = ReplicaLog(error=None)
+        for state in self.states:
+            key, config = state.key, self.configs.of(state.topic)
+            logs = [log_fields(broker, replicas.get((key, broker), unread)) for broker in state.replicas if state.leader < 0]
+            for log in logs:
+                log["broker_state"] = broker_states[log["broker_id"]]
+            yield {
+                **state.as_dict(),
+                "named": key in named,
+                "reassigning": key in reassigning,
+                "min_insync_replicas": config.effective_min_isr(len(state.replicas)),
+                "unclean_leader_election_enable": config.unclean_leader_election_enable,
+                "cleanup_policy": config.cleanup_policy,
+                "logs": logs,
+                "pairs": pairs.get(key, []),
+                "proofs": proofs.get(key, []),
+                "history": histories.get(key),
+                "healthy": healthy.get(key),
+                # Most partitions have no fork, and a landing file has many of them.
+                **({"offsets_unread": True} if key in self.offsets_unread else {}),
+            }
+
+
+def _by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, list[dict[str, Any]]]:
+    """Rows by the partition that they name, without its name."""
+    found: dict[TopicPartition, list[dict[str, Any]]] = {}
+    for row in rows:
+        rest = dict(row)
+        found.setdefault((rest.pop("topic"), rest.pop("partition")), []).append(rest)
+    return found
+
+
+def gather(
+    cluster: Asked,
+    states: Sequence[PartitionState],
+    budget: Budget,
+    silent: Collection[tuple[TopicPartition, int]] = (),
+    awaited: Collection[TopicPartition] = (),
+) -> Evidence:
+    """Read the logs of all survivors of `states` (partitions without a live leader; others pass through unread).
+
+    Brokers that do not answer, and replicas that are not ready, are asked again until their part of `budget` is over or the broker is fenced. What never
+    answered keeps the error NO_ANSWER. If a log is ahead of the controller, the states of these partitions are read once more. Then logs are compared,
+    and committed offsets are read and looked for in forked logs. `missed` and `cut` say what there was no time for. Fenced brokers that answer are
+    asked once for their logs, which are compared with each other and with those of survivors. `silent`: replicas that are asked once, too.
+    `awaited`: partitions that are asked for until their first answer, as `FirstAnswers` says.
+    """
+    check_size(states)
+    with budget.state():
+        brokers = _Brokers(cluster, states)
+        states = [_as_it_is_now(state, brokers.unfenced) for state in _seen_again(cluster, states, brokers.unfenced)]
+        # A reassignment may have ended meanwhile.
+        brokers.mention(states)
+    offline = [state for state in states if state.leader < 0]
+    alive = [(key, broker) for state in offline for key in [state.key] for broker in state.replicas if broker in brokers.unfenced]
+    wanted = [replica for replica in alive if replica not in silent]
+    cut_off = dict.fromkeys((state.key, broker) for state in offline for broker in state.replicas if broker in cluster.cut_off)
+    with budget.logs() as seconds:
+        epochs = {state.key: state.leader_epoch for state in offline}
+        first = FirstAnswers(awaited, budget.first_answer_seconds)
+        logs = read_logs(cluster, wanted, seconds, epochs, [*cut_off, *({*alive} & {*silent})], first)
+    ahead = {key for (key, _broker), log in logs.items() if is_ahead(log, epochs[key])}
+    if cut_off or ahead or any(log.error or log.probe_error for log in logs.values()):
+        # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
+        with budget.state():
+            now = cluster.partitions(ahead) if ahead else {}
+            brokers.read()
+            if ahead:
+                # The controller may have elected a leader since the states were read, or have given the partition up again: then it knows these epochs.
+                states = [_as_it_is_now(now[state.key], brokers.unfenced) if state.key in ahead & now.keys() else state for state in states]
+                brokers.mention(states)
+                offline = [state for state in states if state.leader < 0]
+                logs = dict(_known_to(offline, logs, cut_off))
+    replicas = {(key, broker): log for (key, broker), log in logs.items() if broker in brokers.unfenced and (key, broker) not in cut_off}
+    # One that was fenced since its log was read, and answers still, keeps what it said.
+    beside = {
+        (key, broker): log
+        for (key, broker), log in logs.items()
+        if broker not in brokers.unfenced and ((key, broker) in cut_off or broker in cluster.cut_off)
+    }
+    fenced = {replica: log for replica, log in beside.items() if log.error is None}
+    unread = {replica: log for replica, log in beside.items() if log.error is not None}
+    evidence = Evidence(states, brokers.rows, replicas, fenced=fenced, unread=unread)
+    with budget.part():
+        evidence.configs = _configs(cluster, {state.topic for state in offline}, evidence.cut)
+    prober = log_comparison.Prober(cluster.batches)
+    for state in offline:
+        key = state.key
+        answered = sorted(broker for broker in state.replicas if (log := replicas.get((key, broker))) is not None and log.error is None)
+        evidence.pairs += [log_comparison.pair_row(key, one, other) for one, other in combinations(answered, 2)]
+        if answered_fenced := {broker for broker in state.replicas if (key, broker) in fenced}:
+            pairs = combinations(sorted([*answered, *answered_fenced]), 2)
+            evidence.fenced_pairs += [log_comparison.pair_row(key, *pair) for pair in pairs if {*pair} & answered_fenced]
+    with budget.part():
+        pairs_of_all = [*evidence.pairs, *evidence.fenced_pairs]
+        logs = {**replicas, **fenced}
+        if left := log_comparison.settle(pairs_of_all, logs, prober, cluster.epoch_ends, evidence.configs.compacted):
+            evidence.cut.append(f"{left} of {len(pairs_of_all)} pairs of logs were not compared to the end")
+    evidence.proofs = bounded_proofs(proof_rows(cluster, evidence, prober, budget), evidence.missed)
+    return evidence
+
+
+def _configs(cluster: Asked, topics: Collection[str], cut: list[str]) -> TopicConfigs:
+    """Return the configs of these topics, none if there was no time to read them."""
+    try:
+        return cluster.topic_configs(topics)
+    except ClusterError as error:
+        if not deadline.has_passed():
+            raise
+        cut.append(f"topic configs were not read ({error})")
+        return TopicConfigs()
+
+
+class _Brokers:
+    """The brokers of the cluster as they were read last, with those that partitions mention. `unfenced`: by id."""
+
+    def __init__(self, cluster: Asked, states: Sequence[PartitionState]) -> None:
+        self._cluster = cluster
+        self.rows: list[dict[str, Any]] = []
+        self.unfenced: set[int] = set()
+        self._mentioned = {broker for state in states for broker in state.replicas}
+        self.read()
+
+    def read(self) -> None:
+        """Read their states again."""
+        self.rows = self._cluster.broker_states(self._mentioned)
+        self.unfenced = {row["broker_id"] for row in self.rows if row["broker_state"] == UNFENCED}
+
+    def mention(self, states: Sequence[PartitionState]) -> None:
+        """Read their states again if these partitions have replicas on others."""
+        mentioned = {broker for state in states for broker in state.replicas}
+        if not mentioned <= self._mentioned:
+            self._mentioned |= mentioned
+            self.read()
+
+
+def _as_it_is_now(state: PartitionState, unfenced: Collection[int]) -> PartitionState:
+    """Return the state without a leader that is not alive."""
+    return state if state.leader == -1 or has_live_leader(state, unfenced) else replace(state, leader=-1)
+
+
+def _known_to(
+    offline: Sequence[PartitionState], logs: Replicas, once: Collection[tuple[TopicPartition, int]]
+) -> Iterator[tuple[tuple[TopicPartition, int], ReplicaLog]]:
+    """Yield the logs of these partitions. One that was read in an older leader epoch than the partition has now may have changed since."""
+    epochs = {state.key: state.leader_epoch for state in offline}
+    for replica, log in logs.items():
+        if replica[0] in epochs:
+            yield replica, log if replica in once else fenced_by_epoch(log, epochs[replica[0]])
+
+
+def _seen_again(cluster: Asked, states: Sequence[PartitionState], unfenced: Collection[int]) -> Iterator[PartitionState]:
+    """Yield the states, those whose leader has been fenced since as they are now: the controller gives them another leader epoch then."""
+    fenced = {state.key for state in states if state.leader >= 0 and state.leader not in unfenced}
+    now = cluster.partitions(fenced) if fenced else {}
+    yield from (now.get(state.key, state) if state.key in fenced else state for state in states)
+
+
+def check_size(states: Sequence[PartitionState]) -> None:
+    """PartitionError if the evidence of these partitions is too much to be gathered at once."""
+    count = sum(1 + len(state.replicas) * (len(state.replicas) + 1) // 2 for state in states)
+    if count > EVIDENCE_ROWS:
+        raise PartitionError(
+            f"the evidence of {len(states)} partitions would be {count} rows (partitions, replicas, pairs of replicas), at most {EVIDENCE_ROWS} are "
+            "gathered at once; name some of them with partitions_file (kafka_recovery_partitions_file), and the others in further runs"
+        )

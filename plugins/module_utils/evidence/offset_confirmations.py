@@ -1,0 +1,132 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which logs confirm committed offsets: a log holds what a group has read if its record at the offset before is of the leader epoch that was committed.
+
+Clients may commit any number of offsets. So a broker is asked where the committed leader epochs end in its log, which is one request for each epoch that
+the log has. That denies most invented offsets. Of the others the greatest is looked for in the log: whoever holds it holds all that smaller ones prove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import ReplicaLog, Replicas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+
+Replica = tuple[TopicPartition, int]
+# A committed offset and its leader epoch.
+Point = tuple[int, int]
+
+
+def confirm(
+    wanted: Mapping[Replica, Collection[Point]],
+    logs: Replicas,
+    compacted: Collection[str],
+    prober: log_comparison.Prober,
+    epoch_ends: log_comparison.Ask,
+) -> dict[Replica, dict[Point, bool | None]]:
+    """Return which committed offsets each log holds: None if it cannot be known. Those that there was no time for, or no answer, are absent.
+
+    compacted   the topics whose cleanup.policy is known to include compact
+    epoch_ends  as Cluster has it
+    """
+    judged: dict[Replica, dict[Point, bool | None]] = {}
+    possible: dict[Replica, list[Point]] = {}
+    for replica, points in wanted.items():
+        judged[replica] = {point: _without_questions(logs[replica], *point) for point in points}
+        if candidates := [point for point, held in judged[replica].items() if held]:
+            possible[replica] = candidates
+    ends = _read_ends({replica: {epoch for _offset, epoch in points} for replica, points in possible.items()}, logs, epoch_ends)
+    for replica, points in possible.items():
+        own, known = judged[replica], ends.get(replica)
+        for offset, epoch in points:
+            if known is not None and not known[epoch - 1] < offset <= known[epoch]:
+                own[offset, epoch] = False
+    _look_for({replica: own for replica, own in judged.items() if replica in possible}, ends, compacted, prober)
+    return judged
+
+
+def _without_questions(log: ReplicaLog, offset: int, epoch: int) -> bool | None:
+    """Return whether the log holds the offset, as far as its ends and its last leader epoch show it. True: it may."""
+    if (log.log_end_offset or 0) < offset:
+        return False
+    if epoch < 0 or offset <= (log.log_start_offset or 0):
+        return None
+    return log.last_batch is None or epoch <= log.last_batch.epoch
+
+
+def _look_for(
+    judged: Mapping[Replica, dict[Point, bool | None]],
+    ends: Mapping[Replica, Mapping[int, int] | None],
+    compacted: Collection[str],
+    prober: log_comparison.Prober,
+) -> None:
+    """Look for the records of points that are True so far, the greatest first, and correct what the batches say otherwise. Remove what could not be read."""
+    waiting = {replica: sorted(point for point, held in own.items() if held) for replica, own in judged.items()}
+    while waiting := {replica: points for replica, points in waiting.items() if points}:
+        probes = {replica: (replica[1], replica[0], points[-1][0] - 1) for replica, points in waiting.items()}
+        prober.fetch(probes.values())
+        for replica, points in waiting.items():
+            own, known, batch = judged[replica], ends.get(replica), prober.found.get(probes[replica])
+            if batch is None:
+                for point in points:
+                    del own[point]
+                points.clear()
+                continue
+            offset, epoch = point = points.pop()
+            if batch.holds(offset - 1):
+                own[point] = batch.epoch == epoch
+            elif known is None or replica[0][0] not in compacted:
+                own[point] = None
+            if own[point]:
+                # The log holds all below. What the ends of epochs have not confirmed proves nothing more.
+                own.update(dict.fromkeys(points, True if known is not None else None))
+                points.clear()
+
+
+def _read_ends(
+    wanted: Mapping[Replica, Collection[int]], logs: Replicas, epoch_ends: log_comparison.Ask
+) -> dict[Replica, dict[int, int] | None]:
+    """Return where these leader epochs, and those before them, end in each log. None if its broker does not say so; absent if there was no time."""
+    found: dict[Replica, dict[int, int] | None] = {}
+    walks = {replica: _walk(logs[replica], epochs) for replica, epochs in wanted.items()}
+    answers: dict[Replica, Any] = dict.fromkeys(walks)
+    while answers:
+        questions: dict[int, dict[TopicPartition, int]] = {}
+        for replica, answer in answers.items():
+            try:
+                questions.setdefault(replica[1], {})[replica[0]] = walks[replica].send(answer)
+            except StopIteration as done:
+                found[replica] = done.value
+        if deadline.has_passed():
+            break
+        told = epoch_ends(questions) if questions else {}
+        answers = {(key, broker): told.get(broker, {}).get(key) for broker, keys in questions.items() for key in keys}
+    return found
+
+
+def _walk(log: ReplicaLog, epochs: Collection[int]) -> Generator[int, Any, dict[int, int] | None]:
+    """Yield leader epochs, take where they end in the log, and return the ends. An answer is about all epochs from the one that it names on."""
+    last = log.last_batch
+    if last is None:
+        return None
+    ends = {-1: 0, last.epoch: log.log_end_offset or 0}
+    named, end, bound = last.epoch, 0, max(last.base_offset, log.log_start_offset or 0)
+    for epoch in sorted({*epochs, *(epoch - 1 for epoch in epochs)} - ends.keys(), reverse=True):
+        if epoch < named:
+            answer = yield epoch
+            if answer is None or answer.error is not None or answer.epoch is None or answer.end_offset is None:
+                return None
+            named, end = answer.epoch, answer.end_offset
+            if not (0 <= named <= epoch and 0 <= end <= bound):
+                return None
+            start = log.log_start_offset or 0
+            if end <= start:
+                named = 0  # nothing of an older epoch is left either
+            bound = max(end, start)
+        ends[epoch] = end
+    return ends

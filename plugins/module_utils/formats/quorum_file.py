@@ -1,0 +1,45 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The quorum file, `<workdir>/quorum/<cluster>.json`: how the metadata quorum was when a run last asked for it, for the report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
+
+FOLDER = "quorum"
+
+
+def write(workdir: Path, cluster: str, found: Mapping[str, Any]) -> None:
+    """Keep what `quorum.report` or `look` returned. Nothing fails because it cannot be written."""
+    voters = [quorum_stability.Replica(**voter) for voter in found["voters"]]
+    content = {
+        "cluster": cluster,
+        "observed_at": utc_now(),
+        "verdict": found["verdict"],
+        "leader_id": found["leader_id"],
+        "leader_epoch": found["leader_epoch"],
+        "voters": len(voters),
+        "voters_behind": sum(1 for voter in voters if quorum_stability.behind(voter, found["leader_id"])),
+    }
+    with suppress(SpokenError, OSError):
+        write_private(work_file(workdir, FOLDER, cluster), json.dumps(content, indent=1).encode() + b"\n")
+
+
+def look(described: quorum_stability.Quorum) -> dict[str, Any]:
+    """What one answer of the quorum's leader says, with the keys of `quorum.report` that are kept. One look sees no election."""
+    return {
+        "verdict": quorum_stability.judge([quorum_stability.Look(0.0, described)]).verdict,
+        "leader_id": described.leader_id,
+        "leader_epoch": described.leader_epoch,
+        "voters": [voter._asdict() for voter in described.voters],
+    }

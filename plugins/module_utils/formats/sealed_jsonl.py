@@ -1,0 +1,117 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The landing file: what one cluster's survivors answered, as JSON lines between a header and a seal.
+
+Line 1 is the header, the last line the seal with the number of lines above it and the sha256 of their bytes. A file
+without a valid seal was cut off, edited or belongs to something else: nobody may decide on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular, replacing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError, Name
+
+SCHEMA = 4
+HEADER_FIELDS = ("cluster", "cluster_id", "run_id", "collected_at", "backend")
+# Far more than a document needs.
+LONGEST_LINE = 1 << 24
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class SnapshotError(SpokenError):
+    """A landing file cannot be trusted; the text says why."""
+
+
+def write(path: Path, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write header, rows and seal beside `path`, then rename. Returns the number of rows (header and seal not counted)."""
+    digest = hashlib.sha256()
+    count = 0
+    with replacing(path) as stream:
+        for row in chain([{"kind": "header", "schema": SCHEMA, **header}], rows):
+            line = (_encode(row) + "\n").encode()
+            digest.update(line)
+            stream.write(line)
+            count += 1
+        stream.write((_encode({"kind": "seal", "rows": count, "sha256": digest.hexdigest()}) + "\n").encode())
+    return count - 1
+
+
+def check(path: Path) -> dict[str, Any]:
+    """Prove the seal of a landing file and return its header.
+
+    Raises SnapshotError for a file that is missing, unreadable, truncated, changed after it was sealed, or of another kind or schema.
+    """
+    digest = hashlib.sha256()
+    first = last = b""
+    lines = 0
+    try:
+        with opened_regular(path, follow=False) as stream:
+            while line := stream.readline(LONGEST_LINE + 1):
+                if len(line) > LONGEST_LINE:
+                    raise SnapshotError(f"line {lines + 1} is longer than {LONGEST_LINE} bytes: nothing that was gathered is")
+                if lines:
+                    digest.update(last)
+                else:
+                    first = line
+                last = line
+                lines += 1
+    except FileNotFoundError:
+        raise SnapshotError("there is no landing file") from None
+    except OSError as error:
+        raise SnapshotError(f"cannot be read: {error.strerror}") from error
+    header = _header(first)
+    seal = _seal(last) if lines > 1 else None
+    if seal is None:
+        raise SnapshotError("no seal at its end: the file was cut off while it was written or copied")
+    if seal != {"kind": "seal", "rows": lines - 1, "sha256": digest.hexdigest()}:
+        raise SnapshotError("the seal does not fit the content: the file was changed after it was written")
+    return header
+
+
+def header_of(path: Path) -> dict[str, Any]:
+    """Return the header of a landing file whose seal is not looked at. Raises SnapshotError."""
+    try:
+        with opened_regular(path, follow=False) as stream:
+            return _header(stream.readline(LONGEST_LINE))
+    except OSError as error:
+        raise SnapshotError(f"cannot be read: {error.strerror}") from error
+
+
+def _header(line: bytes) -> dict[str, Any]:
+    try:
+        header = strict_json.parse(line)
+    except ContentError as error:
+        raise SnapshotError(f"it does not begin with the header of a landing file: {error}") from error
+    if not isinstance(header, dict) or header.get("kind") != "header":
+        raise SnapshotError("it does not begin with the header of a landing file")
+    schema = header.get("schema")
+    if schema != SCHEMA or isinstance(schema, bool):
+        raise SnapshotError(
+            f"schema {strict_json.shortened(schema)} is not {SCHEMA}: written by another version of the collection; set the file aside and collect again"
+        )
+    missing = [field for field in HEADER_FIELDS if field not in header]
+    if missing:
+        raise SnapshotError(f"the header lacks {', '.join(missing)}")
+    try:
+        strict_json.check(header, dict.fromkeys(HEADER_FIELDS, Name()))
+    except ContentError as error:
+        raise SnapshotError(f"the header, {error}") from error
+    return header
+
+
+def _seal(line: bytes) -> dict[str, Any] | None:
+    try:
+        seal = strict_json.parse(line)
+    except ContentError:
+        return None
+    return seal if line.endswith(b"\n") and isinstance(seal, dict) and seal.get("kind") == "seal" else None

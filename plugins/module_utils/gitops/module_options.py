@@ -1,0 +1,49 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of modules that work on a git repository, and how these modules run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import numeric_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import Layout
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Remote, Repository, check_folder, scratch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import answer
+
+GIT_ARGUMENTS: dict[str, Any] = {
+    "repository": {"type": "str", "required": True},
+    "branch": {"type": "str", "default": ""},
+    "directory": {"type": "str", "default": "recoveries"},
+    "timeout": {"type": "float", "default": 60.0},
+    "allow_plaintext_secrets": {"type": "bool", "default": False, "no_log": False},
+}
+
+
+def files(folder: str, clusters: list[str]) -> dict[str, Path]:
+    """The files `<cluster>.json` of a folder, as many as are there, by cluster."""
+    paths = {cluster: Path(folder).expanduser().absolute() / f"{cluster}.json" for cluster in clusters}
+    return {cluster: path for cluster, path in paths.items() if path.exists() or path.is_symlink()}
+
+
+def run(module: AnsibleModule, work: Callable[[AnsibleModule, Repository, Layout], dict[str, Any]]) -> None:
+    """Call `work` with the repository and end as `answer` does."""
+    params = module.params
+    # Of what is here a path is meant; anything else is for git to understand.
+    local = Path(params["repository"]).expanduser()
+    url = str(local.absolute()) if local.is_dir() else params["repository"]
+
+    def fetched() -> dict[str, Any]:
+        numeric_options.check_numbers(params)
+        layout = Layout(check_folder(params["directory"]))
+        author = params.get("author_name") or "", params.get("author_email") or ""
+        remote = Remote(url, params["timeout"], author, params.get("signing_key") or "", params["allow_plaintext_secrets"])
+        with scratch(remote, params["branch"], module.tmpdir) as repository:
+            return work(module, repository, layout)
+
+    answer(module, fetched)

@@ -1,0 +1,100 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the options of a git repository are as a play needs them, and git and ssh-keygen are there. Asks no remote and changes nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures, unencrypted
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import NO_GIT, Remote, check_folder, spoken
+
+PROPOSE, APPLY = "propose", "apply"
+# Variables of the role propose, without their prefix.
+VALUES = ("git_repository", "git_directory", "git_allow_plaintext_secrets", "require_signature", "allow_unsigned_plans")
+KEYS = {PROPOSE: ("plan_signing_key", "git_signing_key"), APPLY: ("git_signing_key",)}
+SIGNERS = ("plan_signers", "merge_signers")
+PATHS = ("plan_signing_key", "git_signing_key", *SIGNERS)
+NO_REPOSITORY = (
+    "No git repository is named, so nothing can be proposed or approved: "
+    "give its URL or path with -e kafka_recovery_git_repository=REPOSITORY, or in the inventory"
+)
+PRIVATE, LONGEST = b"PRIVATE KEY-----", 100
+
+
+def repository_problems(use: str, values: Mapping[str, Any], paths: Mapping[str, Path | None], path: str | None) -> Iterator[str]:
+    """A sentence for each thing that PROPOSE or APPLY (`use`) lacks. `values`, `paths`: of VALUES and PATHS those that are set; `path`: $PATH."""
+    url = values.get("git_repository")
+    if not url:
+        yield NO_REPOSITORY
+    elif isinstance(url, str):
+        yield from _address_problems(url, _true(values.get("git_allow_plaintext_secrets")))
+    if folder := values.get("git_directory"):
+        try:
+            check_folder(str(folder))
+        except SpokenError as error:
+            yield f"kafka_recovery_git_{error}"
+    if shutil.which("git", path=path) is None:
+        yield NO_GIT
+    keys = {name: key for name in KEYS[use] if (key := paths.get(name))}
+    signers = paths.get("plan_signers") if use == APPLY else None
+    if (keys or signers) and shutil.which("ssh-keygen", path=path) is None:
+        yield signatures.NO_SSH_KEYGEN
+    for name, key in keys.items():
+        yield from _key_problems(f"kafka_recovery_{name}", key)
+    if use == APPLY:
+        yield from _signers_problems(values, paths)
+
+
+def _address_problems(url: str, allow_plaintext_secrets: bool) -> Iterator[str]:
+    try:
+        Remote(url).check()
+    except SpokenError as error:
+        yield f"kafka_recovery_git_{error}"
+        return
+    if not allow_plaintext_secrets and (problem := unencrypted.refusal(url)):
+        yield f"kafka_recovery_git_repository is {spoken(url)}: {problem}"
+
+
+def _key_problems(option: str, key: Path) -> Iterator[str]:
+    try:
+        with opened_regular(key) as stream:
+            private = PRIVATE in stream.read(LONGEST)
+        if private:  # the private half of a public key is with an agent
+            secret_files.check(option, key)
+    except SpokenError as error:
+        yield str(error)
+    except OSError as error:
+        yield (
+            f"{option} {key} cannot be read: {error.strerror}; name a private ssh key without a passphrase, or the public key of one that "
+            "an agent holds"
+        )
+
+
+def _signers_problems(values: Mapping[str, Any], paths: Mapping[str, Path | None]) -> Iterator[str]:
+    if signers := paths.get("plan_signers"):
+        try:
+            signatures.AllowedSigners(signers, 0)
+        except SpokenError as error:
+            yield str(error)
+    elif not _true(values.get("allow_unsigned_plans")):
+        yield signatures.NO_SIGNERS
+    reviewers = paths.get("merge_signers")
+    if reviewers and _true(values.get("require_signature")):
+        try:
+            signatures.AllowedSigners(reviewers, 0, signatures.MERGE_SIGNERS)
+        except SpokenError as error:
+            yield str(error)
+
+
+def _true(value: Any) -> bool:
+    return bool(boolean(value, strict=False)) if value is not None else False

@@ -1,0 +1,268 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Impact: what an unclean election means for consumers and transactional producers, and what is to be done for each. Pure: no I/O, no Kafka client.
+
+A group's committed offset carries the leader epoch of the last record that it read (KIP-320). An epoch has one leader, so the end of that epoch in
+the new leader's log is where that log parts from the one that the group has read. Where nothing of the epoch is in the log any more, the forks that
+the plan found tell; where a group committed no epoch, the end of the log at the election does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+
+BEYOND_LOG_END, AFTER_FORK, IN_DOUBT = "beyond_log_end", "after_fork", "in_doubt"
+OPEN, HANGING, RECORDS_LOST = "open", "hanging", "records_lost"
+# States in which a coordinator still has to end a transaction (KIP-98; PrepareEpochFence before a timed out one is aborted).
+UNENDED = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+INACTIVE = ("Empty", "Dead")  # the states in which a group's offsets can be set
+
+
+class EpochEnd(NamedTuple):
+    """The greatest leader epoch in a log that is no later than the one asked for, and the offset at which the next later one begins (KIP-101)."""
+
+    leader_epoch: int
+    end_offset: int
+
+
+@dataclass(frozen=True)
+class Log:
+    """The log of a partition's leader. `error` (Kafka's name): why it cannot be read; offsets are None where they are not known.
+
+    `read_back`: offsets at which a consumer's fetch got records. `epoch_ends`: by the leader epoch that was asked for.
+    """
+
+    error: str | None = None
+    log_start_offset: int | None = None
+    log_end_offset: int | None = None
+    high_watermark: int | None = None
+    last_stable_offset: int | None = None
+    read_back: tuple[int, ...] = ()
+    epoch_ends: Mapping[int, EpochEnd] = field(default_factory=dict)
+
+    def end_at_election(self, before: Recovered) -> int | None:
+        """Where the log ended when the new leader took over, None where that is not known."""
+        at = None if before.leader_epoch is None else self.epoch_ends.get(before.leader_epoch)
+        return None if at is None else at.end_offset
+
+
+class Producer(NamedTuple):
+    """A producer in the eyes of a partition's leader. `start_offset` of its open transaction is -1 where there is none; `last_timestamp` in ms."""
+
+    producer_id: int
+    producer_epoch: int
+    last_timestamp: int
+    start_offset: int
+
+
+class Transaction(NamedTuple):
+    """A transaction in the eyes of its coordinator; times in milliseconds, `started_at` since 1970 (-1: it is not under way)."""
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout: int
+    started_at: int
+    partitions: frozenset[TopicPartition]
+
+
+# --- consumer groups ---------------------------------------------------------------------------------------------------
+
+
+class Divergence(NamedTuple):
+    """The log parts from what a group has read at `offset` (None: not known where); `certain` where that is proven."""
+
+    offset: int | None
+    certain: bool
+
+
+def divergence(offset: int, epoch: int, before: Recovered, log: Log, predates: bool) -> Divergence | None:
+    """Where the log parts from what a group has read that committed `offset` with `epoch` (-1: none); None where it does not.
+
+    `predates`: the same offset had been committed before the election.
+    """
+    at = log.epoch_ends.get(epoch) if epoch >= 0 else None
+    if at is None:
+        return _without_epoch(offset, before, log, predates)
+    if at.leader_epoch == epoch or (before.leader_epoch is not None and epoch > before.leader_epoch):
+        # It is in the log as far as that. And whoever commits a later epoch than those from before the election has read the new log.
+        return Divergence(at.end_offset, True) if offset > at.end_offset else None
+    # Nothing that was written in that epoch is left. A survivor whose log goes on to that epoch or further is of the branch that was read.
+    forks = [fork.offset for fork in before.forks if fork.last_written_epoch is None or fork.last_written_epoch >= epoch]
+    parted = min([*forks, at.end_offset])
+    if offset > parted:
+        return Divergence(parted, True)
+    if forks or offset == 0 or offset <= (before.committed_below or 0):
+        return None
+    # Either nothing was ever written in that epoch (a consumer that begins at the end commits the leader's), or what was is lost with its leader.
+    return Divergence(before.committed_below, False)
+
+
+def _without_epoch(offset: int, before: Recovered, log: Log, predates: bool) -> Divergence | None:
+    end, ended = log.log_end_offset or 0, log.end_at_election(before)
+    if offset > end:
+        return Divergence(end if ended is None else min(end, ended), ended is not None)
+    if ended is not None and offset > ended:
+        return Divergence(ended, predates)
+    parted = min((fork.offset for fork in before.forks), default=offset)
+    return Divergence(parted, False) if parted < offset else None
+
+
+def group_rows(
+    committed: Iterable[tuple[str, TopicPartition, int, int]],
+    recovered: Mapping[TopicPartition, Recovered],
+    logs: Mapping[TopicPartition, Log],
+    groups: Mapping[str, Group],
+    committed_before: Mapping[tuple[str, TopicPartition], int],
+    tools: Tools,
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each committed offset that the new log does not bear out, in the order of `committed`. See RETURN of the module."""
+    for name, key, offset, epoch in committed:
+        before, log = recovered.get(key), logs.get(key)
+        if before is None or log is None or log.log_end_offset is None:
+            continue
+        parted = divergence(offset, epoch, before, log, committed_before.get((name, key)) == offset)
+        if parted is None:
+            continue
+        group = groups.get(name, Group())
+        reset_to = None if parted.offset is None else min(max(parted.offset, log.log_start_offset or 0), log.log_end_offset)
+        beyond = offset > log.log_end_offset
+        reason = BEYOND_LOG_END if beyond else AFTER_FORK if parted.certain else IN_DOUBT
+        yield {
+            "group": name,
+            "group_state": group.state or None,
+            "topic": key[0],
+            "partition": key[1],
+            "committed_offset": offset,
+            "committed_leader_epoch": epoch if epoch >= 0 else None,
+            "log_end_offset": log.log_end_offset,
+            "reason": reason,
+            "certain": parted.certain,
+            "reset_to": reset_to,
+            "offsets_read_and_lost": None if parted.offset is None else max(0, offset - parted.offset),
+            "offsets_skipped": None if reset_to is None else max(0, min(offset, log.log_end_offset) - reset_to),
+            "explanation": _words(reason, offset, reset_to, log, parted.certain),
+            "command": None if reset_to is None else tools.reset(name, group.type, key, reset_to),
+        }
+
+
+def _words(reason: str, offset: int, reset_to: int | None, log: Log, certain: bool) -> str:
+    if reason == BEYOND_LOG_END:
+        doubt = "" if certain else "; where the log ended at the election is not known, so records written since may be skipped too"
+        return (
+            f"it has read up to offset {offset} and the log ends at {log.log_end_offset}: its consumers go where auto.offset.reset sends them, "
+            f"with latest past everything that is written until then{doubt}"
+        )
+    if reason == AFTER_FORK:
+        return f"what it read from offset {reset_to} on is gone, and other records have these offsets now: it would never see them"
+    if reset_to is None:
+        return "the records of the epoch that it read last are not in the log, and nothing tells whether it has read what is there instead"
+    return f"it may have read other records than those that the log has from offset {reset_to} on; a reset to there skips none, and may repeat some"
+
+
+def summed_groups(rows: Sequence[Mapping[str, Any]], groups: Mapping[str, Group]) -> list[dict[str, Any]]:
+    """One row per group, most partitions first: how many need a reset (`certain`), and whether the group has to be stopped for it."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        group = groups.get(row["group"], Group())
+        total = found.setdefault(
+            row["group"],
+            {
+                "group": row["group"],
+                "group_state": group.state or None,
+                "group_type": group.type or None,
+                "partitions": 0,
+                "in_doubt": 0,
+                "offsets_read_and_lost": 0,
+                "must_stop": group.state not in INACTIVE,
+            },
+        )
+        total["partitions" if row["certain"] else "in_doubt"] += 1
+        lost = row["offsets_read_and_lost"] or 0 if row["certain"] else 0
+        total["offsets_read_and_lost"] = min(MOST_INT64, total["offsets_read_and_lost"] + lost)
+    return sorted(found.values(), key=lambda total: (-total["partitions"], -total["in_doubt"], total["group"]))
+
+
+# --- transactions ------------------------------------------------------------------------------------------------------
+
+
+def transaction_rows(
+    producers: Mapping[TopicPartition, Sequence[Producer]],
+    transactions: Sequence[Transaction],
+    blind: Sequence[str],
+    now: int,
+    tools: Tools,
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each transaction that is not ended on a recovered partition, as its leader and the coordinators see it (KIP-664).
+
+    `producers`: of the recovered partitions whose leader answered. `blind`: why some coordinators do not tell; then one that none knows is
+    IN_DOUBT. `now`: milliseconds since 1970.
+
+    A coordinator knows of a transaction before its first record is written and until the last of its markers is, so one that is open at a
+    leader and that its coordinator does not know (any more) hangs, however young it is: its marker was lost with the old leader.
+    """
+    by_producer = {transaction.producer_id: transaction for transaction in transactions}
+    for key in sorted(producers):
+        begun = [producer for producer in producers[key] if producer.start_offset >= 0]
+        for producer in begun:
+            transaction = by_producer.get(producer.producer_id)
+            owed = transaction is not None and transaction.state in UNENDED and key in transaction.partitions
+            state = OPEN if owed else IN_DOUBT if transaction is None and blind else HANGING
+            yield _transaction(key, state, producer, transaction, now, tools, blind)
+        there = {producer.producer_id for producer in begun}
+        for transaction in transactions:
+            if transaction.state in UNENDED and key in transaction.partitions and transaction.producer_id not in there:
+                yield _transaction(key, RECORDS_LOST, None, transaction, now, tools, blind)
+
+
+def _transaction(
+    key: TopicPartition,
+    state: str,
+    producer: Producer | None,
+    transaction: Transaction | None,
+    now: int,
+    tools: Tools,
+    blind: Sequence[str],
+) -> dict[str, Any]:
+    seconds = None
+    if transaction is not None and transaction.state == "Ongoing" and transaction.started_at >= 0:
+        seconds = max(0.0, round((transaction.started_at + transaction.timeout - now) / 1000, 1))
+    at = f"the coordinator has {transaction.transactional_id} as {transaction.state}" if transaction else "no coordinator knows it"
+    if state == HANGING:
+        said = f"{at}, so nobody will end it here: consumers with read_committed do not get past it; abort it"
+        command = tools.abort(key, producer.start_offset) if producer else None
+    elif state == IN_DOUBT:
+        said = f"{at}, but not all could be asked ({'; '.join(blind)}); ask again before it is aborted"
+        command = None
+    else:
+        ends = f"aborted by itself in {seconds:g} s, unless its producer ends it" if seconds is not None else "being ended"
+        lost = (
+            ""
+            if state == OPEN
+            else "the log has no record of it: had it written any here, they are lost, and a commit would be one in part; "
+        )
+        said = f"{lost}{at}, and it is {ends}"
+        command = tools.terminate(transaction.transactional_id) if transaction and seconds is not None else None
+    return {
+        "topic": key[0],
+        "partition": key[1],
+        "state": state,
+        "transactional_id": transaction.transactional_id if transaction else None,
+        "coordinator_state": transaction.state if transaction else None,
+        "producer_id": producer.producer_id if producer else transaction.producer_id if transaction else None,
+        "producer_epoch": producer.producer_epoch if producer else transaction.producer_epoch if transaction else None,
+        "start_offset": producer.start_offset if producer else None,
+        "ends_in_seconds": seconds,
+        "explanation": said,
+        "command": command,
+    }

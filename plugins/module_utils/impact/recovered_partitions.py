@@ -1,0 +1,260 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run has recovered, and what was known of it before: read from its results, its plan and its landing file. No Kafka client."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    check_inside,
+    read_regular,
+    safe_name,
+    write_private,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ALREADY_ONLINE, CLEAN_LEADER, ELECTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import one_a_line
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
+
+# A clean leader from the ELR lacks nothing; the last known leader, after an unclean shutdown, may lack the end of its log. Both are looked at.
+RECOVERED = (ELECTED, CLEAN_LEADER)
+# The key of the results under which a look at consumers and producers is noted.
+IMPACT = "impact"
+# So many results are read to find a run that elected.
+NEWEST_RESULTS = 10
+_RESULTS = {
+    "cluster_id": Name(),
+    "run_id": Name(),
+    "plan_id": Optional(Name()),
+    "partitions": [{"topic": str, "partition": BROKER, "outcome": Name(), "leader": Optional(BROKER)}],
+}
+
+
+class RecoveredError(SpokenError):
+    """The files of a run cannot be used; the text names the file and the remedy."""
+
+
+class Fork(NamedTuple):
+    """The log of a survivor parts from the new leader's at `offset`; its own branch was written up to `last_written_epoch` (None: not known)."""
+
+    broker_id: int
+    offset: int
+    last_written_epoch: int | None
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """One partition that a run gave a leader.
+
+    `topic_id` and `leader_epoch` are those from before the election, None where no plan tells. `forks` are empty where another than the
+    designated broker was elected: then they are not known. `committed_below`: every record below was committed when the evidence was
+    gathered, so whoever led later had it too; None where that is not known (see `with_evidence`). `leader`: None where the results tell none.
+    """
+
+    topic: str
+    partition: int
+    outcome: str
+    topic_id: str | None = None
+    leader_epoch: int | None = None
+    forks: tuple[Fork, ...] = ()
+    committed_below: int | None = None
+    leader: int | None = None
+
+    @property
+    def key(self) -> TopicPartition:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+
+@dataclass(frozen=True)
+class Run:
+    """`committed_before`: what groups had committed while the partitions were offline, by group and partition, as far as the landing file tells (see
+    `with_evidence`).
+
+    `warnings`: which files were not used, and what cannot be said without them. `digest`: of the results, without what they say of an impact.
+    """
+
+    partitions: Mapping[TopicPartition, Recovered]
+    committed_before: Mapping[tuple[str, TopicPartition], int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    digest: str = field(default="", compare=False)
+
+
+def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path | None = None) -> Run:
+    """Read results and plan of a run. `plan`: another plan file than the run's own.
+
+    Raises RecoveredError where the results are missing, damaged, or of another cluster than `cluster_id`, and where the plan that they
+    were made with is not the one that is found. After elections by hand less can be said.
+    """
+    safe_name("cluster", cluster)
+    safe_name("run_id", run_id)
+    results = _results(workdir, _results_path(workdir, cluster, run_id))
+    if results["cluster_id"] != cluster_id:
+        raise RecoveredError(
+            f"the results of run {run_id} are of the cluster {results['cluster_id']}, but bootstrap_servers leads to {cluster_id}; "
+            "give each cluster its own name"
+        )
+    warnings: list[str] = []
+    entries = _entries(workdir, plan or workdir / "plans" / run_id / f"{cluster}.json", results["plan_id"], warnings)
+    found = [row for row in results["partitions"] if _gives_a_leader(row, entries)]
+    partitions = [_recovered(row, entries.get((row["topic"], row["partition"]))) for row in found]
+    return Run({part.key: part for part in partitions}, warnings=tuple(warnings), digest=_digest(results))
+
+
+def with_evidence(run: Run, workdir: Path, cluster: str, run_id: str, cluster_id: str) -> Run:
+    """`run` with what its landing file tells, which only those need to know whose groups have committed something: it is several times as large as
+    the other files. One that cannot be used is a warning."""
+    try:
+        marks, before, damaged = _evidence(workdir, workdir / "landing" / run_id / f"{cluster}.jsonl", cluster_id)
+    except SpokenError as error:
+        said = f"the evidence of run {run_id} is not used ({error}), so for some groups it cannot be said what they have read"
+        return replace(run, warnings=(*run.warnings, said))
+    partitions = {
+        key: part if part.leader is None else replace(part, committed_below=marks.get((key, part.leader)))
+        for key, part in run.partitions.items()
+    }
+    warnings = [f"the evidence of {damaged} is not used, so for some groups it cannot be said what they have read"] if damaged else []
+    return replace(run, partitions=partitions, committed_before=before, warnings=(*run.warnings, *warnings))
+
+
+def note_impact(workdir: Path, cluster: str, run_id: str, run: Run, impact: Mapping[str, Any]) -> None:
+    """Put `impact` into the results that `run` was read from, in the place of what an earlier look has left there; all else in them stays.
+
+    Raises RecoveredError where they are others by now: an election was repeated under this run id, and another look has to follow.
+    """
+    path = _results_path(workdir, cluster, run_id)
+    results = _results(workdir, path)
+    if _digest(results) != run.digest:
+        raise RecoveredError(f"{path} was written anew meanwhile, by an election with the same run_id; look again when it has ended")
+    rows = results.pop("partitions")
+    write_private(path, one_a_line({**results, IMPACT: impact}, {"partitions": rows}))
+
+
+def _digest(results: Mapping[str, Any]) -> str:
+    told = {key: value for key, value in results.items() if key != IMPACT}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _results_path(workdir: Path, cluster: str, run_id: str) -> Path:
+    return workdir / "results" / run_id / f"{cluster}.json"
+
+
+def _results(workdir: Path, path: Path) -> dict[str, Any]:
+    try:
+        return _parsed(workdir, path)
+    except FileNotFoundError as error:
+        cluster, run_id = path.stem, path.parent.name
+        newest = _newest_run(workdir, cluster)
+        runs = f"the newest one with results of {cluster} is {newest}" if newest else f"no run that elected in {cluster} is found"
+        raise RecoveredError(
+            f"{workdir} has no results of run {run_id} for the cluster {cluster}; name a run that elected with kafka_recovery_run_id (run_id); {runs}"
+        ) from error
+    except OSError as error:
+        raise RecoveredError(f"{path} cannot be read: {error.strerror}") from error
+    except ContentError as error:
+        raise RecoveredError(f"{path}: {error}; it was not written by kafka_designated_election") from error
+
+
+def _parsed(workdir: Path, path: Path) -> dict[str, Any]:
+    """The results of this file. Raises FileError, OSError or ContentError."""
+    check_inside(workdir, path)
+    results = strict_json.parse(read_regular(path))
+    strict_json.check(results, _RESULTS)
+    for row in results["partitions"]:
+        if not can_be_partition(row["topic"], row["partition"]):
+            raise ContentError(f"{strict_json.shortened(row['topic'])} partition {row['partition']} cannot be a partition of Kafka")
+    return dict(results)
+
+
+def _newest_run(workdir: Path, cluster: str) -> str:
+    """The newest run that elected partitions of this cluster, empty if none is found. Results that cannot be used are passed over."""
+    paths: list[Path] = []
+    with suppress(OSError):
+        # A file is at least as new as its results: a look at the impact writes it again.
+        paths = sorted((workdir / "results").glob(f"*/{cluster}.json"), key=lambda path: path.lstat().st_mtime, reverse=True)
+    runs = []
+    for path in paths[:NEWEST_RESULTS]:
+        with suppress(OSError, ContentError, SpokenError):
+            results = _parsed(workdir, path)
+            # A run that is repeated finds online what it has elected.
+            if any(row["outcome"] in (*RECOVERED, ALREADY_ONLINE) for row in results["partitions"]):
+                runs.append((str(results.get("finished_at", "")), path.parent.name))
+    return max(runs, default=("", ""))[1]
+
+
+def _entries(workdir: Path, path: Path, plan_id: str | None, warnings: list[str]) -> dict[TopicPartition, dict[str, Any]]:
+    """The entries of the plan that the results were made with."""
+    if plan_id is None:
+        warnings.append("the leaders were named by hand, without a plan: fork offsets and epochs from before are not known")
+        return {}
+    check_inside(workdir, path)
+    try:
+        plan = plan_file.load(path)
+    except plan_file.PlanError as error:
+        raise RecoveredError(f"{error}; name the plan that these results were made with in option plan") from error
+    if plan.get("plan_id") != plan_id:
+        raise RecoveredError(f"{path} is not the plan that these results were made with ({plan_id}); name that one in option plan")
+    return {(row["topic"], row["partition"]): row for row in plan["partitions"]}
+
+
+def _gives_a_leader(row: Mapping[str, Any], entries: Mapping[TopicPartition, Any]) -> bool:
+    """Whether the run gave the partition a leader. What it was to elect and found online, it had elected when it was run before."""
+    return row["outcome"] in RECOVERED or (row["outcome"] == ALREADY_ONLINE and (row["topic"], row["partition"]) in entries)
+
+
+def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Recovered:
+    leader = row["leader"]
+    key = row["topic"], row["partition"]
+    if entry is None:
+        return Recovered(*key, row["outcome"], leader=leader)
+    guards = entry["guards"]
+    epochs = {survivor["broker_id"]: survivor["last_written_epoch"] for survivor in guards["survivors"]}
+    cuts = entry["truncated"] if leader == entry["designatedLeader"] else ()
+    forks = tuple(Fork(cut["broker_id"], cut["offset"], epochs.get(cut["broker_id"])) for cut in cuts if cut["offset"] is not None)
+    return Recovered(*key, row["outcome"], guards["topic_id"], guards["leader_epoch"], forks, leader=leader)
+
+
+def _evidence(
+    workdir: Path, path: Path, cluster_id: str
+) -> tuple[dict[tuple[TopicPartition, int], int], dict[tuple[str, TopicPartition], int], str]:
+    """Take from a landing file the high watermarks, by partition and broker, what groups had committed, by group and partition, and in words of
+    which partitions it cannot be used."""
+    check_inside(workdir, path)
+    header = sealed_jsonl.check(path)
+    if header["cluster_id"] != cluster_id:
+        raise RecoveredError(f"it was gathered from the cluster {header['cluster_id']}")
+    marks: dict[tuple[TopicPartition, int], int] = {}
+    before: dict[tuple[str, TopicPartition], int] = {}
+    damaged = []
+    for one in _documents(path):
+        key = one.topic, one.partition
+        marks |= {(key, log.broker_id): log.high_watermark for log in one.logs if log.high_watermark is not None}
+        before |= {(proof.name or "", key): proof.offset for proof in one.proofs if proof.source == "consumer_group"}
+        damaged += [f"{one.topic}-{one.partition} ({one.defects[0]})"] if one.defects else []
+    more = f" and {len(damaged) - 1} more partitions" if len(damaged) > 1 else ""
+    return marks, before, damaged[0] + more if damaged else ""
+
+
+def _documents(path: Path) -> Iterator[PartitionEvidence]:
+    try:
+        lines = read_regular(path, follow=False).splitlines()[1:-1]
+    except OSError as error:
+        raise RecoveredError(f"cannot be read: {error}") from error
+    for line in lines:
+        try:
+            yield decode(line)
+        except DocumentError as error:
+            raise RecoveredError(f"it holds {error}") from error

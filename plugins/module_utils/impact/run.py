@@ -1,0 +1,213 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One run's impact: gathered from the cluster, summed up, and written to the workdir with the files that Kafka's tools take."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import Downstream
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EPOCHS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import FOLDER, SECTIONS, one_a_line
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis, availability, recovered_partitions
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    has_live_leader,
+    in_recovery_order,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
+
+Rows = list[dict[str, Any]]
+
+
+class CanaryError(SpokenError):
+    """No canary can be written; the text names the topic and the remedy."""
+
+
+class ConsumerImpact:
+    """What a run means for the people downstream. Files are proven writable when it is made. `warnings` are for the operator."""
+
+    def __init__(
+        self, cluster: Downstream, name: str, run: Run, run_id: str, workdir: Path, connection: Connection, check_mode: bool = False
+    ) -> None:
+        self._cluster = cluster
+        self._header = {"cluster": name, "cluster_id": cluster.cluster_id, "run_id": run_id, "observed_at": utc_now()}
+        self._run = run
+        self._workdir = workdir
+        self._path = work_file(workdir, FOLDER, name, run_id, make=not check_mode)
+        self._check_mode = check_mode
+        self._commands = Commands(workdir)
+        self._tools = Tools(",".join(connection.bootstrap_servers), self._commands, connection.security_protocol != "PLAINTEXT")
+        self._rows: dict[str, Rows] = {section: [] for section in SECTIONS}
+        self._wrote = False
+        self.warnings = list(run.warnings)
+
+    def look(self) -> None:
+        """Ask the cluster. Reads only."""
+        states = self._states()
+        if not states:
+            return
+        committed, groups, blind = self._cluster.committing(states.keys())
+        if blind:
+            self.warnings.append(f"groups and their offsets may be missing: {'; '.join(blind)}")
+        if committed:
+            self._take_evidence()
+        before = {key: self._run.partitions[key] for key in sorted(states, key=in_recovery_order)}
+        unfenced = self._cluster.unfenced()
+        leaders = {key: states[key].leader for key in before if has_live_leader(states[key], unfenced)}
+        epochs = {key: set() if part.leader_epoch is None else {part.leader_epoch} for key, part in before.items()}
+        for _group, key, _offset, epoch in committed:
+            epochs[key] |= {epoch} if epoch >= 0 else set()
+        committed = self._judged(committed, epochs)
+        logs = self._cluster.logs(leaders, epochs)
+        configs = self._cluster.topic_configs({topic for topic, _partition in before})
+        if problem := configs.problem():
+            self.warnings.append(problem)
+        self._rows["partitions"] = [
+            availability.partition_row(part, states[key], logs.get(key, analysis.Log()), configs.of(key[0]), unfenced)
+            for key, part in before.items()
+        ]
+        offsets = list(analysis.group_rows(committed, before, logs, groups, self._run.committed_before, self._tools))
+        self._rows["offsets"] = offsets
+        self._rows["groups"] = analysis.summed_groups(offsets, groups)
+        self._rows["transactions"] = self._transactions(leaders)
+
+    def _judged(self, committed: list[Committed], epochs: dict[TopicPartition, set[int]]) -> list[Committed]:
+        """The committed offsets whose leader epochs are asked for. Of partitions with more than EPOCHS the others are taken out of `epochs` and named."""
+        for key, own in epochs.items():
+            first = self._run.partitions[key].leader_epoch
+            own.difference_update(sorted(own - {first})[EPOCHS:])
+        known = [row for row in committed if row[3] < 0 or row[3] in epochs[row[1]]]
+        if len(known) < len(committed):
+            self.warnings.append(
+                f"{len(committed) - len(known)} committed offsets are not looked at: groups committed more than {EPOCHS} leader epochs on a partition"
+            )
+        return known
+
+    def _take_evidence(self) -> None:
+        said = self._run.warnings
+        self._run = recovered_partitions.with_evidence(
+            self._run, self._workdir, self._header["cluster"], self._header["run_id"], self._header["cluster_id"]
+        )
+        self.warnings += self._run.warnings[len(said) :]
+
+    def _states(self) -> dict[TopicPartition, PartitionState]:
+        """The recovered partitions that there still are."""
+        known = self._cluster.partitions(self._run.partitions.keys())
+        found, gone = {}, []
+        for key, before in self._run.partitions.items():
+            state = known.get(key)
+            if state is None or before.topic_id not in (None, state.topic_id):
+                gone.append(f"{key[0]}-{key[1]}")
+            else:
+                found[key] = state
+        if gone:
+            self.warnings.append(f"{len(gone)} partitions were deleted since they were recovered, or made anew ({', '.join(gone[:5])})")
+        return found
+
+    def _transactions(self, leaders: Mapping[TopicPartition, int]) -> Rows:
+        seen = self._cluster.transacting(leaders)
+        if seen.unanswered:
+            key, error = min(seen.unanswered.items())
+            self.warnings.append(
+                f"transactions on {len(seen.unanswered)} partitions are not known (first {key[0]}-{key[1]}: {error}); "
+                "DescribeProducers takes READ on the topic"
+            )
+        if seen.blind:
+            self.warnings.append(f"not all transactions are known: {'; '.join(seen.blind)}")
+        return list(analysis.transaction_rows(seen.producers, seen.transactions, seen.blind, int(time.time() * 1000), self._tools))
+
+    def write_canaries(self, topic: str, check_mode: bool) -> None:
+        """Write one record to each partition of `topic` and fetch it back. In check mode only say where. CanaryError: it cannot be meant."""
+        if topic.startswith("__"):
+            raise CanaryError(f"canary_topic {topic} is Kafka's own: name a topic that was made for canaries")
+        states = self._cluster.partitions_of(topic)
+        if not states:
+            raise CanaryError(f"there is no canary_topic {topic} (or no DESCRIBE permission on it): create it, a partition for each broker")
+        unfenced = self._cluster.unfenced()
+        leaders = {key: states[key].leader for key in sorted(states) if has_live_leader(states[key], unfenced)}
+        written: Mapping[TopicPartition, Mapping[str, Any]] = {}
+        if not check_mode:
+            written = self._cluster.write_canaries(leaders, json.dumps(self._header))
+        unled: dict[str, Any] = {"offset": None, "error": "LEADER_NOT_AVAILABLE", "read_back": False}
+        unwritten: dict[str, Any] = {"offset": None, "error": None, "read_back": False}
+        self._rows["canaries"] = [
+            {"topic": topic, "partition": key[1], **(written.get(key, unwritten) if key in leaders else unled)} for key in sorted(states)
+        ]
+        self._wrote = bool(leaders) if check_mode else any(row["offset"] is not None for row in written.values())
+
+    def write(self) -> str:
+        """Write what was found, and a file of offsets for each group that needs a reset; return the path of the first one.
+
+        In check mode write neither, and return an empty path: a command that needs a file of offsets is left out.
+        """
+        if self._check_mode:
+            self._rows["groups"] = [{**group, "command": None} for group in self._rows["groups"]]
+            self._commands.write()
+            return ""
+        pattern = re.compile(rf"{re.escape(self._path.stem)}\.reset-\d+\.csv")
+        for old in self._path.parent.iterdir():
+            if pattern.fullmatch(old.name):
+                old.unlink()
+        for number, group in enumerate(self._rows["groups"], start=1):
+            resets = [row for row in self._rows["offsets"] if row["group"] == group["group"] and row["certain"]]
+            group["command"] = None
+            if resets:
+                path = self._path.with_name(f"{self._path.stem}.reset-{number}.csv")
+                write_private(path, "".join(f"{row['topic']},{row['partition']},{row['reset_to']}\n" for row in resets).encode())
+                group["command"] = self._tools.reset_from(group["group"], group["group_type"] or "", path)
+        self._commands.write()
+        write_private(self._path, one_a_line({**self._header, "summary": self._summary(), "warnings": self.warnings}, self._rows))
+        return str(self._path)
+
+    def noted(self) -> dict[str, Any]:
+        """What the results of the run say of it."""
+        return {"path": str(self._path), "observed_at": self._header["observed_at"], "summary": self._summary()}
+
+    def _summary(self) -> dict[str, int]:
+        parts, offsets = self._rows["partitions"], self._rows["offsets"]
+        states = [row["state"] for row in self._rows["transactions"]]
+        return {
+            "partitions": len(parts),
+            "not_readable": sum(1 for row in parts if not row["readable"]),
+            "not_writable": sum(1 for row in parts if row["writable"] is False),
+            "groups": sum(1 for row in self._rows["groups"] if row["partitions"]),
+            "offsets_to_reset": sum(1 for row in offsets if row["certain"]),
+            "offsets_in_doubt": sum(1 for row in offsets if not row["certain"]),
+            "transactions_hanging": states.count(analysis.HANGING),
+            "transactions_open": states.count(analysis.OPEN),
+            "transactions_records_lost": states.count(analysis.RECORDS_LOST),
+            "transactions_in_doubt": states.count(analysis.IN_DOUBT),
+        }
+
+    def report(self, preview: int) -> dict[str, Any]:
+        """What the module returns. `changed` only where a canary was written."""
+        return {
+            "changed": self._wrote,
+            "summary": self._summary(),
+            "partitions": _some((row for row in self._rows["partitions"] if row["explanation"]), ("readable", "writable"), preview),
+            "groups": self._rows["groups"][:preview],
+            "offsets": _some(self._rows["offsets"], ("reason", "group"), preview),
+            "transactions": _some(self._rows["transactions"], ("state",), preview),
+            "canaries": _some(self._rows["canaries"], ("error", "read_back"), preview),
+            "unreachable_brokers": self._cluster.unreachable_rows(),
+        }
+
+
+def _some(rows: Iterable[Mapping[str, Any]], kinds: Sequence[str], preview: int) -> list[dict[str, Any]]:
+    return [dict(row) for row in one_of_each_kind_first(list(rows), lambda row: tuple(row[kind] for kind in kinds))[:preview]]

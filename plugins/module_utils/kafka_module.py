@@ -1,0 +1,106 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""KafkaModule: an Ansible module with the connection options, and the library checks."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ansible.module_utils.basic import missing_required_lib
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import (
+    CONNECTION_ARGUMENTS,
+    CONNECTION_REQUIRED_IF,
+    CONNECTION_REQUIRED_TOGETHER,
+    Connection,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+
+C = TypeVar("C", bound=Cluster)
+
+
+class KafkaModule:
+    """What every Kafka module of the collection starts with."""
+
+    def __init__(self, argument_spec: dict[str, Any], **kwargs: Any) -> None:
+        self.ansible = PrintableModule(
+            argument_spec={**CONNECTION_ARGUMENTS, **argument_spec},
+            required_if=[*CONNECTION_REQUIRED_IF, *kwargs.pop("required_if", [])],
+            required_together=[*CONNECTION_REQUIRED_TOGETHER, *kwargs.pop("required_together", [])],
+            supports_check_mode=True,
+            **kwargs,
+        )
+        self.params: dict[str, Any] = self.ansible.params
+        self.check_mode: bool = self.ansible.check_mode
+
+    @property
+    def workdir(self) -> Path:
+        """The `workdir` option, user directory expanded."""
+        return Path(self.params["workdir"]).expanduser().absolute()
+
+    @cached_property
+    def connection(self) -> Connection:
+        """The connection options, checked once. Whoever connects takes them from here, so that one login serves all."""
+        return Connection.from_params(self.params)
+
+    @cached_property
+    def budget(self) -> Budget:
+        """The option `duration` as the time for collecting evidence, which begins when this is used for the first time."""
+        return Budget(self.params["duration"], self.params["first_answer_seconds"])
+
+    def run(
+        self,
+        work: Callable[[KafkaModule, C], dict[str, Any]],
+        opening: type[C] = Cluster,  # type: ignore[assignment]
+        before: Callable[[KafkaModule], object] = lambda _module: None,
+        within_duration: bool = False,
+    ) -> None:
+        """Open the cluster as one of class `opening`, call `work` and end as `answer` does.
+
+        before           what no broker has to be asked for
+        within_duration  whether connecting is a part of the time of `budget`
+        """
+        if CLIENT_IMPORT_ERROR is not None:
+            library, trace = CLIENT_IMPORT_ERROR
+            self.ansible.fail_json(msg=missing_required_lib(library), exception=trace)
+        # The process ends with its one task: collecting garbage among a hundred thousand rows would only cost the operator's time.
+        gc.disable()
+
+        def connected() -> dict[str, Any]:
+            check_numbers(self.params)
+            before(self)
+            with ExitStack() as stack:
+                with self.budget.state() if within_duration else nullcontext():
+                    cluster = opening(self.connection)
+                    stack.enter_context(cluster)
+                return work(self, cluster)
+
+        answer(self.ansible, connected)
+
+
+def partition_arguments() -> dict[str, Any]:
+    """Argument spec of the options `partitions` and `partitions_file`."""
+    entry = {"topic": {"type": "str", "required": True}, "partition": {"type": "int", "required": True}}
+    return {
+        "partitions": {"type": "list", "elements": "dict", "options": entry},
+        "partitions_file": {"type": "path"},
+    }
+
+
+def workdir_arguments() -> dict[str, Any]:
+    """Argument spec of the options that name a cluster's files."""
+    return {
+        "cluster": {"type": "str", "required": True},
+        "run_id": {"type": "str", "required": True},
+        "workdir": {"type": "path", "required": True},
+    }

@@ -1,0 +1,27 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Previews: the few rows that a module returns of many. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+
+T = TypeVar("T")
+
+
+def one_of_each_kind_first(rows: Sequence[T], kind: Callable[[T], Hashable]) -> list[T]:
+    """The rows, order kept, but the first one of each kind ahead of the rest: however short the preview, it shows every kind of trouble."""
+    firsts: dict[Hashable, int] = {}
+    for place, row in enumerate(rows):
+        firsts.setdefault(kind(row), place)
+    chosen = set(firsts.values())
+    return [*(rows[place] for place in firsts.values()), *(row for place, row in enumerate(rows) if place not in chosen)]
+
+
+def some_names(keys: Sequence[TopicPartition]) -> str:
+    """The names of the first five partitions."""
+    return ", ".join(f"{topic}-{partition}" for topic, partition in keys[:5]) + (", …" if len(keys) > 5 else "")

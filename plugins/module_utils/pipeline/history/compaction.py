@@ -1,0 +1,75 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keeping the history tables small: many files of a day become one, and days that are too old go. Needs no Spark."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from itertools import groupby
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, Change, DataFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.parquet_rewrite import rewrite
+
+# Days are committed together until so many bytes were written anew: what a killed run has done by then stays done.
+COMMIT_BYTES = 256 << 20
+AUDIT = "recovery_audit"
+
+
+class RetentionError(SpokenError):
+    """Days of retention that cannot be meant."""
+
+
+def compact(catalog: Catalog, today: date) -> int:
+    """Merge the files of every table, cluster and day before `today`; return how many files fewer there are. The rows stay as they are."""
+    fewer = 0
+    while _mergeable(catalog.files(), today):
+        with catalog.writing() as change:
+            fewer += _merge(catalog, change, today)
+    return fewer
+
+
+def _mergeable(files: tuple[DataFile, ...], today: date) -> list[list[DataFile]]:
+    """Files that can become one: of one table, cluster and day."""
+    past = [file for file in files if file.date < today]
+    groups = (list(group) for _key, group in groupby(past, key=lambda file: (file.table, file.cluster, file.date)))
+    return [group for group in groups if len(group) > 1]
+
+
+def _merge(catalog: Catalog, change: Change, today: date) -> int:
+    fewer = written = 0
+    for group in _mergeable(change.current, today):
+        merged = DataFile.new(group[0].table, group[0].cluster, group[0].date)
+        target = change.folder / merged.path.replace("/", "_")
+        rows = rewrite([catalog.root / file.path for file in group], target)
+        change.replace(group, (merged, target) if rows else None)
+        fewer += len(group) - (1 if rows else 0)
+        written += target.stat().st_size if rows else 0
+        if written >= COMMIT_BYTES:
+            break
+    return fewer
+
+
+def expire(catalog: Catalog, today: date, days: int, audit_days: int | None = None) -> int:
+    """Remove the days before `today` minus `days`, of recovery_audit those before `today` minus `audit_days` (None: keep all); return how many files go."""
+    if days < 1 or (audit_days is not None and audit_days < days):
+        raise RetentionError(
+            f"history for {days} days and its audit for {audit_days} cannot be kept: give at least 1 day, and the audit no less than the rest"
+        )
+    first = {True: date.min if audit_days is None else day_before(today, audit_days), False: day_before(today, days)}
+
+    def too_old(files: tuple[DataFile, ...]) -> list[DataFile]:
+        return [file for file in files if file.date < first[file.table == AUDIT]]
+
+    if not too_old(catalog.files()):
+        return 0
+    with catalog.writing() as change:
+        gone = too_old(change.current)
+        change.replace(gone, None)
+    return len(gone)
+
+
+def day_before(today: date, days: int) -> date:
+    """The day that lies `days` before `today`, or the first of all days."""
+    return today - timedelta(days=min(days, (today - date.min).days))

@@ -1,0 +1,204 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""History of what was decided and done: rows of `plan`, `loss`, `result` and `impact` from the files of these, and of `recovery_audit`.
+
+The files were checked before (see `sources`); here they are read once more, side by side, by Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import reduce
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import functions as F
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.observed_rows import of_runs, run_key
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import literal_path
+
+LOSS = (
+    "lower_bound: bigint, lower_bound_from: string, upper_bound: bigint, upper_bound_from: string, estimate: bigint, estimate_from: string, "
+    "gaps: array<string>"
+)
+TRUNCATED = "array<struct<broker_id: int, offset: bigint, records: bigint>>"
+_ENTRY = f"topic: string, partition: int, evidence: string, explanation: string, loss: struct<{LOSS}>, truncated: {TRUNCATED}"
+PLAN = (
+    "strategy string, topic_strategies array<struct<topic: string, strategy: string>>, "
+    f"partitions array<struct<{_ENTRY}, designatedLeader: int>>, held array<struct<{_ENTRY}, reason_code: string, candidate: int>>, "
+    "online array<struct<topic: string, partition: int, leader: int>>"
+)
+RESULTS = (
+    "partitions array<struct<topic: string, partition: int, outcome: string, leader: int, designated_leader: int, evidence: string, "
+    "reason_code: string, reason: string>>"
+)
+# The columns of the table that rows of each kind have, by the section of the file that they are from.
+FOUND = {
+    "groups": ("group", "group_id group_state group_type partitions in_doubt offsets_read_and_lost must_stop command"),
+    "transactions": (
+        "transaction",
+        "topic partition transactional_id state coordinator_state producer_id producer_epoch start_offset ends_in_seconds explanation command",
+    ),
+    "partitions": ("partition", "topic partition leader readable writable explanation"),
+    "canaries": ("canary", "topic partition offset error read_back"),
+}
+_TYPES = dict(field.split() for field in schemas.SCHEMAS["impact"].split(", "))
+# What the file calls `group` would be a word of SQL.
+_NAMES = {"group_id": "group"}
+_FIELDS = {
+    section: ", ".join(f"{_NAMES.get(name, name)}: {_TYPES[name]}" for name in columns.split())
+    for section, (_table, columns) in FOUND.items()
+}
+IMPACT = ", ".join([*(f"{section} array<struct<{fields}>>" for section, fields in _FIELDS.items()), "warnings array<string>"])
+TOLD_BY_PLAN = {"plan_id": "plan_id", "planned_at": "planned_at", "ranking": "ranking", "backend": "backend"}
+
+
+def documents(spark: SparkSession, files: Sequence[str], schema: str) -> DataFrame:
+    """One row per file `<run_id>/<cluster>.json`, by run."""
+    read = spark.read.schema(schema).option("multiLine", value=True).json([literal_path(file) for file in files])
+    return read.withColumn("cluster", run_key(".json"))
+
+
+def _strategy_of(topic: Column) -> Column:
+    """The strategy by which a plan decides a topic: the topic's own, else that of the plan."""
+    own = F.filter("topic_strategies", lambda row: row["topic"] == topic)
+    return F.coalesce(F.get(own, F.size(own) - 1)["strategy"], F.col("strategy"))
+
+
+def entries(plans: DataFrame) -> DataFrame:
+    """The entries of plan files, all sections in one form; `leader` is who is designated or, where the partition is held, would be."""
+
+    def section(name: str, designated: str | None, leader: str | None, rest: Sequence[str]) -> Column:
+        def field(row: Column, of: str | None, kind: str) -> Column:
+            return (row[of] if of else F.lit(None)).cast(kind)
+
+        return F.transform(
+            name,
+            lambda row: F.struct(
+                F.lit(name).alias("section"),
+                row["topic"].alias("topic"),
+                row["partition"].alias("partition"),
+                _strategy_of(row["topic"]).alias("strategy"),
+                field(row, designated, "int").alias("designated_leader"),
+                field(row, leader, "int").alias("leader"),
+                *(field(row, of if of in rest else None, "string").alias(of) for of in ("evidence", "reason_code", "explanation")),
+                (row["loss"] if "loss" in rest else F.lit(None).cast(f"struct<{LOSS}>")).alias("loss"),
+                (row["truncated"] if "loss" in rest else F.lit(None).cast(TRUNCATED)).alias("truncated"),
+            ),
+        )
+
+    told = ("evidence", "explanation", "loss")
+    sections = F.concat(
+        section("partitions", "designatedLeader", "designatedLeader", told),
+        section("held", None, "candidate", (*told, "reason_code")),
+        section("online", None, "leader", ()),
+    )
+    return plans.select("cluster", F.explode(sections).alias("entry")).select("cluster", "entry.*")
+
+
+def plan(entries: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per partition of a plan."""
+    return of_runs(entries, runs, TOLD_BY_PLAN).select(*schemas.columns("plan"))
+
+
+def _and_truncated(total: Column, cut: Column) -> Column:
+    return F.coalesce(F.try_add(total, F.coalesce(cut["records"], F.lit(0))), F.lit(MOST_INT64))
+
+
+def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per partition that a plan elects or holds: what its `loss` says."""
+    rows = entries.where(F.col("loss").isNotNull()).select(
+        "cluster",
+        "topic",
+        "partition",
+        "leader",
+        "loss.*",
+        F.aggregate("truncated", F.lit(0).cast("bigint"), _and_truncated).alias("truncated_records"),
+        F.size(F.filter("truncated", lambda cut: cut["records"].isNull())).alias("truncated_unknown"),
+    )
+    return of_runs(rows, runs, {}).select(*schemas.columns("loss"))
+
+
+def result(results: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per partition of a results file."""
+    rows = results.select("cluster", F.explode("partitions").alias("result")).select("cluster", "result.*")
+    return of_runs(rows, runs, {"finished_at": "finished_at"}).select(*schemas.columns("result"))
+
+
+def impact(looks: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per group, transaction, canary and warning that looks at consumers and producers have found, and per partition that is not usable."""
+    names = [name for name in _TYPES if name not in ("run_id", "observed_at")]
+
+    def row_of(kind: str, told: Mapping[str, Column]) -> Column:
+        values = {"kind": F.lit(kind), **told}
+        return F.struct(*(values.get(name, F.lit(None)).cast(_TYPES[name]).alias(name) for name in names))
+
+    def section(name: str) -> Column:
+        kind, columns = FOUND[name]
+        rows = F.filter(name, lambda row: ~row["readable"] | present(~row["writable"])) if kind == "partition" else F.col(name)
+        return F.transform(rows, lambda row: row_of(kind, {column: row[_NAMES.get(column, column)] for column in columns.split()}))
+
+    warnings = F.transform("warnings", lambda text: row_of("warning", {"explanation": text}))
+    # All in one pass over the files.
+    rows = looks.select("cluster", F.explode(F.concat(*map(section, FOUND), warnings)).alias("row")).select("cluster", "row.*")
+    return of_runs(rows, runs, {"impact_at": "observed_at"}).select(*schemas.columns("impact"))
+
+
+def risk(risks: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row per partition of a healthy snapshot that is at risk (see `risk.risks`)."""
+    days = runs.select("cluster", "run_id", "date")
+    return risks.join(F.broadcast(days), ["cluster", "run_id"]).select(*schemas.columns("risk"))
+
+
+def quarantine(runs: DataFrame, refused: DataFrame) -> DataFrame:
+    """One row per file that was refused. `refused`: origin, cluster, run_id, refused_at, kind, path, reason."""
+    days = runs.select("origin", "cluster", "run_id", "date")
+    return refused.join(F.broadcast(days), ["origin", "cluster", "run_id"]).select(*schemas.columns("quarantine"))
+
+
+def recovery_audit(runs: DataFrame, written: Mapping[str, DataFrame]) -> DataFrame:
+    """One row per run: when it happened, which files it was read from, and how many rows each table has got of it.
+
+    `written`: the tables as they are staged. What a run has in other tables from before, because a file of it is gone, is counted as it was.
+    """
+    key = ["origin", "cluster", "run_id"]
+
+    def count(rows: DataFrame, name: str, value: Column) -> DataFrame:
+        return rows.groupBy(*key).agg(F.map_from_entries(F.collect_list(F.struct(F.col(name), value))).alias(f"new_{name}"))
+
+    counted = [
+        _with_origin(table, rows).groupBy(*key).agg(F.lit(table).alias("table"), F.count("*").alias("rows"))
+        for table, rows in written.items()
+    ]
+    audit = runs
+    if counted:
+        audit = audit.join(count(reduce(DataFrame.unionByName, counted), "table", F.col("rows")), key, "left")
+    if "result" in written:
+        outcomes = _with_origin("result", written["result"]).groupBy(*key, "outcome").agg(F.count("*").alias("rows"))
+        audit = audit.join(count(outcomes, "outcome", F.col("rows")), key, "left")
+    if "replica_log" in written:
+        seen = written["replica_log"].groupBy(*key).agg(F.count_distinct("topic", "partition").alias("seen"))
+        audit = audit.join(seen, key, "left")
+    for name, kind in (("new_table", "map<string,bigint>"), ("new_outcome", "map<string,bigint>"), ("seen", "bigint")):
+        if name not in audit.columns:
+            audit = audit.withColumn(name, F.lit(None).cast(kind))
+    empty = F.create_map().cast("map<string,bigint>")
+    rows = F.map_concat(F.coalesce("kept_rows", empty), F.coalesce("new_table", empty))
+    return (
+        audit.withColumn("table_rows", rows)
+        .withColumn("outcomes", F.coalesce("new_outcome", "kept_outcomes", empty))
+        .withColumn("partitions", F.coalesce(rows["plan"], rows["result"], "seen", F.lit(0)).cast("bigint"))
+        .select(*schemas.columns("recovery_audit"))
+    )
+
+
+def _with_origin(table: str, rows: DataFrame) -> DataFrame:
+    """`rows` with their `origin`; most tables have rows of one origin only, and do not say it."""
+    if "origin" in rows.columns:
+        return rows
+    return rows.withColumn("origin", F.lit(next(origin for origin, names in schemas.WRITTEN_BY.items() if table in names)))

@@ -1,0 +1,88 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Healthy snapshots as DataFrames. Nothing is judged here.
+
+`files` are absolute paths `…/<cluster>/<run_id>.jsonl` whose seals were proven before (`snapshot.check`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import functions as F
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import TIME, lines
+
+BROKER = "broker_id int, broker_state string, silent_seconds double, rack string"
+WATERMARK = (
+    "topic string, partition int, topic_id string, leader int, leader_epoch int, replicas array<int>, isr array<int>, "
+    "eligible_leader_replicas array<int>, last_known_elr array<int>, min_insync_replicas int, cleanup_policy string, "
+    "log_start_offset bigint, log_end_offset bigint, high_watermark bigint, error string"
+)
+ENDS = "replica_ends array<array<bigint>>"
+SCHEMA = f"kind string, {BROKER}, {WATERMARK}, {ENDS}, damaged string"
+# What a row of a partition has to say; the rest may be null.
+NEEDED = ("topic", "partition", "topic_id", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas", "replica_ends")
+
+
+def watermarks(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """One row per partition of each snapshot: `cluster`, `run_id`, `observed_at` (timestamp), the fields of WATERMARK, and `replica_ends`,
+    an array of (broker_id, log_end_offset). `leader` is -1 where there is none."""
+    named = [field.split()[0] for field in WATERMARK.split(", ")]
+    ends = F.transform("replica_ends", lambda end: F.struct(end[0].cast("int").alias("broker_id"), end[1].alias("log_end_offset")))
+    return (
+        _records(spark, files)
+        .where((F.col("kind") == "watermark") & _whole())
+        .join(F.broadcast(_taken(spark, files)), ["cluster", "run_id"])
+        .select("cluster", "run_id", "observed_at", *named, ends.alias("replica_ends"))
+    )
+
+
+def brokers(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """One row per broker of each snapshot: `cluster`, `run_id` and the fields of BROKER."""
+    named = [field.split()[0] for field in BROKER.split(", ")]
+    sound = F.col("damaged").isNull() & F.col("broker_id").isNotNull() & F.col("broker_state").isNotNull()
+    return _records(spark, files).where((F.col("kind") == "broker") & sound).select("cluster", "run_id", *named)
+
+
+def broken_files(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """One row (cluster, run_id, reason) per snapshot with rows that the functions above leave out: writer and reader disagree about them."""
+    kind = F.coalesce("kind", F.lit(""))
+    partition = (kind == "watermark") & ~_whole()
+    broker = (kind == "broker") & (F.col("damaged").isNotNull() | F.col("broker_id").isNull() | F.col("broker_state").isNull())
+    return (
+        _records(spark, files)
+        .where(partition | broker | ~kind.isin("header", "seal", "broker", "watermark"))
+        .groupBy("cluster", "run_id")
+        .agg(F.format_string("rows that break the schema: %d", F.count("*")).alias("reason"))
+    )
+
+
+def _records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    path = F.col("_metadata.file_path")
+    names = {"cluster": F.regexp_extract(path, r"([^/]+)/[^/]+$", 1), "run_id": F.regexp_extract(path, r"([^/]+)\.jsonl$", 1)}
+    return lines(spark, SCHEMA, files).withColumns(names)
+
+
+def _whole() -> Column:
+    sound = F.col("damaged").isNull()
+    for name in NEEDED:
+        sound = sound & F.col(name).isNotNull()
+    return sound
+
+
+def _taken(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """When each snapshot was taken, from its first line: Spark would read all of it for that."""
+    rows = [
+        {"cluster": path.parent.name, "run_id": path.stem, "collected_at": sealed_jsonl.header_of(path)["collected_at"]}
+        for path in map(Path, files)
+    ]
+    taken = local_frame.frame(spark, rows, "cluster string, run_id string, collected_at string")
+    return taken.select("cluster", "run_id", F.to_timestamp("collected_at", TIME).alias("observed_at"))

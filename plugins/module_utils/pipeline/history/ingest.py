@@ -1,0 +1,165 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bring into the history tables what lies in the workdir and is new or has changed: each run whole, exactly once.
+
+A file that cannot be used is quarantined with the reason, and everything else goes on. Files wait as long as nobody ingests them.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import DataFrame, SparkSession
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import (
+    decision_rows,
+    healthy_rows,
+    observed_rows,
+    risk,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import (
+    IMPACT,
+    LANDING,
+    PLAN,
+    RESULT,
+    Source,
+    find,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.pending_runs import (
+    QUARANTINE,
+    Batch,
+    Changes,
+    known,
+    recent,
+    thinned,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Publication, Run, Store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
+
+HISTORY = "history"
+# Bytes of files that are brought in together: what a killed run has done by then stays done.
+BATCH_BYTES = 4 << 30
+REFUSED = "origin string, cluster string, run_id string, refused_at timestamp, kind string, path string, reason string"
+
+
+@dataclass
+class Summary:
+    """What became of the runs: brought in (`replaced`: of which the tables had rows before), as they were, left out by thinning or age.
+
+    `quarantine`: (path, reason) of files that were refused now; `remarks`: (cluster, run_id, remark) of what is odd.
+    """
+
+    ingested: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    left_out: int = 0
+    quarantine: list[dict[str, str]] = field(default_factory=list)
+    remarks: list[dict[str, str]] = field(default_factory=list)
+
+
+def ingest(spark: SparkSession, workdir: Path, keep_days: int | None = None, now: datetime | None = None) -> Summary:
+    """Bring in what is new or changed below `workdir`; the tables lie in `<workdir>/history`.
+
+    `keep_days`: leave out runs that are older, as `compaction.expire` would remove them. Of healthy snapshots that are named by time the first of
+    each hour is brought in, and the newest. CatalogError where there is no room, or another run writes for too long.
+    """
+    now = now or datetime.now(UTC)
+    store, found = Store(spark, workdir / HISTORY), find(workdir)
+    files = thinned(found)
+    if keep_days is not None:
+        files = recent(files, keep_days, now, known(store.catalog.root, store.catalog.files()))
+    summary, changes, done = Summary(left_out=len(found) - len(files)), Changes(files), set[Run]()
+    while set(changes.of(known(store.catalog.root, store.catalog.files()))) - done:
+        with store.publishing() as publication:
+            # Anew, because somebody else may have brought some of it in before it was our turn.
+            audit = known(store.catalog.root, publication.current)
+            batch = _batch([run for run in changes.of(audit) if run not in done], Batch(files, audit, changes))
+            _publish(spark, publication, batch, now, summary)
+        done |= batch.headers.keys()
+    summary.unchanged = len(files) - len(done)
+    return summary
+
+
+def _batch(runs: list[Run], batch: Batch) -> Batch:
+    size = 0
+    for run in runs:
+        batch.take(run)
+        size += sum(source.bytes for source in batch.files[run].values())
+        if size >= BATCH_BYTES:
+            break
+    return batch
+
+
+def _publish(spark: SparkSession, publication: Publication, batch: Batch, now: datetime, summary: Summary) -> None:
+    """Stage all tables' rows of a batch, the audit's last: it counts the others."""
+    worker.by_value()
+    _refuse_broken(spark, batch)
+    rows, refused = batch.rows(now), batch.quarantine(now)
+    if not rows:
+        return
+    runs = local_frame.frame(spark, rows, observed_rows.RUNS)
+    for table, frame in _frames(spark, batch, runs, rows).items():
+        publication.write(table, frame)
+    if refused:
+        publication.write(QUARANTINE, decision_rows.quarantine(runs, local_frame.frame(spark, refused, REFUSED)))
+    publication.write("recovery_audit", decision_rows.recovery_audit(runs, publication.staged_tables()))
+    publication.replaced.update(batch.replaced())
+    summary.ingested += len(rows)
+    summary.replaced += len(publication.replaced)
+    summary.quarantine += [{"path": row["path"], "reason": row["reason"]} for row in refused]
+    summary.remarks += [{"cluster": row["cluster"], "run_id": row["run_id"], "remark": text} for row in rows for text in row["remarks"]]
+
+
+def _refuse_broken(spark: SparkSession, batch: Batch) -> None:
+    """Files whose seal is sound, with rows that cannot be put down to a partition: nobody knows what is missing."""
+    landing, snapshots = _paths(batch.usable(LANDING)), _paths(batch.usable(HEALTHY))
+    for key, reason in observed_rows.faults(spark, landing).items() if landing else ():
+        run_id, _slash, cluster = key.partition("/")
+        batch.refuse(Run(RECOVERY, cluster, run_id), LANDING, reason)
+    if snapshots:
+        for row in healthy_rows.broken_files(spark, snapshots).collect():
+            batch.refuse(Run(HEALTHY, row.cluster, row.run_id), HEALTHY, row.reason)
+
+
+def _frames(spark: SparkSession, batch: Batch, runs: DataFrame, rows: list[dict[str, Any]]) -> dict[str, DataFrame]:
+    """The rows of each table that has new ones."""
+    frames: dict[str, list[DataFrame]] = {}
+    landing, snapshots, plans, results, looks = (batch.usable(kind) for kind in (LANDING, HEALTHY, PLAN, RESULT, IMPACT))
+    recoveries, watched = (runs.where(runs["origin"] == origin) for origin in (RECOVERY, HEALTHY))
+    if landing:
+        clusters = {
+            f"{source.run.run_id}/{source.run.cluster}": landing_lines.cluster(sealed_jsonl.header_of(source.path)) for source in landing
+        }
+        frames["replica_log"] = [observed_rows.replica_log(spark, _paths(landing), clusters, recoveries)]
+        rankings = {Run(row["origin"], row["cluster"], row["run_id"]): row["ranking"] or Ranking.LAST_WRITTEN_EPOCH for row in rows}
+        for ranking in sorted({rankings[source.run] for source in landing}):
+            ranked = [source for source in landing if rankings[source.run] == ranking]
+            found = observed_rows.candidates(spark, _paths(ranked), recoveries, ranking)
+            frames.setdefault("candidates", []).append(found)
+    if snapshots:
+        watermarks, brokers = healthy_rows.watermarks(spark, _paths(snapshots)), healthy_rows.brokers(spark, _paths(snapshots))
+        frames.setdefault("replica_log", []).append(observed_rows.healthy_replica_log(watermarks, brokers, watched))
+        frames["risk"] = [decision_rows.risk(risk.risks(watermarks, brokers), watched)]
+    if plans:
+        entries = decision_rows.entries(decision_rows.documents(spark, _paths(plans), decision_rows.PLAN))
+        frames |= {"plan": [decision_rows.plan(entries, recoveries)], "loss": [decision_rows.loss(entries, recoveries)]}
+    if results:
+        frames["result"] = [decision_rows.result(decision_rows.documents(spark, _paths(results), decision_rows.RESULTS), recoveries)]
+    if looks:
+        frames["impact"] = [decision_rows.impact(decision_rows.documents(spark, _paths(looks), decision_rows.IMPACT), recoveries)]
+    return {table: reduce(DataFrame.unionByName, parts) for table, parts in frames.items()}
+
+
+def _paths(sources: list[Source]) -> list[str]:
+    return [str(source.path) for source in sources]

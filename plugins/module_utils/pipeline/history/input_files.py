@@ -1,0 +1,190 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a workdir that the history tables are made from: which there are, whether they have changed, and whether they can be used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
+    SAFE_NAME,
+    check_inside,
+    opened_regular,
+    read_regular,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import OUTCOMES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import impact_file, plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines
+
+LANDING, PLAN, RESULT, IMPACT = "landing", "plan", "result", "impact"
+FOLDERS = {
+    LANDING: ("landing", ".jsonl"),
+    PLAN: ("plans", ".json"),
+    RESULT: ("results", ".json"),
+    IMPACT: (impact_file.FOLDER, ".json"),
+    HEALTHY: ("healthy", ".jsonl"),
+}
+# Files of these kinds end with a seal.
+SEALED = (LANDING, PLAN, HEALTHY)
+# Where a file's name cannot be that of a cluster or a run.
+NAMELESS = "_nameless"
+_SEAL = re.compile(rb'"sha256": ?"([0-9a-f]{64})"\s*\}\n\Z')
+_END = 4096
+_RESULTS = {
+    "cluster": Name(),
+    "cluster_id": Name(),
+    "run_id": Name(),
+    "plan_id": Optional(Name()),
+    "backend": Name(),
+    "finished_at": Name(),
+    "data_loss_allowed": bool,
+    "other_offline_partitions": Optional(int),
+    "partitions": [
+        {
+            "topic": str,
+            "partition": BROKER,
+            "outcome": str,
+            "leader": Optional(int),
+            "designated_leader": Optional(BROKER),
+            "evidence": Optional(str),
+            "reason_code": Optional(Name()),
+            "reason": Optional(str),
+        }
+    ],
+}
+
+
+class SourceError(SpokenError):
+    """A file cannot be used; the text says why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file. `changed_at`: when it was written, in nanoseconds since 1970; `bytes`: its size."""
+
+    kind: str
+    run: Run
+    path: Path
+    changed_at: int
+    bytes: int
+
+    def digest(self) -> str:
+        """The digest that the file seals itself with, or that of its content. Nothing is checked: it tells whether a file is another one."""
+        try:
+            with opened_regular(self.path, follow=False) as stream:
+                stream.seek(max(0, self.bytes - _END))
+                sealed = _SEAL.search(stream.read(_END + 1)) if self.kind in SEALED else None
+            return sealed.group(1).decode() if sealed else self.content_digest()
+        except OSError:
+            return self.content_digest()
+
+    def content_digest(self) -> str:
+        """The digest of all that is in the file, as it is kept of one that is refused: mended, it is another file, whatever its seal says."""
+        digest = hashlib.sha256()
+        try:
+            with opened_regular(self.path, follow=False) as stream:
+                while block := stream.read(1 << 20):
+                    digest.update(block)
+        except OSError as error:
+            digest.update(f"cannot be read: {error.strerror}".encode())
+        return digest.hexdigest()
+
+    def check(self) -> dict[str, Any]:
+        """Prove that the file is whole and the one that its name says; return what its header tells. SpokenError otherwise."""
+        if any(name.startswith(NAMELESS) for name in (self.run.cluster, self.run.run_id)):
+            raise SourceError(
+                "its path is not that of a run: use at most 200 letters, digits, dots, dashes and underscores, a letter or digit first"
+            )
+        told = _CHECKS[self.kind](self.path)
+        for name, wanted in (("cluster", self.run.cluster), ("run_id", self.run.run_id)):
+            if told[name] != wanted:
+                raise SourceError(f"its {name} is {told[name]}, and not the one of its path, {wanted}: a copied or renamed file")
+        return dict(told)
+
+
+def find(workdir: Path) -> dict[Run, dict[str, Source]]:
+    """The files of all runs that lie in `workdir`, by run and kind. Files that are being written, and others' files, are left out."""
+    runs: dict[Run, dict[str, Source]] = {}
+    for kind, (folder, suffix) in FOLDERS.items():
+        check_inside(workdir, workdir / folder / "any")
+        for outer, path in _files(workdir / folder, suffix):
+            names = (outer, path.name.removesuffix(suffix))
+            run_id, cluster = map(_name, names[::-1] if kind == HEALTHY else names)
+            run = Run(HEALTHY if kind == HEALTHY else RECOVERY, cluster, run_id)
+            told = path.lstat()
+            runs.setdefault(run, {})[kind] = Source(kind, run, path, told.st_mtime_ns, told.st_size)
+    return runs
+
+
+def _name(text: str) -> str:
+    """A cluster's or run's name by its path; where it can be none, one that only files of this path have: each is to be refused by itself."""
+    return text if SAFE_NAME.fullmatch(text) else f"{NAMELESS}-{hashlib.sha256(os.fsencode(text)).hexdigest()[:12]}"
+
+
+def _files(top: Path, suffix: str) -> Iterator[tuple[str, Path]]:
+    """Files `<top>/<outer>/<name><suffix>` with their `outer`."""
+    if not top.is_dir():
+        return
+    for outer in sorted(os.scandir(top), key=lambda entry: entry.name):
+        if outer.is_dir(follow_symlinks=False) and not outer.name.startswith("."):
+            for entry in sorted(os.scandir(outer.path), key=lambda entry: entry.name):
+                if entry.name.endswith(suffix) and not entry.name.startswith("."):
+                    yield outer.name, Path(entry.path)
+
+
+def _plan(path: Path) -> Mapping[str, Any]:
+    plan = plan_file.load(path)
+    if "plan_id" not in plan:
+        raise SourceError("a bare list of partitions: not the plan of a run")
+    return plan
+
+
+def _results(path: Path) -> Mapping[str, Any]:
+    content = strict_json.parse(read_regular(path, follow=False))
+    strict_json.check(content, _RESULTS)
+    unknown = {row["outcome"] for row in content["partitions"]} - set(OUTCOMES)
+    if unknown:
+        raise ContentError(f"outcome {strict_json.shortened(min(unknown))} is none of {', '.join(OUTCOMES)}")
+    found: Mapping[str, Any] = content
+    return found
+
+
+def _plain(read: Callable[[Path], Mapping[str, Any]]) -> Callable[[Path], Mapping[str, Any]]:
+    """`read` for files that have no seal: their form is all that tells whether they are whole."""
+
+    def told(path: Path) -> Mapping[str, Any]:
+        try:
+            return read(path)
+        except ContentError as error:
+            raise SourceError(f"{error}: the file was cut off, edited, or written by another version of the collection") from error
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}") from error
+
+    return told
+
+
+def _landing(path: Path) -> Mapping[str, Any]:
+    header = sealed_jsonl.check(path)
+    landing_lines.cluster(header)
+    return header
+
+
+_CHECKS: Mapping[str, Callable[[Path], Mapping[str, Any]]] = {
+    LANDING: _landing,
+    HEALTHY: sealed_jsonl.check,
+    PLAN: _plan,
+    RESULT: _plain(_results),
+    IMPACT: _plain(impact_file.read),
+}

@@ -1,0 +1,295 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which runs are to be brought into the history tables, what is known of each, and which of its files cannot be used. Needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+with suppress(ImportError):  # libraries.py says why
+    import pyarrow.parquet as pq
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import time_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.compaction import day_before
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import (
+    IMPACT,
+    LANDING,
+    PLAN,
+    RESULT,
+    Source,
+    SourceError,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import DataFile
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, WRITTEN_BY
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
+
+Row = dict[str, Any]
+Files = Mapping[Run, Mapping[str, Source]]
+
+# The column of recovery_audit with the digest of a file of each kind, and the tables that have rows from it.
+DIGEST = {
+    LANDING: "landing_sha256",
+    HEALTHY: "landing_sha256",
+    PLAN: "plan_sha256",
+    RESULT: "result_sha256",
+    IMPACT: "impact_sha256",
+}
+TABLES = {
+    LANDING: ("replica_log", "candidates"),
+    PLAN: ("plan", "loss"),
+    RESULT: ("result",),
+    IMPACT: ("impact",),
+    HEALTHY: ("replica_log", "risk"),
+}
+# When each kind of file was written, by its header, and the column that keeps it.
+TIMES = {
+    LANDING: ("collected_at", "collected_at"),
+    HEALTHY: ("collected_at", "collected_at"),
+    PLAN: ("created_at", "planned_at"),
+    RESULT: ("finished_at", "finished_at"),
+    IMPACT: ("observed_at", "impact_at"),
+}
+DIGESTS = ("landing_sha256", "plan_sha256", "result_sha256", "impact_sha256")
+# What an audit row tells of a run beside that, and what of it comes from a plan alone, or from a look at consumers and producers.
+DECIDED = ("plan_id", "strategy", "ranking", "dry_run")
+FOUND = ("impact",)
+ENDED = ("data_loss_allowed", "other_offline")
+TOLD_BY = {PLAN: DECIDED, IMPACT: FOUND, RESULT: ENDED}
+KNOWN = (
+    "run_id",
+    "origin",
+    "cluster_id",
+    "collected_at",
+    "planned_at",
+    "finished_at",
+    "strategy",
+    "ranking",
+    "backend",
+    "impact_at",
+    "dry_run",
+    *ENDED,
+    *FOUND,
+    *DIGESTS,
+    "outcomes",
+    "table_rows",
+)
+QUARANTINE, AUDIT = "quarantine", "recovery_audit"
+
+
+def known(root: Path, files: Iterable[DataFile]) -> dict[Run, Row]:
+    """The runs that are in the tables: their audit rows, with `date`."""
+    found = {}
+    for file in files:
+        if file.table == AUDIT:
+            with pq.ParquetFile(root / file.path) as stream:
+                for row in stream.read(columns=list(KNOWN)).to_pylist(maps_as_pydicts="strict"):
+                    found[Run(row["origin"], file.cluster, row["run_id"])] = {**row, "date": file.date}
+    return found
+
+
+def thinned(files: Files) -> dict[Run, Mapping[str, Source]]:
+    """Leave out healthy snapshots but the first of each hour and the newest of a cluster; those whose run id is no time all stay."""
+    kept: dict[Run, Mapping[str, Source]] = {}
+    hours: set[tuple[str, datetime]] = set()
+    newest: dict[str, Run] = {}
+    for run in sorted(files):
+        time = time_of(f"{run.run_id}.jsonl") if run.origin == HEALTHY else None
+        if time is None:
+            kept[run] = files[run]
+            continue
+        newest[run.cluster] = run
+        hour = (run.cluster, time.replace(minute=0, second=0))
+        if hour not in hours:
+            hours.add(hour)
+            kept[run] = files[run]
+    return {**kept, **{run: files[run] for run in newest.values()}}
+
+
+def recent(files: Files, days: int, now: datetime, audit: Collection[Run]) -> dict[Run, Mapping[str, Source]]:
+    """Leave out runs that are older than `days` and not in the tables: they would be removed from there again."""
+    first = day_before(now.date(), days)
+
+    def written(run: Run) -> date:
+        named = time_of(f"{run.run_id}.jsonl")
+        return (named or datetime.fromtimestamp(max(source.changed_at for source in files[run].values()) / 1e9, UTC)).date()
+
+    return {run: sources for run, sources in files.items() if run in audit or written(run) >= first}
+
+
+class Changes:
+    """Tells runs with new or changed files. Each file's digest is taken once, before anybody reads the file."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._digests: dict[Source, str] = {}
+
+    def of(self, audit: Mapping[Run, Row]) -> list[Run]:
+        """Runs that are not in the tables as their files are, those first whose files were written first."""
+        changed = [run for run in self._files if run not in audit or self.kinds(run, audit[run])]
+        return sorted(changed, key=lambda run: (min(source.changed_at for source in self._files[run].values()), run))
+
+    def kinds(self, run: Run, row: Row) -> list[str]:
+        """Kinds of files of a run that are not those which its audit row is about."""
+        return [kind for kind, source in self._files[run].items() if not self._same(source, row[DIGEST[kind]])]
+
+    def digest(self, source: Source) -> str:
+        """The digest of a file as it was when this was asked first."""
+        if source not in self._digests:
+            self._digests[source] = source.digest()
+        return self._digests[source]
+
+    def _same(self, source: Source, told: str | None) -> bool:
+        """Whether `told` is the digest of this file, or of its content: so it stands there of a file that was refused."""
+        return told is not None and (told == self.digest(source) or told == source.content_digest())
+
+
+@dataclass
+class Batch:
+    """Runs on their way into the tables, and which of their files are read. `audit`: the tables' own audit rows before."""
+
+    files: Files
+    audit: Mapping[Run, Row]
+    changes: Changes
+    headers: dict[Run, dict[str, Row]] = field(default_factory=dict)
+    refused: dict[Run, dict[str, str]] = field(default_factory=dict)
+
+    def take(self, run: Run) -> None:
+        """Check the files of a run."""
+        headers: dict[str, Row] = {}
+        refused: dict[str, str] = {}
+        for kind, source in self.files[run].items():
+            try:
+                headers[kind] = _header(source, next(iter(headers.values()), self.audit.get(run)))
+            except SpokenError as error:
+                refused[kind] = str(error)
+        self.headers[run], self.refused[run] = headers, refused
+
+    def refuse(self, run: Run, kind: str, reason: str) -> None:
+        """Use a file no more that was found sound before."""
+        self.refused[run][kind] = reason
+        del self.headers[run][kind]
+
+    def usable(self, kind: str) -> list[Source]:
+        """Files of a kind that are to be read."""
+        return [self.files[run][kind] for run in self.headers if kind in self.headers[run]]
+
+    def replaced(self) -> dict[Run, set[str]]:
+        """Runs that are in the tables, and from which tables their rows are to go."""
+        return {run: set(WRITTEN_BY[run.origin]) - self._kept_tables(run) for run in self.headers if run in self.audit}
+
+    def rows(self, now: datetime) -> list[Row]:
+        """What is known of each run, as `observations.RUNS` has it."""
+        last = _last(self.audit)
+        return [self._row(run, last, now) for run in self.headers]
+
+    def quarantine(self, now: datetime) -> list[Row]:
+        """One row per file that is refused."""
+        return [
+            {"origin": run.origin, "cluster": run.cluster, "run_id": run.run_id, "refused_at": now, "kind": kind,
+             "path": printable(str(self.files[run][kind].path)), "reason": printable(reason)}
+            for run, reasons in self.refused.items()
+            for kind, reason in sorted(reasons.items())
+        ]  # fmt: skip
+
+    def _kept(self, run: Run) -> set[str]:
+        """Kinds of files that the tables have rows from, and that are gone or have become useless meanwhile: the rows stay."""
+        before = self.audit.get(run, {})
+        return {kind for kind in TABLES if (kind == HEALTHY) == (run.origin == HEALTHY) and before.get(DIGEST[kind])} - self.headers[
+            run
+        ].keys()
+
+    def _kept_tables(self, run: Run) -> set[str]:
+        return {table for kind in self._kept(run) for table in TABLES[kind]}
+
+    def _row(self, run: Run, last: dict[tuple[str, str], Row], now: datetime) -> Row:
+        headers, before, kept = self.headers[run], self.audit.get(run, {}), self._kept(run)
+        times_told = tuple(dict.fromkeys(name for _table, name in TIMES.values()))
+        row: Row = dict.fromkeys(("cluster_id", "backend", *times_told, *DECIDED, *FOUND, *ENDED, *DIGESTS))
+        for kind in kept:
+            told = ("cluster_id", "backend", TIMES[kind][1], DIGEST[kind], *TOLD_BY.get(kind, ()))
+            row |= {name: before[name] for name in told if before.get(name) is not None}
+        for kind, header in headers.items():
+            written, name = TIMES[kind]
+            row |= {"cluster_id": header["cluster_id"], "backend": header["backend"] or row["backend"], name: header[written]}
+            row |= {name: header[name] for name in TOLD_BY.get(kind, ())}
+        for kind, source in self.files[run].items():
+            row[DIGEST[kind]] = source.content_digest() if kind in self.refused[run] else self.changes.digest(source)
+        times = [row[name] for name in times_told if row[name]]
+        tables_kept = self._kept_tables(run)
+        row |= {
+            "key": "/".join(run[1:] if run.origin == HEALTHY else (run.run_id, run.cluster)),
+            "run_id": run.run_id,
+            "origin": run.origin,
+            "cluster": run.cluster,
+            "date": (times[0] if times else now).astimezone(UTC).date(),
+            "kept_rows": {table: count for table, count in (before.get("table_rows") or {}).items() if table in tables_kept},
+            "kept_outcomes": before.get("outcomes") if RESULT in kept else None,
+            "remarks": self._remarks(run, row, last.get((run.origin, run.cluster))),
+        }
+        if row["collected_at"]:
+            before_it = last.get((run.origin, run.cluster))
+            if before_it is None or row["collected_at"] >= before_it["collected_at"]:
+                last[run.origin, run.cluster] = row
+        return row
+
+    def _remarks(self, run: Run, row: Row, last: Row | None) -> list[str]:
+        found = [f"its {kind} file was refused: {reason}" for kind, reason in sorted(self.refused[run].items())]
+        if run in self.audit:
+            changed = self.changes.kinds(run, self.audit[run])
+            for kind in changed:
+                if self.audit[run][DIGEST[kind]] and not (kind in self.headers[run] and _by_a_look(kind, changed)):
+                    rows = "the rows are those of the former one" if kind in self.refused[run] else "its rows were replaced"
+                    found.append(f"its {kind} file has changed since it was brought in: {rows}")
+        elif last and row["collected_at"] and row["collected_at"] < last["collected_at"]:
+            found.append(
+                f"gathered at {row['collected_at']:{timestamps.FORMAT}}, before run {last['run_id']} ({last['collected_at']:{timestamps.FORMAT}}), "
+                "which was written earlier: a clock went backwards"
+            )
+        if last and row["cluster_id"] and last["cluster_id"] and row["cluster_id"] != last["cluster_id"]:
+            found.append(
+                f"its cluster id is {row['cluster_id']}, and that of run {last['run_id']} {last['cluster_id']}: another cluster under the same name"
+            )
+        if row["planned_at"] and row["collected_at"] and row["planned_at"] < row["collected_at"]:
+            found.append("its plan is older than its evidence, which was gathered anew, or a clock went backwards")
+        return [printable(text) for text in found]
+
+
+def _last(audit: Mapping[Run, Row]) -> dict[tuple[str, str], Row]:
+    """The last run of each origin and cluster that has a time."""
+    timed = sorted((row["collected_at"], run) for run, row in audit.items() if row["collected_at"])
+    return {(run.origin, run.cluster): audit[run] for _time, run in timed}
+
+
+def _by_a_look(kind: str, changed: Collection[str]) -> bool:
+    """Whether a file has changed because somebody looked at consumers and producers, which is noted in the results and may be done again."""
+    return kind == IMPACT or (kind == RESULT and IMPACT in changed)
+
+
+def _header(source: Source, other: Row | None) -> Row:
+    """What a sound file tells, its time as such. SpokenError for one that is not, or is of another cluster than `other`, what is known of its run.
+
+    Evidence is never of another cluster: with it the run begins anew.
+    """
+    header = source.check()
+    if other and other["cluster_id"] not in (None, header["cluster_id"]) and source.kind in (PLAN, RESULT, IMPACT):
+        raise SourceError(f"its cluster id is {header['cluster_id']}, and that of the run {other['cluster_id']}")
+    if source.kind == PLAN and header["ranking"] not in list(Ranking):
+        raise SourceError(f"its ranking {header['ranking']} is none of {', '.join(Ranking)}")
+    name = TIMES[source.kind][0]
+    try:
+        time = timestamps.read(header[name])
+    except ValueError as error:
+        raise SourceError(f"its {name} {header[name]} is no time as in 2026-01-31T03:00:00Z") from error
+    impact = {count: header["summary"][count] for count in COUNTS} if source.kind == IMPACT else None
+    known = {key: header.get(key) for key in ("cluster_id", "backend", "data_loss_allowed", *DECIDED)}
+    return {**known, "other_offline": header.get("other_offline_partitions"), "impact": impact, name: time}

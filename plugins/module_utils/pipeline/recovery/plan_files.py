@@ -1,0 +1,233 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From the landing files of a run to one plan file per cluster."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import functions as F
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.balance import Seats
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.entry import HELD, ONLINE, PARTITIONS, with_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.absent_partitions import absent, with_absent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import (
+    BrokenFileError,
+    Keep,
+    Kind,
+    Landing,
+    Row,
+    look,
+    write_each,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import in_plan_order
+
+# Entries by (section, evidence or reason).
+Counts: TypeAlias = "Counter[tuple[str, str | None]]"
+# The first held partitions by reason code.
+Firsts: TypeAlias = dict[str, list[dict[str, Any]]]
+Options: TypeAlias = Mapping[str, str | bool | list[dict[str, str]]]
+SHOWN = 3
+SECTIONS = (worker.QUARANTINE, worker.FRAME, PARTITIONS, HELD, ONLINE)
+
+
+@dataclass
+class Plan:
+    """The plan of one cluster while it is made. `seats`: who leads the next partition of those with the same choices."""
+
+    path: Path
+    header: Mapping[str, Any]
+    cluster: Cluster
+    seats: Seats = field(default_factory=lambda: Seats({}))
+    counts: Counts = field(default_factory=Counter)
+    firsts: Firsts = field(default_factory=dict)
+
+
+def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
+    if header["cluster"] != name:
+        raise sealed_jsonl.SnapshotError(f"it was gathered from cluster {header['cluster']}: a copied or renamed file")
+    if header["run_id"] != run_id:
+        raise sealed_jsonl.SnapshotError(f"it belongs to run {header['run_id']}")
+    landing_lines.cluster(header)
+    absent(header)
+
+
+LANDING = Kind("landing", "landing file", ("evidence", "kafka_replica_log_info"), _prove)
+
+
+def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> Landing:
+    """Look through `<workdir>/landing/<run_id>`, see `sealed.look`."""
+    return look(workdir, LANDING, run_id, clusters, others)
+
+
+def policy_and_options(
+    strategy: str, ranking: str, dry_run: bool = False, topic_strategies: Mapping[str, str] | None = None
+) -> tuple[Policy, Options]:
+    """Return the policy, and what a plan says of how it was made. `dry_run`: the report does not take a dry run for a recovery."""
+    own = dict(sorted((topic_strategies or {}).items()))
+    rows = [{"topic": topic, "strategy": one} for topic, one in own.items()]
+    policy = Policy(Strategy(strategy), Ranking(ranking), {topic: Strategy(one) for topic, one in own.items()})
+    return policy, {"strategy": strategy, "topic_strategies": rows, "ranking": ranking, "dry_run": dry_run}
+
+
+def write_plans(
+    spark: SparkSession,
+    found: Landing,
+    workdir: Path,
+    strategy: str,
+    ranking: str,
+    dry_run: bool = False,
+    topic_strategies: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Write `<workdir>/plans/<run_id>/<cluster>.json` for every cluster whose file can be read; return plans, quarantine and summary.
+
+    `topic_strategies`: of topics that have their own, by name.
+    """
+    policy, options = policy_and_options(strategy, ranking, dry_run, topic_strategies)
+    plans = {
+        name: Plan(work_file(workdir, "plans", name, found.run_id), found.headers[name], landing_lines.cluster(found.headers[name]))
+        for name in found.files
+    }
+
+    def rows(files: Sequence[str], keep: Keep) -> DataFrame | Sequence[Row]:
+        clusters = {name: plans[name].cluster for name in map(landing_lines.cluster_of, files)}
+        decided = landing_lines.by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS)
+        # To count and to sort in Spark takes two more jobs, which pays for more rows than fit into memory.
+        if found.is_small(files):
+            few = in_order(decided.collect())
+            _seat(plans, clusters, Counter((row[0], tuple(row[5])) for row in few if row[5]))
+            return few
+        decided = keep(decided)
+        groups = decided.where(F.size("choices") > 1).groupBy("cluster", "choices").count().collect()
+        _seat(plans, clusters, {(row["cluster"], tuple(row["choices"])): row["count"] for row in groups})
+        return in_plan_order(decided, SECTIONS)
+
+    def write(name: str, of_cluster: Iterable[Row]) -> None:
+        try:
+            write_plan(plans[name], options, of_cluster)
+        except BrokenFileError as error:
+            raise BrokenFileError(landing_lines.first_fault(found.files[name]) or str(error)) from error
+
+    worker.by_value()
+    written = write_each(found, rows, write)
+    return {
+        "plans": [_row(name, plans[name]) for name in sorted(written)],
+        "quarantine": found.quarantine,
+        "summary": _summary([plans[name].counts for name in written], len(found.quarantine)),
+    }
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Rows of `worker.PLAN_ROWS` as `in_plan_order` has them."""
+    return sorted(rows, key=lambda row: (row[0], _place(row)))
+
+
+def _place(row: Row) -> tuple[int, tuple[int, str, int]]:
+    """Sort key of a row of `worker.PLAN_ROWS` in the plan of its cluster."""
+    return SECTIONS.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))
+
+
+def _seat(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple[str, tuple[int, ...]], int]) -> None:
+    """Give the plans of these clusters their seats. `groups`: by cluster and choices, the number of partitions that have them."""
+    counts: dict[str, dict[tuple[int, ...], int]] = {name: {} for name in names}
+    for (name, choices), count in groups.items():
+        if len(choices) > 1:
+            counts[name][choices] = count
+    for name, own in counts.items():
+        plans[name].seats = Seats(own)
+
+
+def _head(header: Mapping[str, Any], options: Options) -> dict[str, Any]:
+    """The first fields of the plan of a landing file with this header."""
+    return {
+        "plan_id": str(uuid.uuid4()),
+        "cluster": header["cluster"],
+        "cluster_id": header["cluster_id"],
+        "run_id": header["run_id"],
+        "created_at": utc_now(),
+        "backend": header["backend"],
+        **options,
+    }
+
+
+def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> None:
+    """Write the plan of one cluster. `rows`: those of `worker.PLAN_ROWS`, in the order of SECTIONS and of recovery. BrokenFileError if they are no plan."""
+    frame = 0
+    seen: set[tuple[str, int]] = set()
+    with plan_file.writing(plan.path, _head(plan.header, options)) as writer:
+        for broker in sorted(plan.cluster.brokers):
+            writer.add("brokers", plan.cluster.brokers[broker]._asdict())
+        # Taken apart, since to ask a Row for a field by its name takes longer than to write it.
+        for _cluster, section, word, topic, partition, choices, order, entry in with_absent(rows, plan.header, _place):
+            if section == worker.QUARANTINE:
+                raise BrokenFileError(entry)
+            if section == worker.FRAME:
+                frame += 1
+                continue
+            if (topic, partition) in seen:
+                raise BrokenFileError(f"two documents of {topic}-{partition}")
+            seen.add((topic, partition))
+            writer.add_lines(section, with_leader(entry, _leader(plan, tuple(choices)), order) if choices else entry)
+            plan.counts[section, word] += 1
+            if section == HELD and plan.counts[section, word] <= SHOWN:
+                plan.firsts.setdefault(word, []).append({"topic": topic, "partition": partition})
+        if frame != worker.FRAME_LINES:
+            raise BrokenFileError(worker.BROKEN_FRAME)
+
+
+def _leader(plan: Plan, choices: tuple[int, ...]) -> int:
+    try:
+        return plan.seats.leader(choices)
+    except ValueError as error:
+        raise BrokenFileError(f"it changed while it was planned: {error}") from error
+
+
+def _total(counts: Counts, section: str) -> int:
+    return sum(number for (part, _word), number in counts.items() if part == section)
+
+
+def _row(name: str, plan: Plan) -> dict[str, Any]:
+    return {
+        "cluster": name,
+        "path": str(plan.path),
+        "elect": _total(plan.counts, PARTITIONS),
+        "held": _total(plan.counts, HELD),
+        "online": _total(plan.counts, ONLINE),
+        "held_reasons": [
+            {"reason_code": word, "count": plan.counts[HELD, word], "partitions": plan.firsts[word]} for word in sorted(plan.firsts)
+        ],
+    }
+
+
+def _summary(clusters: Sequence[Counts], quarantined: int) -> dict[str, Any]:
+    counts = sum(clusters, Counter())
+
+    def by_word(section: str) -> dict[str, int]:
+        return {str(word): number for (part, word), number in sorted(counts.items(), key=str) if part == section}
+
+    return {
+        "clusters": len(clusters),
+        "quarantined": quarantined,
+        "elect": _total(counts, PARTITIONS),
+        "elect_by_evidence": by_word(PARTITIONS),
+        "held": _total(counts, HELD),
+        "held_by_reason": by_word(HELD),
+        "online": _total(counts, ONLINE),
+    }

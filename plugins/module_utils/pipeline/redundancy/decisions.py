@@ -1,0 +1,150 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is to be done with each partition after brokers were lost: it gets back as many replicas as it is to have, and nothing else is moved.
+
+A replica on a broker that is not lost stays, unless there are to be fewer of them. So the bytes that are copied are as few as can be, whoever
+gets them (see `placement`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import functions as F
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.layout_rows import LostBrokers, named_lost
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, first, let, present
+
+STAYS, MOVES, HELD = "stays", "moves", "held"
+REASSIGNING, INCOMPLETE, NO_LEADER, TOO_FEW_BROKERS, BELOW_MIN_ISR, NO_ROOM = REASONS = (
+    "reassignment_in_progress",
+    "incomplete",
+    "no_leader",
+    "too_few_brokers",
+    "below_min_isr",
+    "no_room",
+)
+
+
+def tasks(
+    partitions: DataFrame,
+    clusters: DataFrame,
+    lost_brokers: LostBrokers = None,
+    replication_factor: int | None = None,
+    topics: Sequence[str] | None = None,
+) -> DataFrame:
+    """Say of each of `layouts.partitions` what is to be done with it. `clusters`: those of `layouts.clusters`.
+
+    Adds `outcome` (STAYS, MOVES, HELD), `reason` (one of REASONS where it is held, else null), `wanted` (replicas that it is to have),
+    `live` (how many brokers are unfenced), `gone` (replicas on lost brokers), `kept` (replicas that stay, in the order of the assignment)
+    with their `kept_racks`, and `missing` (how many are to be added). `lost_brokers`: the brokers that are given up; in a cluster
+    for which none are named, those that are fenced.
+    `topics`: the only ones to plan, None for all.
+    """
+    ids = F.transform("brokers", lambda row: row["broker_id"])
+    states = clusters.select(
+        "cluster",
+        ids.alias("known"),
+        of_state("unfenced").alias("unfenced"),
+        lost(lost_brokers).alias("given_up"),
+        _rack_by_broker().alias("racks"),
+    )
+    wanted = F.size("replicas") if replication_factor is None else F.lit(replication_factor)
+    in_scope = F.lit(True) if topics is None else F.col("topic").isin(list(topics))
+    found = partitions.join(F.broadcast(states), "cluster", "left").withColumns(
+        {
+            "wanted": wanted,
+            "live": F.size("unfenced"),
+            "gone": F.array_intersect("replicas", "given_up"),
+            "survivors": F.array_except("replicas", "given_up"),
+        }
+    )
+    concerned = in_scope & ((F.size("gone") > 0) | (F.size("replicas") != F.col("wanted")))
+    judged = found.withColumn("reason", F.when(concerned, _reason())).withColumn(
+        "outcome", F.when(~concerned, F.lit(STAYS)).when(F.col("reason").isNull(), F.lit(MOVES)).otherwise(F.lit(HELD))
+    )
+    return (
+        judged.withColumn(
+            "kept",
+            F.when((F.col("outcome") == MOVES) & (F.size("survivors") > F.col("wanted")), _chosen_to_stay()).otherwise(F.col("survivors")),
+        )
+        .withColumns(
+            {
+                "kept_racks": F.transform("kept", lambda broker: _rack("racks", broker)),
+                "missing": F.when(F.col("outcome") == MOVES, F.col("wanted") - F.size("kept")).otherwise(F.lit(0)),
+            }
+        )
+        .drop("known", "unfenced", "given_up", "racks", "survivors")
+    )
+
+
+def lost(lost_brokers: LostBrokers) -> Column:
+    """Ids of `brokers` that are given up."""
+    named = named_lost(lost_brokers)
+    return F.when(named.isNull(), of_state("fenced")).otherwise(
+        F.filter(named, lambda broker: any_of("brokers", lambda row: row["broker_id"] == broker))
+    )
+
+
+def of_state(state: str) -> Column:
+    """Ids of `brokers` in a state."""
+    return F.transform(F.filter("brokers", lambda row: row["broker_state"] == state), lambda row: row["broker_id"])
+
+
+def rack_aware() -> Column:
+    """Whether racks count in a cluster: every broker that may get a replica has one. It is how Kafka's own tools do it (RackAwareMode.Safe)."""
+    return ~any_of("brokers", lambda row: (row["broker_state"] == "unfenced") & row["rack"].isNull())
+
+
+def _rack_by_broker() -> Column:
+    return F.transform(
+        "brokers",
+        lambda row: F.struct(
+            row["broker_id"].alias("broker_id"),
+            F.when(rack_aware(), F.coalesce(row["rack"], F.lit(""))).otherwise(F.lit("")).alias("rack"),
+        ),
+    )
+
+
+def _rack(racks: str, broker: Column) -> Column:
+    return F.coalesce(first(F.filter(racks, lambda row: row["broker_id"] == broker))["rack"], F.lit(""))
+
+
+def _reason() -> Column:
+    """Why nothing can be done for a partition, null where something can."""
+    return (
+        F.when(F.col("reassigning"), F.lit(REASSIGNING))
+        .when(~present(F.size(F.array_except("replicas", "known")) == 0), F.lit(INCOMPLETE))
+        .when(~present(F.array_contains("unfenced", F.col("leader"))), F.lit(NO_LEADER))
+        # Replicas on brokers that come back count: they need no broker of their own.
+        .when(F.size(F.array_union("unfenced", "survivors")) < F.col("wanted"), F.lit(TOO_FEW_BROKERS))
+        .when(
+            present((F.col("wanted") < F.size("replicas")) & (F.col("wanted") < F.col("min_insync_replicas"))),
+            F.lit(BELOW_MIN_ISR),
+        )
+    )
+
+
+def _chosen_to_stay() -> Column:
+    """The `wanted` of more survivors that stay: the leader, then members of the ISR, from as many racks as there are, in the order of the assignment."""
+
+    def take(chosen: Column, _step: Column) -> Column:
+        racks = F.transform(chosen, lambda broker: _rack("racks", broker))
+        rest = F.transform(
+            F.array_except("survivors", chosen),
+            lambda broker: F.struct(
+                (broker != F.col("leader")).alias("follower"),
+                (~F.array_contains("isr", broker)).alias("behind"),
+                F.size(F.filter(racks, lambda rack: rack == _rack("racks", broker))).alias("mates"),
+                F.array_position("survivors", broker).alias("place"),
+                broker.alias("broker_id"),
+            ),
+        )
+        return F.concat(chosen, F.array(F.array_min(rest)["broker_id"]))
+
+    chosen = F.aggregate(F.array_repeat(F.lit(1), F.col("wanted")), F.slice("survivors", 1, 0), take)
+    return let(chosen, lambda stays: F.filter("survivors", lambda broker: F.array_contains(stays, broker)))

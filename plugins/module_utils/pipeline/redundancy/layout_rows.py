@@ -1,0 +1,132 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rows of layout files (see `layout`), told apart. A row that breaks the schema makes its whole file useless: what it hides may be a full disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import functions as F
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import BROKER_STATES
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, first, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import TOPIC_NAME, cluster_of_file, lines
+
+BROKER = "broker_id int, broker_state string, rack string, usable_bytes bigint, total_bytes bigint"
+PARTITION = (
+    "topic string, partition int, topic_id string, leader int, replicas array<int>, isr array<int>, reassigning boolean, "
+    "min_insync_replicas int, sizes array<array<bigint>>"
+)
+# Beyond that no disk and no replica is (1 PiB), and arithmetic would overflow.
+MOST_BYTES = 1 << 50
+SCHEMA = f"kind string, {BROKER}, {PARTITION}, damaged string"
+
+
+# One list for every cluster, a list by cluster, or None: whoever is fenced.
+LostBrokers = Sequence[int] | Mapping[str, Sequence[int]] | None
+
+
+def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """One row per line of `files` (absolute paths, each named `<cluster>.jsonl`), with its `cluster`; `damaged` holds a line that breaks the schema."""
+    return lines(spark, SCHEMA, files).withColumn("cluster", cluster_of_file())
+
+
+def named_lost(lost_brokers: LostBrokers) -> Column:
+    """Ids that are named as lost for the cluster of a row, null if none are named for it."""
+    if lost_brokers is None:
+        return F.lit(None).cast("array<int>")
+    if isinstance(lost_brokers, Mapping):
+        # One literal, however many clusters there are: an expression for each would keep Spark's optimizer busy.
+        by_cluster = json.dumps({cluster: list(brokers) for cluster, brokers in lost_brokers.items()})
+        return F.try_element_at(F.from_json(F.lit(by_cluster), "map<string,array<int>>"), F.col("cluster"))
+    return F.array(*(F.lit(broker) for broker in sorted(set(lost_brokers)))).cast("array<int>")
+
+
+def clusters(records: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
+    """One row per cluster: `brokers`, sorted array of (broker_id, broker_state, rack, usable_bytes, total_bytes), and `broken`: why its file
+    cannot be used, null if it can. A file that shows one of its cluster's `lost_brokers` alive cannot."""
+    kind = F.col("kind")
+    found = records.groupBy("cluster").agg(
+        F.sort_array(
+            F.collect_list(
+                F.when(
+                    present((kind == "broker") & _sound_broker()),
+                    F.struct("broker_id", "broker_state", "rack", "usable_bytes", "total_bytes"),
+                )
+            )
+        ).alias("brokers"),
+        F.count(F.when(present(kind == "partition"), F.lit(1))).alias("partition_rows"),
+        F.count_distinct(F.when(present(kind == "partition"), F.struct("topic", "partition"))).alias("partitions"),
+        F.min(_fault()).alias("fault"),
+    )
+    ids = F.transform("brokers", lambda row: row["broker_id"])
+    named = F.coalesce(named_lost(lost_brokers), F.array().cast("array<int>"))
+    alive = F.filter("brokers", lambda row: (row["broker_state"] == "unfenced") & F.array_contains(named, row["broker_id"]))
+    broken = (
+        F.when(F.col("fault").isNotNull(), F.col("fault"))
+        .when(F.size(F.array_distinct(ids)) < F.size("brokers"), F.lit("a broker stands in it twice"))
+        .when(F.col("partitions") < F.col("partition_rows"), F.lit("a partition stands in it twice"))
+        .when(
+            F.size(alive) > 0,
+            F.concat(
+                F.lit("broker "),
+                first(alive)["broker_id"].cast("string"),
+                F.lit(
+                    " is named in lost_brokers, but it is unfenced: leave it out, or wait until it is fenced and collect the layout again"
+                ),
+            ),
+        )
+    )
+    return found.select("cluster", "brokers", broken.alias("broken"))
+
+
+def partitions(records: DataFrame) -> DataFrame:
+    """One row per partition: its fields, and for `sizes` its `bytes`, what each replica will hold when it is in sync: as much as the
+    leader does, else as the largest whose broker told; null where none did."""
+    fields = [field.split()[0] for field in PARTITION.split(", ")]
+    size_of_leader = first(F.filter("sizes", lambda row: F.get(row, F.lit(0)) == F.col("leader")))
+    told = F.coalesce(F.get(size_of_leader, F.lit(1)), F.array_max(F.transform("sizes", lambda row: F.get(row, F.lit(1)))))
+    return records.where((F.col("kind") == "partition") & present(_sound_partition())).select(
+        "cluster", *(name for name in fields if name != "sizes"), told.alias("bytes")
+    )
+
+
+def _fault() -> Column:
+    """Why a row makes its file useless, null where it does not."""
+    kind = F.coalesce("kind", F.lit(""))
+    return (
+        F.when(kind.isin("header", "seal"), F.lit(None).cast("string"))
+        .when(kind == "broker", F.when(~present(_sound_broker()), F.lit("a broker row that breaks the schema")))
+        .when(kind == "partition", F.when(~present(_sound_partition()), F.lit("a partition row that breaks the schema")))
+        .otherwise(F.lit("a row of no known kind"))
+    )
+
+
+def _sound_broker() -> Column:
+    possible = [F.col(name).isNull() | F.col(name).between(-1, MOST_BYTES) for name in ("usable_bytes", "total_bytes")]
+    return F.col("damaged").isNull() & (F.col("broker_id") >= 0) & F.col("broker_state").isin(*BROKER_STATES) & possible[0] & possible[1]
+
+
+def _sound_partition() -> Column:
+    sizes = any_of(
+        "sizes", lambda row: ~present((F.size(row) == 2) & (F.get(row, F.lit(0)) >= 0) & F.get(row, F.lit(1)).between(0, MOST_BYTES))
+    )
+    return (
+        F.col("damaged").isNull()
+        & F.col("topic").rlike(TOPIC_NAME)
+        & (F.col("partition") >= 0)
+        & F.col("topic_id").isNotNull()
+        & (F.col("leader") >= -1)
+        & (F.size("replicas") > 0)
+        & (F.size(F.array_distinct("replicas")) == F.size("replicas"))
+        & ~any_of("replicas", lambda broker: broker.isNull() | (broker < 0))
+        & F.col("isr").isNotNull()
+        & F.col("reassigning").isNotNull()
+        & F.col("sizes").isNotNull()
+        & ~sizes
+    )

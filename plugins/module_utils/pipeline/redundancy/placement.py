@@ -1,0 +1,297 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who takes over the replicas that are missing, and who comes first in the lists whose first replica was lost.
+
+A new replica goes to the rack that has fewest of its partition, there to the broker whose disk is then least full. The largest partitions go
+first, and when all have a place each is taken up again and put where it is best as the others lie now: those that had no choice may have
+come last. Integers only, and no ties but by broker id, so that the same layout gives the same lists anywhere.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import functions as F
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.decisions import MOVES, rack_aware
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import (
+    any_of,
+    capped_sum,
+    first,
+    let,
+    present,
+    quotient,
+)
+
+# Once more over all partitions puts right what those that had no choice have upset. More sweeps change next to nothing; the second limit is for
+# clusters where even these would take long.
+SWEEPS = 3
+VISITS = 200_000
+# Spark copies the state of a fold at each step. So partitions go through in pieces, about as many as each has partitions, but of at least this
+# many. What is chosen does not depend on it.
+PIECE = 16
+# Bytes that a broker of which nobody knows how much room it has is taken to have.
+ENDLESS = 1 << 60
+# The share of the largest disk that a disk is, in thousandths.
+WHOLE = 1000
+NOBODY = -1
+
+
+def placements(tasks: DataFrame, clusters: DataFrame, max_disk_percent: int) -> DataFrame:
+    """One row per cluster: `before` and `after`, (broker_id, rack, share, room, bytes, replicas, leaders) of its unfenced brokers, and `moves`.
+
+    `moves` has one struct for each partition that MOVES, with its fields of `tasks`, `added` (who gets a replica; nobody where there is no room for
+    all that are missing) and `first_replica` (who comes first in the new list, NOBODY where nobody is added for want of room). `bytes`,
+    `replicas` and `leaders` are of the replicas that stay, `leaders` those that come first; `after` counts what is added too.
+    A broker gets no replica that would fill its disk by more than `max_disk_percent`.
+    """
+    loads = (
+        tasks.select("cluster", F.coalesce("bytes", F.lit(0)).alias("bytes"), "replicas", F.explode("kept").alias("broker_id"))
+        .groupBy("cluster", "broker_id")
+        .agg(
+            F.least(capped_sum("bytes"), F.lit(ENDLESS)).alias("bytes"),
+            F.count("*").alias("replicas"),
+            F.sum(F.when(first("replicas") == F.col("broker_id"), F.lit(1)).otherwise(F.lit(0))).alias("leaders"),
+        )
+        .groupBy("cluster")
+        .agg(
+            F.collect_list(F.struct("broker_id", "bytes", "replicas", "leaders")).alias("loads"),
+            F.greatest(F.lit(1), quotient(capped_sum("bytes"), F.sum("replicas"))).alias("mean"),
+        )
+    )
+    moves = tasks.where(F.col("outcome") == MOVES).groupBy("cluster").agg(F.sort_array(F.collect_list(_move())).alias("moves"))
+    begun = (
+        clusters.join(loads, "cluster", "left")
+        .join(moves, "cluster", "left")
+        .withColumn("before", _before(max_disk_percent))
+        .select("cluster", "before", "mean", "moves")
+    )
+    placed = begun.withColumn("placed", F.when(F.col("moves").isNotNull(), _placed()))
+    return placed.select(
+        "cluster",
+        "before",
+        F.coalesce(F.col("placed")["brokers"], F.col("before")).alias("after"),
+        let(F.flatten(F.col("placed")["choices"]), _with_choices).alias("moves"),
+    )
+
+
+_MOVE = ("topic", "partition", "topic_id", "replicas", "gone", "kept", "kept_racks", "missing", "bytes")
+
+
+def _move() -> Column:
+    """A partition as it is taken up and put down: the largest first."""
+    size = F.coalesce("bytes", F.lit(0))
+    return F.struct((-size).alias("rank"), *_MOVE, size.alias("size"))
+
+
+def _with_choices(choices: Column) -> Column:
+    """The moves with what was chosen for each."""
+
+    def joined(move: Column, place: Column) -> Column:
+        choice = F.get(choices, place)
+        chosen = (choice[name].alias(name) for name in ("added", "first_replica"))
+        return F.struct(*(move[name].alias(name) for name in (*_MOVE, "size")), *chosen)
+
+    return F.transform("moves", joined)
+
+
+def _before(max_disk_percent: int) -> Column:
+    live = F.filter("brokers", lambda row: row["broker_state"] == "unfenced")
+    largest = F.array_max(F.transform(live, lambda row: row["total_bytes"]))
+    all_told = ~any_of(live, lambda row: ~present(row["total_bytes"] > 0))
+
+    def share(row: Column) -> Column:
+        return F.when(all_told, F.greatest(F.lit(1), quotient(row["total_bytes"] * WHOLE, largest))).otherwise(F.lit(WHOLE)).cast("bigint")
+
+    def room(row: Column) -> Column:
+        reserve = F.when(row["total_bytes"] > 0, quotient(row["total_bytes"], F.lit(100)) * (100 - max_disk_percent)).otherwise(F.lit(0))
+        return F.when(row["usable_bytes"] >= 0, row["usable_bytes"] - reserve).otherwise(F.lit(ENDLESS))
+
+    def loaded(row: Column) -> Column:
+        return let(
+            first(F.filter("loads", lambda load: load["broker_id"] == row["broker_id"])),
+            lambda load: F.struct(
+                row["broker_id"].alias("broker_id"),
+                F.when(rack_aware(), row["rack"]).otherwise(F.lit("")).alias("rack"),
+                share(row).alias("share"),
+                room(row).alias("room"),
+                *(F.coalesce(load[name], F.lit(0)).cast("bigint").alias(name) for name in ("bytes", "replicas", "leaders")),
+            ),
+        )
+
+    return F.transform(live, loaded)
+
+
+def _placed() -> Column:
+    """All `moves` put down, sweep after sweep: `brokers` as they then are, and `choices`, (added, first_replica) by piece and move."""
+
+    def nothing_chosen(move: Column) -> Column:
+        return F.struct(F.slice(move["kept"], 1, 0).alias("added"), F.lit(NOBODY).alias("first_replica"))
+
+    def swept(pieces: Column) -> Column:
+        choices = F.transform(pieces, lambda piece: F.transform(piece, nothing_chosen))
+        start = F.struct(F.col("before").alias("brokers"), choices.alias("choices"))
+        return F.aggregate(_sweeps(), start, lambda state, _: _swept(state, pieces))
+
+    return let(_pieces(), swept)
+
+
+def _pieces() -> Column:
+    def cut(piece: Column) -> Column:
+        return F.transform(
+            F.sequence(F.lit(0), quotient(F.size("moves") - 1, piece).cast("int")),
+            lambda index: F.slice("moves", index * piece + 1, piece),
+        )
+
+    return let(F.greatest(F.lit(PIECE), F.sqrt(F.size("moves")).cast("int")), cut)
+
+
+def _sweeps() -> Column:
+    wanted = F.least(F.lit(SWEEPS), F.greatest(F.lit(1), quotient(F.lit(VISITS), F.size("moves")).cast("int")))
+    return F.array_repeat(F.lit(1), wanted)
+
+
+def _swept(state: Column, pieces: Column) -> Column:
+    """Take up every partition and put it down anew."""
+
+    def piece_swept(done: Column, index: Column) -> Column:
+        moves = F.transform(
+            F.get(pieces, index),
+            lambda move, place: F.struct(move.alias("move"), F.get(F.get(state["choices"], index), place).alias("choice")),
+        )
+        start = F.struct(done["brokers"].alias("brokers"), F.slice(first(state["choices"]), 1, 0).alias("choices"))
+        return let(
+            F.aggregate(moves, start, _put_down_anew),
+            lambda piece: F.struct(
+                piece["brokers"].alias("brokers"), F.concat(done["choices"], F.array(piece["choices"])).alias("choices")
+            ),
+        )
+
+    start = F.struct(state["brokers"].alias("brokers"), F.slice(state["choices"], 1, 0).alias("choices"))
+    return F.aggregate(F.sequence(F.lit(0), F.size(pieces) - 1), start, piece_swept)
+
+
+def _put_down_anew(state: Column, taken_up: Column) -> Column:
+    move, before = taken_up["move"], taken_up["choice"]
+
+    def put_down(brokers: Column) -> Column:
+        return let(
+            _added(brokers, move),
+            lambda added: let(
+                _first_replica(brokers, move, added),
+                lambda leader: F.struct(
+                    _shifted(brokers, move, added, leader, 1).alias("brokers"),
+                    F.concat(state["choices"], F.array(F.struct(added.alias("added"), leader.alias("first_replica")))).alias("choices"),
+                ),
+            ),
+        )
+
+    return let(_shifted(state["brokers"], move, before["added"], before["first_replica"], -1), put_down)
+
+
+def _shifted(brokers: Column, move: Column, added: Column, leader: Column, sign: int) -> Column:
+    """The brokers with (1) or without (-1) the replicas that are added for a partition. One that comes first and did before was counted before."""
+    leads = F.when(leader == first(move["replicas"]), F.lit(NOBODY)).otherwise(leader)
+
+    def shifted(row: Column) -> Column:
+        replica = F.array_contains(added, row["broker_id"]).cast("bigint") * sign
+        return F.struct(
+            row["broker_id"].alias("broker_id"),
+            row["rack"].alias("rack"),
+            row["share"].alias("share"),
+            (row["room"] - replica * move["size"]).alias("room"),
+            (row["bytes"] + replica * move["size"]).alias("bytes"),
+            (row["replicas"] + replica).alias("replicas"),
+            (row["leaders"] + (leads == row["broker_id"]).cast("bigint") * sign).alias("leaders"),
+        )
+
+    return F.transform(brokers, shifted)
+
+
+def _added(brokers: Column, move: Column) -> Column:
+    """Who gets the missing replicas of a partition; nobody where there is not room for all of them."""
+    nobody = F.slice(move["kept"], 1, 0)
+
+    def pick(state: Column, _step: Column) -> Column:
+        able = F.filter(
+            brokers,
+            lambda row: (
+                ~F.array_contains(move["kept"], row["broker_id"])
+                & ~F.array_contains(state["added"], row["broker_id"])
+                & (row["room"] >= move["size"])
+            ),
+        )
+        best = F.array_min(
+            F.transform(
+                able,
+                lambda row: F.struct(
+                    F.size(F.filter(state["racks"], lambda rack: rack == row["rack"])).alias("mates"),
+                    _fill(row, move["size"]).alias("fill"),
+                    row["broker_id"].alias("broker_id"),
+                    row["rack"].alias("rack"),
+                ),
+            )
+        )
+        return let(
+            best,
+            lambda one: F.when(one.isNull(), state).otherwise(
+                F.struct(
+                    F.concat(state["added"], F.array(one["broker_id"])).alias("added"),
+                    F.concat(state["racks"], F.array(one["rack"])).alias("racks"),
+                )
+            ),
+        )
+
+    start = F.struct(nobody.alias("added"), move["kept_racks"].alias("racks"))
+    return let(
+        F.aggregate(F.array_repeat(F.lit(1), move["missing"]), start, pick, lambda state: state["added"]),
+        lambda added: F.when(F.size(added) == move["missing"], added).otherwise(nobody),
+    )
+
+
+def _fill(row: Column, size: Column) -> Column:
+    """How full a disk is with one more replica of `size`, beside others. A replica counts for its bytes and, as many partitions are empty, as
+    much as an average one for being there. Replicas of others than Kafka do not count: there has to be room for them, and that is `room`."""
+    weight = F.try_add(row["bytes"] + size, F.try_multiply(row["replicas"] + 1, F.col("mean")))
+    # Sizes that brokers claim can be so large that one disk is as full as another.
+    return quotient(F.coalesce(F.try_multiply(weight, F.lit(WHOLE)), F.lit(MOST_INT64)), row["share"])
+
+
+def _first_replica(brokers: Column, move: Column, added: Column) -> Column:
+    """Who comes first in the new list: who did before, else whoever does in the fewest lists; an old replica rather than a new one."""
+
+    def fewest(new: Column) -> Column:
+        return F.array_min(
+            F.transform(
+                F.filter(brokers, lambda row: F.array_contains(new, row["broker_id"])),
+                lambda row: F.struct(
+                    row["leaders"].alias("leaders"),
+                    F.array_position(new, row["broker_id"]).alias("place"),
+                    row["broker_id"].alias("broker_id"),
+                ),
+            )
+        )["broker_id"]
+
+    before = first(move["replicas"])
+    return (
+        F.when(F.size(added) < move["missing"], F.lit(NOBODY))
+        .when(F.array_contains(move["kept"], before), before)
+        .otherwise(F.coalesce(let(F.concat(move["kept"], added), fewest), F.lit(NOBODY)))
+    )
+
+
+def new_replicas() -> Column:
+    """The new list of a move: each added replica stands where a lost one stood, others behind; who comes first in front of all."""
+    left = F.array_except("replicas", "kept")
+    in_place = F.transform(
+        "replicas",
+        lambda broker: F.when(F.array_contains("kept", broker), broker).otherwise(
+            F.get("added", F.array_position(left, broker).cast("int") - 1)
+        ),
+    )
+    more = F.slice("added", F.size(left) + 1, F.size("added"))
+    return F.array_distinct(F.concat(F.array("first_replica"), F.filter(in_place, lambda broker: broker.isNotNull()), more))

@@ -1,0 +1,249 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From the layout files of a run to one reassignment file per cluster, `<workdir>/reassignments/<run_id>/<cluster>.json`.
+
+The file is one of kafka-reassign-partitions, version 1, so that Kafka's own tool takes it: `partitions` with `topic`, `partition` and
+`replicas`, without `log_dirs`, so that each broker chooses among its own. Beside these each partition has `replicas_before`,
+`adding_replicas`, `removing_replicas`, `topic_id` and `bytes` (that are copied, null where no broker told a size). `held` has what
+cannot be planned (`topic`, `partition`, `replicas`, `reason`, `explanation`), `brokers` what each has afterwards. Nobody seals
+it: it is there to be read and changed, and what it says is checked against the cluster before anything moves.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+with suppress(ImportError):  # libraries.py says why
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import replacing, work_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import layout_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import decisions, layout_rows, placement
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import entries as redundancy_entries
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import (
+    BrokenFileError,
+    Keep,
+    Kind,
+    Landing,
+    look,
+    write_each,
+)
+
+VERSION = 1
+FOLDER = "reassignments"
+# As many as a replication factor can say.
+MOST_REPLICAS = 2**15 - 1
+_SECTIONS = (redundancy_entries.PARTITIONS, redundancy_entries.HELD_BACK, redundancy_entries.BROKERS)
+
+
+class OptionError(SpokenError):
+    """An option cannot be used; the text names it."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked for; see the options of kafka_redundancy_plan."""
+
+    lost_brokers: layout_rows.LostBrokers = None
+    replication_factor: int | None = None
+    topics: Sequence[str] | None = None
+    max_disk_percent: int = 90
+
+    def check(self) -> None:
+        """Raise OptionError for what no cluster can have."""
+        if self.replication_factor is not None and not 1 <= self.replication_factor <= MOST_REPLICAS:
+            raise OptionError(f"replication_factor {self.replication_factor} is not between 1 and {MOST_REPLICAS}")
+        if self.topics is not None and not self.topics:
+            # A list that a template made empty must not mean "everything", nor silently nothing.
+            raise OptionError("option topics is empty: name some topics, or leave it out to plan all")
+        for topic in self.topics or ():
+            if not can_be_partition(topic, 0):
+                raise OptionError(f"topics: {topic!r:.80} cannot be a topic of Kafka")
+        if not 1 <= self.max_disk_percent <= 100:
+            raise OptionError(f"max_disk_percent {self.max_disk_percent} is not between 1 and 100")
+
+    def lost_in(self, cluster: str) -> list[int] | None:
+        """The brokers that are named as lost for a cluster, None if none are."""
+        named = self.lost_brokers.get(cluster) if isinstance(self.lost_brokers, Mapping) else self.lost_brokers
+        return None if named is None else sorted(set(named))
+
+    def for_cluster(self, cluster: str) -> dict[str, Any]:
+        """The options of one cluster, as its file has them."""
+        return {
+            "lost_brokers": self.lost_in(cluster),
+            "replication_factor": self.replication_factor,
+            "topics": None if self.topics is None else sorted(set(self.topics)),
+            "max_disk_percent": self.max_disk_percent,
+        }
+
+
+@dataclass
+class Totals:
+    """What a reassignment file amounts to. Skews are of unfenced brokers: the most that one has above the mean, in percent of the mean, rounded down."""
+
+    planned: int = 0
+    held: Counter[str] = field(default_factory=Counter)
+    adding_replicas: int = 0
+    bytes: int = 0
+    unknown_sizes: int = 0
+    rack_violations: int = 0
+    brokers: list[dict[str, Any]] = field(default_factory=list)
+
+    def count(self, section: str, word: str | None, entry: dict[str, Any]) -> None:
+        """Take one entry of the file into account."""
+        if section == redundancy_entries.BROKERS:
+            self.brokers.append(entry)
+        elif section == redundancy_entries.HELD_BACK:
+            self.held[str(word)] += 1
+        else:
+            self.planned += 1
+            self.adding_replicas += len(entry["adding_replicas"])
+            self.bytes += entry["bytes"] or 0
+            self.unknown_sizes += entry["bytes"] is None
+            self.rack_violations += word == redundancy_entries.RACK_VIOLATION
+
+    def summary(self) -> dict[str, Any]:
+        """The counts, as data."""
+        return {
+            "planned": self.planned,
+            "held": sum(self.held.values()),
+            "held_by_reason": dict(sorted(self.held.items())),
+            "adding_replicas": self.adding_replicas,
+            "bytes": self.bytes,
+            "unknown_sizes": self.unknown_sizes,
+            "rack_violations": self.rack_violations,
+            "leader_skew_percent": skew_percent(broker["leaders"] for broker in self.brokers),
+            "replica_skew_percent": skew_percent(broker["replicas"] for broker in self.brokers),
+            "byte_skew_percent": skew_percent(broker["bytes"] for broker in self.brokers),
+        }
+
+
+def skew_percent(loads: Iterable[int | None]) -> int | None:
+    """By how much the largest is above the mean, in percent of the mean, rounded down; None where there is nothing to be uneven about."""
+    known = [load for load in loads if load is not None]
+    total = sum(known)
+    return (max(known) * len(known) - total) * 100 // total if total else None
+
+
+def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
+    if header.get("content") != layout_file.CONTENT:
+        raise sealed_jsonl.SnapshotError("it holds something else than the layout of a cluster")
+    if (header["cluster"], header["run_id"]) != (name, run_id):
+        raise sealed_jsonl.SnapshotError(f"it is of cluster {header['cluster']} and run {header['run_id']}: a copied or renamed file")
+
+
+LAYOUT = Kind(layout_file.FOLDER, "layout file", ("layout", "kafka_partition_reassignment_info"), _prove)
+
+
+def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> Landing:
+    """Look through `<workdir>/layout/<run_id>`, see `sealed.look`."""
+    return look(workdir, LAYOUT, run_id, clusters, others)
+
+
+def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: Keep) -> DataFrame:
+    """Build the entries (see `redundancy_entries.entries`) of all `files`."""
+    records = layout_rows.records(spark, files)
+    clusters = keep(layout_rows.clusters(records, options.lost_brokers))
+    tasks = keep(
+        decisions.tasks(layout_rows.partitions(records), clusters, options.lost_brokers, options.replication_factor, options.topics)
+    )
+    placements = keep(placement.placements(tasks, clusters, options.max_disk_percent))
+    return redundancy_entries.entries(clusters, tasks, placements, options.lost_brokers)
+
+
+def write(spark: SparkSession, found: Landing, workdir: Path, options: Options) -> dict[str, Any]:
+    """Write the file of every cluster whose layout can be used; return `plans`, `quarantine`, `summary` and `warnings`."""
+    paths = {name: work_file(workdir, FOLDER, name, found.run_id) for name in found.files}
+    counted = write_each(
+        found,
+        lambda files, keep: entries(spark, files, options, keep),
+        lambda name, rows: _write(paths[name], found.headers[name], options, rows),
+    )
+    plans = [{"cluster": name, "path": str(paths[name]), **counted[name].summary()} for name in sorted(counted)]
+    return {
+        "plans": plans,
+        "quarantine": found.quarantine,
+        "summary": _summary(counted.values(), len(found.quarantine)),
+        "warnings": list(_warnings(options, counted)),
+    }
+
+
+def _write(path: Path, header: Mapping[str, Any], options: Options, rows: Iterable[Row]) -> Totals:
+    told = {
+        "version": VERSION,
+        "plan_id": str(uuid.uuid4()),
+        "cluster": header["cluster"],
+        "cluster_id": header["cluster_id"],
+        "run_id": header["run_id"],
+        "created_at": utc_now(),
+        "collected_at": header["collected_at"],
+        "options": options.for_cluster(header["cluster"]),
+    }
+    totals, rest = Totals(), iter(rows)
+    with replacing(path) as stream:
+        stream.write(b"{\n" + b"".join(f"{json.dumps(key)}: {json.dumps(value)},\n".encode() for key, value in told.items()))
+        row = next(rest, None)
+        for section in _SECTIONS:
+            row = _write_section(stream, section, row, rest, totals)
+        stream.write(f'"summary": {json.dumps(totals.summary())}\n}}\n'.encode())
+    return totals
+
+
+def _write_section(stream: IO[bytes], section: str, row: Row | None, rest: Iterator[Row], totals: Totals) -> Row | None:
+    """Write the rows of one section, of which `row` is the first if there is any; return the first row after it."""
+    stream.write(f"{json.dumps(section)}: [".encode())
+    comma = b""
+    while row is not None and row.section in (section, redundancy_entries.QUARANTINE):
+        entry = json.loads(row.entry)
+        if row.section == redundancy_entries.QUARANTINE:
+            raise BrokenFileError(entry["reason"])
+        totals.count(section, row.word, entry)
+        stream.write(comma + f"\n {json.dumps(entry)}".encode())
+        comma = b","
+        row = next(rest, None)
+    stream.write(b"\n],\n" if comma else b"],\n")
+    return row
+
+
+def _summary(counted: Iterable[Totals], quarantined: int) -> dict[str, Any]:
+    clusters = list(counted)
+    held = sum((totals.held for totals in clusters), Counter[str]())
+    return {
+        "clusters": len(clusters),
+        "quarantined": quarantined,
+        "planned": sum(totals.planned for totals in clusters),
+        "held": sum(held.values()),
+        "held_by_reason": dict(sorted(held.items())),
+        "adding_replicas": sum(totals.adding_replicas for totals in clusters),
+        "bytes": sum(totals.bytes for totals in clusters),
+    }
+
+
+def _warnings(options: Options, counted: Mapping[str, Totals]) -> Iterator[str]:
+    known = {name: {broker["broker_id"] for broker in totals.brokers} for name, totals in counted.items()}
+    if options.lost_brokers is not None and not isinstance(options.lost_brokers, Mapping):
+        for broker in sorted(set(options.lost_brokers).difference(*known.values())):
+            yield f"lost_brokers names {broker}, which no cluster that was planned has ever had: nothing was planned for it"
+    for name, totals in sorted(counted.items()):
+        if isinstance(options.lost_brokers, Mapping):
+            for broker in sorted(set(options.lost_in(name) or ()) - known[name]):
+                yield f"{name}: lost_brokers names {broker}, which this cluster has never had: nothing was planned for it"
+        returning = [broker["broker_id"] for broker in totals.brokers if broker["broker_state"] == "coming_back" and not broker["lost"]]
+        if returning:
+            yield (
+                f"{name}: coming back: {', '.join(map(str, returning))}; nothing was planned for the replicas there: collect the layout again "
+                "when they are back, or name in lost_brokers the brokers that are to be given up"
+            )
+        if totals.unknown_sizes:
+            yield f"{name}: no broker told the size of {totals.unknown_sizes} of the partitions: they count as empty, and disks may fill up more than planned"

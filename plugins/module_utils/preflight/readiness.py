@@ -1,0 +1,152 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has to be known of a cluster before a recovery: permissions, the metadata quorum, partitions and brokers. Reads only.
+
+Each as the module of its own returns it (`kafka_permission_info`, `kafka_quorum_info`, `kafka_partition_info`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import RETURNED_PARTITIONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE, elr_is_on
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import (
+    NEEDS_MIN_ISR,
+    partition_row,
+    select,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls, quorum_risks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    TopicPartition,
+    absence,
+    in_recovery_order,
+    known_of,
+    not_in_cluster,
+    only_known,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
+
+KRAFT_FEATURE = "kraft.version"
+# What to do about requested partitions that the cluster does not have: refuse all, look at the others if there are any, or look at the others.
+FAIL, SOME, SKIP = "fail", "some", "skip"
+
+
+class Found(NamedTuple):
+    """What `kafka_partition_info` returns, and what the operator should know about it (None: nothing)."""
+
+    rows: dict[str, Any]
+    warning: str | None
+
+
+def stage_argument() -> dict[str, Any]:
+    """Argument spec of the option `stages`."""
+    stages = [acls.GATHER, acls.REASSIGN, acls.THROTTLE]
+    return {"stages": {"type": "list", "elements": "str", "choices": stages, "default": [acls.GATHER]}}
+
+
+def permissions(
+    cluster: NativeCluster, params: Mapping[str, Any], wanted: Collection[TopicPartition] | None, commands: Commands | None = None
+) -> dict[str, Any]:
+    """The ACLs that a recovery of `wanted` (None: whatever is offline) would miss. `params`: options of `kafka_permission_info`.
+
+    Redundancy is planned for all topics, so to move and to throttle takes permissions on others than those of `wanted`, too.
+    `commands`: keeps the scripts of remedies whose names cannot be shown.
+    """
+    stages = list(params["stages"])
+    if acls.GATHER in stages and params["controller_bootstrap_servers"]:
+        stages.append(acls.ISR_HISTORY)
+    if acls.GATHER in stages or params["elect"]:
+        cluster.speak(params["backend"], backend_selection.Numbers.from_params(params))
+        if cluster.backend == backend_selection.NATIVE:
+            # KIP-1275 asks for this one also to elect. Nothing is reordered then, so nothing is altered.
+            stages.append(acls.NATIVE)
+        elif params["elect"]:
+            stages.append(acls.ELECT)
+    moves = not acls.OF_MOVES.isdisjoint(stages)
+    held = cluster.permissions(None if wanted is None else {topic for topic, _partition in wanted}, moves)
+    return {
+        "missing": [_row(row, params, commands) for row in sorted(acls.missing(held, stages), key=lambda row: not row.need.required)],
+        "unknown": [need._asdict() for need in acls.unknown(held, stages)],
+    }
+
+
+def _row(row: acls.Missing, params: Mapping[str, Any], commands: Commands | None) -> dict[str, Any]:
+    secured = params["security_protocol"] != "PLAINTEXT"
+    # Whom a certificate or a token stands for is decided by the brokers' own rules.
+    principal = params["sasl_username"] if params["sasl_mechanism"] in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512") else None
+    servers = ",".join(params["bootstrap_servers"])
+    return {**row.need._asdict(), "name": row.name, "remedy": acls.remedy(row, principal, servers, secured, commands)}
+
+
+def watched(cluster: Cluster, connection: Connection, window: float) -> dict[str, Any]:
+    """The metadata quorum, watched for `window` seconds, what its controllers answer if they are named, and what can disturb it later."""
+    looks = quorum_stability.watch(cluster, window)
+    looked_at = time.monotonic()
+    found = next((look.quorum for look in reversed(looks) if look.quorum is not None), None)
+    rows = []
+    if connection.controller_bootstrap_servers:
+        with Controllers(connection) as controllers:
+            rows = controllers.rows(found)
+    around = quorum_risks.Surroundings(rows, {}, None, None)
+    if looks[-1].quorum is not None and len(looks[-1].quorum.voters) > 1:
+        around = quorum_risks.Surroundings(
+            rows, cluster.quorum_timeouts(looks[-1].quorum), cluster.registered_ids(), cluster.feature_level(KRAFT_FEATURE)
+        )
+    return {**quorum_stability.report(looks, rows, looked_at), **quorum_risks.assess(found, around)}
+
+
+def partitions(
+    cluster: Cluster, wanted: Collection[TopicPartition] | None, state: str = "offline", limit: int = 0, unknown: str = FAIL
+) -> Found:
+    """The partitions in a state, of all or of those `wanted`, and the brokers. `limit`: how many partitions are shown, 0 for as many as may be.
+
+    `unknown`: what to do about those of `wanted` that the cluster does not have. FAIL raises PartitionError for one, SOME if they are all. SKIP never.
+    """
+    known = cluster.partitions(wanted)
+    asked = sorted(known, key=in_recovery_order) if wanted is None else list(wanted)
+    absent = [] if unknown == FAIL else not_in_cluster(asked, known)
+    if unknown == SKIP and len(absent) == len(asked):
+        states = []
+    else:
+        states = known_of(asked, known)[0] if absent else only_known(asked, known)
+    brokers = cluster.broker_states({broker for found in states for broker in found.replicas})
+    unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
+    decided_by_min_isr = state in NEEDS_MIN_ISR
+    configs = cluster.topic_configs({found.topic for found in states}).demanded() if decided_by_min_isr else TopicConfigs()
+    level = cluster.feature_level(ELR_FEATURE)
+    elr = elr_is_on(level)
+    chosen = select(state, states, unfenced, configs, elr)
+    most = min(limit or RETURNED_PARTITIONS, RETURNED_PARTITIONS)
+    shown = chosen[:most]
+    if not decided_by_min_isr:
+        # Thousands of topics take time: nobody waits for those that are not shown.
+        configs = cluster.topic_configs({found.topic for found in shown})
+    rows = {
+        "count": len(chosen),
+        "partitions": [partition_row(found, unfenced, configs.of(found.topic), elr) for found in shown],
+        "unknown_count": len(absent),
+        "unknown": [{"topic": topic, "partition": partition} for topic, partition in absent[:most]],
+        "brokers": brokers,
+        "eligible_leader_replicas_version": level,
+        "cluster_id": cluster.cluster_id,
+    }
+    warnings = [problem] if (problem := configs.problem()) else []
+    if absent and unknown == SOME:
+        warnings.append(absence(absent))
+    if len(chosen) > len(shown) and limit not in range(1, RETURNED_PARTITIONS + 1):
+        warnings.append(
+            f"{len(shown)} of {len(chosen)} partitions are returned; name some with partitions or partitions_file to see others (count is of all)"
+        )
+    return Found(rows, "; ".join(warnings) or None)

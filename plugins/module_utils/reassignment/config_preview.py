@@ -1,0 +1,110 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cluster whose configs are not changed: changes are judged by its brokers (validate only) and remembered, so that later reads show them.
+
+What works on a cluster's configs works on this as well, in check mode, and meets the same refusals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_memory import ConfigBudget
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
+    APPEND,
+    BROKER,
+    DELETE,
+    OF_BROKER,
+    OF_TOPIC,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    Change,
+    Refusal,
+    Resource,
+    Setting,
+    Settings,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_gauge import HasLogDirs
+
+
+class Configurable(HasLogDirs, Protocol):
+    """What is needed of a cluster."""
+
+    def unfenced(self) -> set[int]: ...
+    def registered(self) -> list[Node]: ...
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
+    def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]: ...
+    def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]: ...
+    def alter_configs(self, changes: Iterable[Change], validate_only: bool = False) -> dict[Resource, Refusal | None]: ...
+    def unreachable_rows(self) -> list[dict[str, Any]]: ...
+
+
+class ConfigPreview:
+    """The cluster, read once, with what was changed since. Always ask for the same configs of one kind of resource."""
+
+    def __init__(self, cluster: Configurable) -> None:
+        self._cluster = cluster
+        self._brokers: dict[int, Settings] = {}
+        self._topics: dict[str, Settings] = {}
+        self._budget = ConfigBudget()  # a run of many moves reads topic after topic
+        self._accepted: set[Resource] = set()
+        self._unfenced: set[int] | None = None
+        self.registered = cluster.registered
+        self.partitions = cluster.partitions
+        self.log_dirs = cluster.log_dirs
+        self.unreachable_rows = cluster.unreachable_rows
+
+    def unfenced(self) -> set[int]:
+        """Brokers that are alive, as they were at the first look."""
+        if self._unfenced is None:
+            self._unfenced = self._cluster.unfenced()
+        return set(self._unfenced)
+
+    def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]:
+        """As the cluster's own method."""
+        if unknown := set(ids) - self._brokers.keys():
+            self._brokers |= self._cluster.broker_configs(unknown, names)
+        return {broker: dict(self._brokers[broker]) for broker in ids if broker in self._brokers}
+
+    def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]:
+        """As the cluster's own method."""
+        if unknown := set(topics) - self._topics.keys():
+            found = self._cluster.topic_configs_of(unknown, names)
+            for topic, settings in found.items():
+                self._budget.add(topic, settings, names)
+            self._topics |= found
+        return {topic: dict(self._topics[topic]) for topic in topics if topic in self._topics}
+
+    def alter_configs(self, changes: Iterable[Change], validate_only: bool = True) -> dict[Resource, Refusal | None]:
+        """Have the changes judged, and remember those that would be made."""
+        wanted = list(changes)
+        # To take out what would have been set needs no other permission: a run of many moves is judged with half the requests.
+        undone = {change.resource for change in wanted if change.operation in (DELETE, SUBTRACT)} & self._accepted
+        judged = [change for change in wanted if change.resource not in undone or change.operation in (SET, APPEND)]
+        answers = dict.fromkeys(undone) | (self._cluster.alter_configs(judged, validate_only=True) if judged else {})
+        self._accepted |= {resource for resource, refusal in answers.items() if refusal is None}
+        for change in wanted:
+            if answers.get(change.resource, Refusal("", None)) is None:
+                self._remember(change)
+        return answers
+
+    def _remember(self, change: Change) -> None:
+        kind, name = change.resource
+        settings = self._topics.get(name) if kind == TOPIC else self._brokers.get(int(name))
+        if settings is None:
+            return  # never read
+        if change.operation == DELETE:
+            settings.pop(change.config, None)
+            return
+        value = change.value or ""
+        if change.operation != SET:
+            given = value.split(",")
+            there = [entry for entry in settings[change.config].value.split(",") if entry] if change.config in settings else []
+            kept = [entry for entry in there if entry not in given]
+            value = ",".join([*there, *(entry for entry in given if entry not in there)] if change.operation == APPEND else kept)
+        settings[change.config] = Setting(value, OF_BROKER if kind == BROKER else OF_TOPIC)

@@ -1,0 +1,158 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Measuring: brokers are asked how much their replicas hold, and a gauge tells from it how far moves have come and whether they come on."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Protocol
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
+
+States = Mapping[TopicPartition, PartitionState]
+
+
+class HasSizes(Protocol):
+    """What is needed of a broker's log directories."""
+
+    @property
+    def sizes(self) -> Mapping[TopicPartition, int]: ...
+
+
+class HasEnd(Protocol):
+    """What is needed of a replica's log end."""
+
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def log_end_offset(self) -> int: ...
+
+
+class HasLogDirs(Protocol):
+    """A cluster whose brokers tell of their log directories."""
+
+    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> Mapping[int, HasSizes]: ...
+
+
+class Measurable(HasLogDirs, Protocol):
+    """What is needed of a cluster."""
+
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
+    def unfenced(self) -> set[int]: ...
+    def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> Mapping[int, Mapping[TopicPartition, HasEnd]]: ...
+
+
+def measure(
+    cluster: Measurable, replicas: Mapping[TopicPartition, Collection[int]], states: States, unfenced: Collection[int]
+) -> progress.Measured:
+    """Ask the brokers that are alive for size and log end of the replicas that are not in sync, and of their leaders."""
+    work: dict[int, list[TopicPartition]] = {}
+    for key, brokers in replicas.items():
+        state = states.get(key)
+        behind = [] if state is None else [broker for broker in brokers if broker in state.replicas and broker not in state.isr]
+        if state is not None and behind:
+            for broker in {state.leader, *behind} & set(unfenced):
+                work.setdefault(broker, []).append(key)
+    if not work:
+        return progress.Measured()
+    # One after the other: what is copied in between makes a replica no less in sync than it is.
+    sizes = cluster.log_dirs(work.keys(), sorted({key for keys in work.values() for key in keys}))
+    ends = cluster.log_ends(work)
+    told_sizes = {broker: found.sizes for broker, found in sizes.items()}
+    told_ends = {broker: {key: end.log_end_offset for key, end in found.items() if end.error is None} for broker, found in ends.items()}
+    return progress.Measured(told_sizes, told_ends, not any(told_sizes.values()) and not any(told_ends.values()))
+
+
+def sizes_on_leaders(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, int]:
+    """Bytes of each partition as its leader has them. Partitions without a leader that tells are absent."""
+    leaders = {key: states[key].leader for key in keys if key in states and states[key].leader >= 0}
+    found = cluster.log_dirs(set(leaders.values()), sorted(leaders)) if leaders else {}
+    return {key: found[leader].sizes[key] for key, leader in leaders.items() if leader in found and key in found[leader].sizes}
+
+
+def inbound(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States, seconds: float) -> dict[TopicPartition, float]:
+    """Bytes per second that partitions are written at, seen for so many seconds. Absent where nobody tells."""
+    before, began = sizes_on_leaders(cluster, keys, states), time.monotonic()
+    time.sleep(seconds)
+    return model.written(before, sizes_on_leaders(cluster, keys, states), time.monotonic() - began)
+
+
+class Gauge:
+    """How far moves have come. All of its questions may go unanswered: then less is known, and nothing fails."""
+
+    def __init__(self, cluster: Measurable) -> None:
+        self._cluster = cluster
+        self._meter = progress.Meter()
+        self._sizes: dict[TopicPartition, int] = {}  # as leaders have them
+        self._seen: list[progress.ReplicaProgress] = []
+        self._behind: tuple[int, int] | None = None  # replicas in sync, messages behind; None while nobody tells
+        self._prepared = self._moved_on = time.monotonic()
+
+    def prepare(self, keys: Collection[TopicPartition], states: States) -> None:
+        """Ask how much there is to copy of these partitions."""
+        self._prepared = time.monotonic()
+        with contextlib.suppress(SpokenError):
+            self._sizes |= sizes_on_leaders(self._cluster, keys, states)
+        self._meter.note(time.monotonic(), {})
+
+    def written(self, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, float]:
+        """Bytes per second that these partitions are written at, since `prepare`. Absent where nobody tells."""
+        before, seconds = dict(self._sizes), time.monotonic() - self._prepared
+        self.prepare(keys, states)
+        return model.written({key: before[key] for key in keys if key in before}, self._sizes, seconds)
+
+    def began(self, moves: Iterable[Move]) -> None:
+        """These moves are about to be submitted: their new replicas are empty."""
+        self._meter.began_empty((*move.key, broker) for move in moves for broker in move.adding)
+        self._moved_on = time.monotonic()
+
+    def arrived(self, moves: Iterable[Move]) -> None:
+        """These moves have come to their end: their new replicas hold what the leaders do."""
+        self._moved_on = time.monotonic()
+        full = {(*move.key, broker): self._sizes[move.key] for move in moves if move.key in self._sizes for broker in move.adding}
+        self._meter.note(self._moved_on, full)
+
+    def standing_still(self) -> float | None:
+        """Seconds since anything was copied; None where no broker tells how much there is, so that nobody can say that nothing moves."""
+        return None if self._behind is None else time.monotonic() - self._moved_on
+
+    def letting_go(self) -> None:
+        """What stood still is not waited for any more."""
+        self._behind, self._moved_on = None, time.monotonic()
+
+    def read(
+        self, flying: Mapping[TopicPartition, Move], waiting: Collection[Move], states: States, partitions: int, in_sync: int
+    ) -> dict[str, Any]:
+        """Measure the moves under way and return `progress.summary` of all `partitions`, of which `in_sync` have arrived."""
+        with contextlib.suppress(SpokenError):  # what was seen last is told once more
+            self._seen = self._rows({key: move.adding for key, move in flying.items()}, states)
+        waiting_bytes = progress.known_sum(self._sizes[move.key] * len(move.adding) for move in waiting if move.key in self._sizes)
+        return progress.summary(self._seen, partitions, in_sync, self._meter.rate, waiting_bytes or 0)
+
+    def _rows(self, replicas: Mapping[TopicPartition, Collection[int]], states: States) -> list[progress.ReplicaProgress]:
+        found = measure(self._cluster, replicas, states, self._cluster.unfenced())
+        registered = {broker for brokers in replicas.values() for broker in brokers}  # Kafka took them as targets
+        rows = progress.statuses(replicas, states, registered, found)
+        copied = {
+            (*key, broker): found.sizes[broker][key]
+            for key, brokers in replicas.items()
+            for broker in brokers
+            if key in found.sizes.get(broker, {})
+        }
+        for key in replicas:
+            leader = states[key].leader if key in states else -1
+            self._sizes |= {key: found.sizes[leader][key]} if key in found.sizes.get(leader, {}) else {}
+        in_sync = sum(1 for row in rows if row.status == progress.IN_SYNC)
+        messages = progress.known_sum(row.messages_behind for row in rows)
+        grown = self._meter.note(time.monotonic(), copied)
+        if grown or self._behind is None or in_sync > self._behind[0] or (messages or 0) < self._behind[1]:
+            self._moved_on = time.monotonic()
+        self._behind = self._behind if found.silent else (in_sync, messages or 0)
+        return rows

@@ -1,0 +1,126 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What became of partitions that were to get other replicas, and how a task reports it. Pure: no I/O, no Kafka client."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import FAILED, HELD, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
+    CANCEL,
+    FORBIDDEN,
+    MOVING,
+    REFUSED,
+    SUBMIT,
+    UNCHANGED,
+    Move,
+    Verdict,
+)
+
+REASSIGNED, CANCELLED = "reassigned", "cancelled"
+OUTCOMES = (FAILED, STALE, HELD, MOVING, CANCELLED, REASSIGNED, UNCHANGED)  # worst first
+NOT_BEGUN = "nothing was submitted, because other partitions were refused"
+GRANT = "this client may not move replicas; grant ALTER on the cluster"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one partition. `replicas` are those that it has (moving: that it had), None where nobody knows; `error` is Kafka's name."""
+
+    topic: str
+    partition: int
+    outcome: str
+    replicas: tuple[int, ...] | None
+    target_replicas: tuple[int, ...] | None
+    error: str | None = None
+    message: str | None = None
+
+    @property
+    def key(self) -> TopicPartition:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+    @classmethod
+    def of(cls, move: Move, outcome: str, error: str | None = None, message: str | None = None) -> Result:
+        """Of a move that has come to this outcome."""
+        arrived = outcome in (REASSIGNED, UNCHANGED)
+        return cls(*move.key, outcome, move.target if arrived else move.current, move.target, error, message)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, tuples as lists."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+def outlook(verdicts: Iterable[Verdict], wait: bool, may_alter: bool = True) -> dict[TopicPartition, Result]:
+    """Foretell what would become of each partition. `wait`: until the replicas are in sync; `may_alter`: false where ALTER on the cluster is not granted."""
+    verdicts = list(verdicts)
+    foretold = {
+        SUBMIT: REASSIGNED if wait else MOVING,
+        MOVING: REASSIGNED if wait else MOVING,
+        CANCEL: CANCELLED,
+        UNCHANGED: UNCHANGED,
+    }
+    found = {}
+    refused = any(verdict.action == REFUSED for verdict in verdicts)
+    for verdict in verdicts:
+        move = verdict.move
+        if verdict.action == REFUSED or move is None:
+            current, target = (move.current, move.target) if move else (None, None)
+            result = Result(*verdict.key, FAILED, current, target, verdict.error, verdict.message)
+        elif verdict.action in (SUBMIT, CANCEL) and not may_alter:
+            result = Result.of(move, FAILED, FORBIDDEN, GRANT)
+        elif verdict.action in (SUBMIT, CANCEL) and refused:
+            result = Result.of(move, HELD, message=NOT_BEGUN)
+        else:
+            result = Result.of(move, foretold[verdict.action])
+        found[verdict.key] = result
+    return found
+
+
+def report(results: Collection[Result], changed: bool, preview: int, stopped: str | None = None) -> dict[str, Any]:
+    """Return what a module does: `failed` where a partition is not what it was to be. `stopped`: why the run ended early, in words."""
+    ordered = sorted(results, key=lambda result: (OUTCOMES.index(result.outcome), *in_recovery_order(result.key)))
+    ordered = one_of_each_kind_first(ordered, lambda result: (result.outcome, result.error))
+    counts = Counter(result.outcome for result in ordered)
+    found: dict[str, Any] = {
+        "changed": changed,
+        "summary": {outcome: counts[outcome] for outcome in OUTCOMES},
+        "errors": dict(sorted(Counter(result.error for result in ordered if result.error).items())),
+        "results": [result.as_dict() for result in ordered[:preview]],
+    }
+    bad = [result for result in ordered if result.outcome in (FAILED, STALE)]
+    parts = [stopped] if stopped else []
+    if bad:
+        first = bad[0]
+        why = ": ".join(part for part in (first.error, first.message) if part)
+        parts.append(f"{len(bad)} of {len(ordered)} partitions failed, first {first.topic}-{first.partition}: {why}")
+        if not changed and not stopped:
+            parts.append("nothing was submitted")
+    if parts:
+        found |= {"failed": True, "msg": "; ".join(parts)}
+    return found
+
+
+def diff(verdicts: Iterable[Verdict], results: Mapping[TopicPartition, Result]) -> dict[str, str]:
+    """Return the replicas of each partition that changes, before and after."""
+    before, after = [], []
+    for verdict in verdicts:
+        move, outcome = verdict.move, results[verdict.key].outcome
+        if move is None or verdict.action not in (SUBMIT, CANCEL) or outcome not in (REASSIGNED, MOVING, CANCELLED):
+            continue
+        name = f"{printable(move.topic)}-{move.partition}: replicas"
+        if outcome == CANCELLED:
+            before.append(f"{name} {list(move.current)}, moving to {list(move.target)}\n")
+            after.append(f"{name} {list(move.current)}\n")
+        else:
+            before.append(f"{name} {list(move.current)}\n")
+            after.append(f"{name} {list(move.target)}\n")
+    return {"before": "".join(before), "after": "".join(after)}

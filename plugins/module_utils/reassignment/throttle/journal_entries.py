@@ -1,0 +1,99 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lines of the journal of throttles: their shapes, and what they say of rates and of an expiry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional, Whole
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
+    ALL_REPLICAS,
+    LEAST_RATE,
+    LISTS,
+    MOST_RATE,
+    RATES,
+    Rate,
+    Rates,
+    partition_of,
+)
+
+RUN, STANDING = "run", "standing"
+LAYERS = (RUN, STANDING)  # a run sets its throttle above one that stands, so it is taken off first
+
+_NUMBER, _REPLICA = re.compile(r"-?[0-9]{1,19}"), re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
+_RATE = {"broker": BROKER, "config": Name(), "before": Optional(Name()), "value": Name()}
+LIST = {"topic": Name(), "topic_id": Name(), "config": Name(), "entries": [Name()]}
+_PAIR = {"leader": Whole(LEAST_RATE, MOST_RATE), "follower": Whole(LEAST_RATE, MOST_RATE)}
+_SHAPES: dict[str, dict[str, Any]] = {
+    "asked": {"rates": Optional({"each": _PAIR, "of_broker": [{"broker": BROKER, **_PAIR}]})},
+    "expiry": {"expiry": Optional({"seconds": float, "at": Name()})},
+    "set": {"owner": Name(), "cluster_id": Name(), "rates": [_RATE], "replicas": [{**LIST, "was_empty": bool}]},
+    "gone": {"owner": Name(), "rates": [{"broker": BROKER, "config": Name()}], "replicas": [LIST]},
+}
+
+
+class Expiry(NamedTuple):
+    """When the standing throttle expires (`at`, of this machine's clock), and the `seconds` that an operator gave it."""
+
+    seconds: float
+    at: str
+
+    @classmethod
+    def after(cls, seconds: float) -> Expiry:
+        """So many seconds from now."""
+        # Times are written in whole seconds: not sooner than was asked for.
+        return cls(seconds, timestamps.written(datetime.now(UTC) + timedelta(seconds=seconds, microseconds=999_999)))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has expired."""
+        return timestamps.read(self.at) <= datetime.now(UTC)
+
+
+def read_entry(line: bytes) -> dict[str, Any]:
+    """Read one line. ContentError for what no run has written: it must change nothing but throttles."""
+    entry: dict[str, Any] = strict_json.parse(line)
+    strict_json.check(entry, {"kind": Name()})
+    if entry["kind"] not in _SHAPES:
+        raise ContentError(f"kind {strict_json.shortened(entry['kind'])} is unknown")
+    strict_json.check(entry, _SHAPES[entry["kind"]])
+    if entry["kind"] == "expiry" and entry["expiry"]:
+        timestamps.read(entry["expiry"]["at"])
+    if "owner" not in _SHAPES[entry["kind"]]:
+        return entry
+    if entry["owner"] not in LAYERS:
+        raise ContentError(f"owner {strict_json.shortened(entry['owner'])} is unknown")
+    for row in entry["rates"]:
+        numbers = [value for value in (row.get("before"), row.get("value")) if value is not None]
+        if row["config"] not in RATES or not all(map(_NUMBER.fullmatch, numbers)):
+            raise ContentError(f"{strict_json.shortened(row)} is no rate of a throttle")
+    for row in entry["replicas"]:
+        fits = (can_be_partition(row["topic"], 0 if number is None else number) for number in map(partition_of, row["entries"]))
+        if (
+            row["config"] not in LISTS
+            or not all(fits)
+            or not (row["entries"] == [ALL_REPLICAS] or all(map(_REPLICA.fullmatch, row["entries"])))
+        ):
+            raise ContentError(f"{strict_json.shortened(row)} is no list of throttled replicas")
+    return entry
+
+
+def written_rates(rates: Rates) -> dict[str, Any]:
+    """As a line of the journal has them."""
+    return {"each": rates.each._asdict(), "of_broker": [{"broker": broker, **rate._asdict()} for broker, rate in rates.of_broker.items()]}
+
+
+def read_rates(entry: Mapping[str, Any]) -> Rates:
+    """What `written_rates` has made of rates."""
+
+    def rate(row: Mapping[str, Any]) -> Rate:
+        return Rate(row["leader"], row["follower"])
+
+    return Rates(rate(entry["each"]), {row["broker"]: rate(row) for row in entry["of_broker"]})

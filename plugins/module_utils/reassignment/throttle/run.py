@@ -1,0 +1,207 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One cluster's standing throttle of replication, as it is asked for: present at a rate, absent, or cleaned of what is left over.
+
+In check mode the same is done on a `ConfigPreview` and a journal that is only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, only_known
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import Configurable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_gauge import inbound
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import diff, executor, model
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import Changed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import GLANCE, ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
+    LAYERS,
+    RUN,
+    STANDING,
+    Expiry,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import LISTS, RATES, Copying, Rates
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.replicas import (
+    ThrottledReplicas,
+    check_brokers,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Brokers
+
+RUNNING, LEFT_OVER, STANDS, EXPIRED = "running", "left_over", "stands", "expired"
+
+
+class ReplicationThrottle:
+    """The throttle of one cluster. `measured`: seconds over which it is measured how fast partitions are written to (0: not at all)."""
+
+    def __init__(self, cluster: Configurable, journal: ThrottleJournal, measured: float) -> None:
+        self._cluster = cluster
+        self._journal = journal
+        self._measured = measured
+        self._changed = Changed()
+        self._terms_changed = False
+        self._run_lives = False
+        self._left: list[str] = []
+        self.warnings: list[str] = []
+
+    def present(
+        self,
+        rates: Rates,
+        keys: Sequence[TopicPartition] | None,
+        replicas: Sequence[ThrottledReplicas] | None = None,
+        expires_after: float | None = None,
+    ) -> None:
+        """Throttle what copies these partitions (None: all with a live replica that is out of sync), or these `replicas`.
+
+        While a run lives only its rate is changed. `expires_after`: seconds from now, None: it stays until it is removed.
+        """
+        states = self._states(keys if replicas is None else None)
+        check_brokers(Brokers.of(self._cluster.registered()), states, rates, replicas or ())
+        with self._journal as journal:
+            if replicas is not None or expires_after is not None:
+                option = "expires_after" if replicas is None else "throttled_replicas"
+                journal.refuse_run(f"wait until it has ended, or change its rate alone, without {option}")
+            if self._look_for_run(journal):
+                self._set(journal, diff.to_change(self._cluster, journal, RUN, rates))
+                self._terms_changed = journal.asked != rates
+                journal.ask(rates)
+                return
+            self._take_out(journal, journal.left_over())
+            live = self._cluster.unfenced()
+            whole: Mapping[tuple[str, str], set[int]] = {}
+            if replicas is None:
+                copying = {
+                    state.key: model.of_recovery(state.replicas, state.isr, state.leader, live) for state in states if state.leader >= 0
+                }
+                copying = {key: copies for key, copies in copying.items() if keys is not None or copies.followers}
+            else:
+                copying = {key: copies for row in replicas for key, copies in row.copying(states, live).items()}
+                whole = {place: brokers for row in replicas for place, brokers in row.whole(states, live).items()}
+            topic_ids = {state.topic: state.topic_id for state in states}
+            lacking = diff.to_set(self._cluster, journal, STANDING, copying, rates, topic_ids, whole)
+            # Brokers that are done keep the rate until it is removed, but not another one.
+            other = diff.to_change(self._cluster, journal, STANDING, rates)
+            self._expire(journal, expires_after, bool(lacking.rates or lacking.added))
+            self._set(journal, replace(lacking, rates=list(dict.fromkeys([*lacking.rates, *other.rates]))))
+        self._warn_of_low_rates(copying, rates, states)
+
+    def absent(self) -> None:
+        """Take out all that is ours. ThrottleJournalError while a run lives, which takes its own throttle out when it ends."""
+        with self._journal as journal:
+            journal.refuse_run("wait until it has ended: it removes its throttle itself")
+            self._take_out(journal, LAYERS)
+
+    def clean(self) -> None:
+        """Take out what a killed run left, and a standing throttle that has expired; nothing while a run lives, which does it when it ends."""
+        with self._journal as journal:
+            if not self._look_for_run(journal):
+                self._take_out(journal, journal.left_over())
+
+    def _look_for_run(self, journal: ThrottleJournal) -> bool:
+        """Whether a run lives. A run that begins later sets nothing before the journal is closed."""
+        self._run_lives = journal.run_lives()
+        return self._run_lives
+
+    def _states(self, keys: Sequence[TopicPartition] | None) -> list[PartitionState]:
+        found = self._cluster.partitions(keys)
+        return list(found.values()) if keys is None else only_known(keys, found)
+
+    def _expire(self, journal: ThrottleJournal, seconds: float | None, anything: bool) -> None:
+        """Note when what is set expires, before it is set. To put it off by the same time is no change."""
+        if anything or journal.stands():
+            self._terms_changed = seconds != (journal.expiry.seconds if journal.expiry else None) and journal.stands()
+            journal.expire(None if seconds is None else Expiry.after(seconds))
+
+    def _set(self, journal: ThrottleJournal, what: diff.ToSet) -> None:
+        self._changed.take_set(what)
+        if what.rates or what.added:
+            self.warnings += executor.set_throttle(self._cluster, journal, what)
+
+    def _take_out(self, journal: ThrottleJournal, owners: Sequence[str]) -> None:
+        changed, problems = executor.take_out(self._cluster, journal, owners)
+        self._changed += changed
+        self._left += problems
+
+    def _warn_of_low_rates(self, copying: Mapping[TopicPartition, Copying], rates: Rates, states: Sequence[PartitionState]) -> None:
+        if self._measured and any(copies.followers for copies in copying.values()):
+            written = inbound(self._cluster, copying.keys(), {state.key: state for state in states}, self._measured)
+            self.warnings += map(str, model.shortfalls(copying, rates, written))
+
+    def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
+        """What the module returns: `failed` where something of ours could not be taken out."""
+        changed = self._changed
+        with self._journal as journal:
+            rates = [layer for layers in journal.rates().values() for layer in layers]
+            added = [row for rows in journal.replicas().values() for row in rows]
+            expires_at = journal.expiry.at if journal.expiry else None
+        others = model.others_set(
+            self._cluster.broker_configs(self._cluster.unfenced(), RATES),
+            self._cluster.topic_configs_of({topic for topic, _partition in self._cluster.partitions(None)}, LISTS),
+            rates,
+            added,
+        )
+        report: dict[str, Any] = {
+            "changed": bool(changed) or self._terms_changed,
+            "run_in_progress": self._run_lives,
+            "summary": {**changed.summary, "others": len(others)},
+            "rates": changed.rates[:preview],
+            "replicas": changed.replicas[:preview],
+            "expires_at": expires_at,
+            "others": others[:preview],
+            "unreachable_brokers": self._cluster.unreachable_rows(),
+        }
+        if self._left:
+            report |= {"failed": True, "msg": "; ".join(self._left)}
+        if with_diff:
+            report["diff"] = changed.diff()
+        return report
+
+
+def throttle_rows(journal: ThrottleJournal) -> list[dict[str, Any]]:
+    """The throttles that this collection has set and not removed: `state` RUNNING, LEFT_OVER, STANDS or EXPIRED, how much, and until when."""
+    run_lives = journal.run_lives()
+    with journal:
+        expiry, found = journal.expiry, []
+        for owner in LAYERS:
+            rates, rows = journal.rates([owner]), journal.replicas([owner])[owner]
+            if not rates and not rows:
+                continue
+            own = expiry if owner == STANDING else None
+            state = (RUNNING if run_lives else LEFT_OVER) if owner == RUN else EXPIRED if own and own.is_over else STANDS
+            found.append(
+                {
+                    "state": state,
+                    "brokers": len({broker for broker, _config in rates}),
+                    "topics": len({row.topic for row in rows}),
+                    "replicas": sum(len(row.entries) for row in rows),
+                    "expires_at": own.at if own else None,
+                }
+            )
+    return found
+
+
+def readable_rows(workdir: Path, cluster: str, cluster_id: str) -> list[dict[str, Any]] | None:
+    """The `throttle_rows` of a cluster. None if their journal cannot be read now. Asks no broker."""
+    with suppress(SpokenError):
+        return throttle_rows(ThrottleJournal(workdir, cluster, cluster_id, GLANCE, read_only=True))
+    return None
+
+
+def left_over_warning(rows: Collection[Mapping[str, Any]], cluster: str, elects: bool = False) -> str | None:
+    """Which of these `throttle_rows` should be gone and are still set. None if there are none.
+
+    `elects`: whether leaders are elected next. The role elect then removes a throttle that has expired, if there is no other.
+    """
+    if elects and [row["state"] for row in rows] == [EXPIRED]:
+        return f"a replication throttle that has expired is still set on {cluster}: it slows replicas down until the recovery removes it"
+    if states := {row["state"] for row in rows} & {LEFT_OVER, EXPIRED}:
+        origin = {LEFT_OVER: "of a run that was killed", EXPIRED: "that has expired"}
+        which = " and one ".join(origin[state] for state in sorted(states))
+        return f"a replication throttle {which} is still set on {cluster}: remove it with kafka_replication_throttle and state: cleaned"
+    return None

@@ -1,0 +1,341 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reassignments: which replicas a partition is to have, what stands against it, what is to be done. Pure: no I/O but the named file, no Kafka client.
+
+`judge` and `judge_cancelling` compute what would change; check mode (KIP-179's validateOnly), diff and the real run all stand on them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    can_be_partition,
+    in_recovery_order,
+)
+
+FILE_VERSION = 1  # of the JSON of kafka-reassign-partitions
+ANY_LOG_DIR = "any"
+
+# What is to be done with a partition.
+UNCHANGED, SUBMIT, MOVING, CANCEL, REFUSED = "unchanged", "submit", "moving", "cancel", "refused"
+
+# KIP-179's table of errors, by the names that Kafka has for them today.
+FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
+UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"  # the KIP: INVALID_TOPIC_EXCEPTION, and INVALID_REPLICA_ASSIGNMENT for a partition
+INVALID_REPLICAS = "INVALID_REPLICA_ASSIGNMENT"  # the KIP: UNKNOWN_MEMBER_ID for a broker
+INVALID_FACTOR = "INVALID_REPLICATION_FACTOR"  # KIP-860
+IN_PROGRESS = "REASSIGNMENT_IN_PROGRESS"  # the KIP: PARTITION_REASSIGNMENT_IN_PROGRESS
+NOT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"  # KIP-455
+# Kafka takes these two, and the reassignment then never ends.
+NOT_AVAILABLE = "BROKER_NOT_AVAILABLE"
+NO_LEADER = "LEADER_NOT_AVAILABLE"
+
+
+class ReassignmentError(SpokenError):
+    """What is asked for cannot be used; the text names the option or file, the partition and the remedy."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """One partition's way from its `current` replicas to the `target` ones, the preferred leader first in each."""
+
+    topic: str
+    partition: int
+    current: tuple[int, ...]
+    target: tuple[int, ...]
+
+    @property
+    def key(self) -> TopicPartition:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+    @property
+    def adding(self) -> tuple[int, ...]:
+        """Brokers that get a replica, which they have to copy."""
+        return tuple(broker for broker in self.target if broker not in self.current)
+
+    @property
+    def removing(self) -> tuple[int, ...]:
+        """Brokers that give theirs up."""
+        return tuple(broker for broker in self.current if broker not in self.target)
+
+
+@dataclass(frozen=True)
+class Ongoing:
+    """A reassignment under way, as Kafka lists it (KIP-455): `replicas` are the target ones, then those that are removed at its end."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replicas that it leads to."""
+        return tuple(broker for broker in self.replicas if broker not in self.removing)
+
+    @property
+    def original(self) -> tuple[int, ...]:
+        """The replicas that it began with. Their order may have been another one: Kafka does not keep it."""
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be done with one partition. `move` is None where there is no such partition; `error` (Kafka's name) and `message` where REFUSED."""
+
+    topic: str
+    partition: int
+    action: str
+    move: Move | None = None
+    error: str | None = None
+    message: str | None = None
+
+    @property
+    def key(self) -> TopicPartition:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+
+class Brokers(NamedTuple):
+    """`registered` brokers, and the `unfenced` ones. `complete`: false where fenced ones are not listed (before Kafka 4.0)."""
+
+    registered: frozenset[int]
+    unfenced: frozenset[int]
+    complete: bool
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node]) -> Brokers:
+        """Of a cluster's nodes."""
+        found = list(nodes)
+        unfenced = frozenset(node.broker_id for node in found if not node.fenced)
+        return cls(frozenset(node.broker_id for node in found), unfenced, all(node.fenced is not None for node in found))
+
+
+def arguments() -> dict[str, Any]:
+    """Argument spec of the options `partitions` and `reassignment_file`."""
+    entry = {
+        "topic": {"type": "str", "required": True},
+        "partition": {"type": "int", "required": True},
+        "replicas": {"type": "list", "elements": "int"},
+    }
+    return {
+        "partitions": {"type": "list", "elements": "dict", "options": entry},
+        "reassignment_file": {"type": "path"},
+    }
+
+
+Wanted: TypeAlias = "dict[TopicPartition, tuple[int, ...] | None]"
+
+
+def wanted(partitions: Sequence[Mapping[str, Any]] | None, reassignment_file: str | None) -> Wanted | None:
+    """Return the desired replicas by partition, as the options `partitions` or `reassignment_file` name them; None where neither is given.
+
+    The file holds the JSON of kafka-reassign-partitions, `{"version":1,"partitions":[{"topic":"foo","partition":1,"replicas":[1,2,3]}]}`;
+    other fields are let through. Entries without replicas have None. Raises ReassignmentError for what cannot be read, another
+    version, log directories other than "any", and a partition that is named twice (KIP-179: INVALID_REQUEST).
+    """
+    if reassignment_file is not None:
+        source = f"reassignment_file {reassignment_file}"
+        rows = _rows_of(Path(reassignment_file).expanduser(), source)
+    elif partitions is not None:
+        source, rows = "option partitions", list(partitions)
+    else:
+        return None
+    if not rows:
+        # A list that a template made empty must not mean "everything".
+        raise ReassignmentError(f"{source} names no partition: name some")
+    found: Wanted = {}
+    for number, row in enumerate(rows, start=1):
+        key, replicas = _entry(row, f"{source}, entry {number}")
+        if key in found:
+            raise ReassignmentError(f"{source}: INVALID_REQUEST: {key[0]}-{key[1]} is named twice; name each partition once")
+        found[key] = replicas
+    return dict(sorted(found.items(), key=lambda item: in_recovery_order(item[0])))
+
+
+def with_replicas(found: Wanted | None) -> dict[TopicPartition, tuple[int, ...]]:
+    """Return the same, proven to say for each partition which replicas it is to have. Raises ReassignmentError."""
+    if found is None:
+        raise ReassignmentError("state present needs the option partitions, or reassignment_file")
+    bare = [f"{topic}-{partition}" for (topic, partition), replicas in found.items() if replicas is None]
+    if bare:
+        raise ReassignmentError(f"no replicas are named for {_some(bare)}; say which brokers are to have them, the preferred leader first")
+    return {key: replicas or () for key, replicas in found.items()}
+
+
+def _rows_of(path: Path, source: str) -> list[Any]:
+    try:
+        document = strict_json.parse(read_regular(path))
+        strict_json.check(document, {"version": int, "partitions": [dict]})
+    except OSError as error:
+        raise ReassignmentError(f"{source} cannot be read: {error.strerror}") from error
+    except strict_json.ContentError as error:
+        raise ReassignmentError(
+            f'{source}: {error}; it has to be like {{"version":1,"partitions":[{{"topic":"foo","partition":1,"replicas":[1,2,3]}}]}}'
+        ) from error
+    if document["version"] != FILE_VERSION:
+        raise ReassignmentError(f"{source} has version {document['version']}, but only version {FILE_VERSION} is known")
+    rows: list[Any] = document["partitions"]
+    return rows
+
+
+def _entry(row: Mapping[str, Any], where: str) -> tuple[TopicPartition, tuple[int, ...] | None]:
+    topic, partition, replicas = row.get("topic"), row.get("partition"), row.get("replicas")
+    if not isinstance(topic, str) or not strict_json.is_whole(partition) or not can_be_partition(topic, partition):
+        raise ReassignmentError(
+            f"{where}: needs a topic (letters, digits, dots, dashes, underscores) and a partition number that is not negative, "
+            f"got {strict_json.shortened(dict(row))}"
+        )
+    if any(directory != ANY_LOG_DIR for directory in row.get("log_dirs") or ()):
+        raise ReassignmentError(
+            f'{where}: {topic}-{partition} names log directories; leave log_dirs out (or all "any") and move replicas between the '
+            "directories of a broker with kafka-reassign-partitions.sh"
+        )
+    if replicas is None:
+        return (topic, partition), None
+    if not isinstance(replicas, list) or any(
+        not strict_json.is_whole(broker) or not 0 <= broker <= strict_json.BROKER.high for broker in replicas
+    ):
+        raise ReassignmentError(
+            f"{where}: the replicas of {topic}-{partition} are no list of broker ids: {strict_json.shortened(replicas)}"
+        )
+    return (topic, partition), tuple(replicas)
+
+
+def judge(
+    targets: Mapping[TopicPartition, tuple[int, ...]],
+    states: Mapping[TopicPartition, PartitionState],
+    ongoing: Mapping[TopicPartition, Ongoing],
+    brokers: Brokers,
+    replication_factor_change: bool = True,
+) -> list[Verdict]:
+    """Say of each partition what is to be done to give it these replicas: SUBMIT, UNCHANGED, MOVING (there already), or REFUSED with an error."""
+    topics = {topic for topic, _partition in states}
+    return [_judged(key, target, states, topics, ongoing.get(key), brokers, replication_factor_change) for key, target in targets.items()]
+
+
+def _judged(
+    key: TopicPartition,
+    target: tuple[int, ...],
+    states: Mapping[TopicPartition, PartitionState],
+    topics: Collection[str],
+    under_way: Ongoing | None,
+    brokers: Brokers,
+    factor_may_change: bool,
+) -> Verdict:
+    state = states.get(key)
+    if state is None:
+        return Verdict(*key, REFUSED, error=UNKNOWN, message=unknown(key, topics))
+    move = Move(*key, under_way.original if under_way else state.replicas, target)
+    if under_way is None and target == state.replicas:
+        return Verdict(*key, UNCHANGED, move)
+    problem = replicas_problem(move, brokers)
+    if problem is None and under_way is not None:
+        if under_way.target == target:
+            return Verdict(*key, MOVING, move)
+        problem = (
+            IN_PROGRESS,
+            f"it is already moving from {list(under_way.original)} to {list(under_way.target)}; wait for that, or cancel it first "
+            "(state: cancelled)",
+        )
+    if problem is None and len(target) != len(move.current) and not factor_may_change:
+        problem = (
+            INVALID_FACTOR,
+            f"{len(move.current)} replicas would become {len(target)}; set allow_replication_factor_change, or name {len(move.current)}",
+        )
+    if problem is None and under_way is None:
+        problem = leader_problem(move, state, brokers.unfenced)
+    if problem is not None:
+        return Verdict(*key, REFUSED, move, *problem)
+    return Verdict(*key, SUBMIT, move)
+
+
+def unknown(key: TopicPartition, topics: Collection[str]) -> str:
+    """Say in words why a partition is not there."""
+    if key[0] in topics:
+        return f"topic {key[0]} has no partition {key[1]}; correct the number"
+    return f"there is no topic {key[0]} (or no DESCRIBE permission on it); correct the name"
+
+
+def replicas_problem(move: Move, brokers: Brokers) -> tuple[str, str] | None:
+    """Return Kafka's error and words where a partition cannot have these replicas, whoever leads it; None where it can."""
+    target = move.target
+    if not target:
+        return INVALID_REPLICAS, "its list of replicas is empty; name at least one broker"
+    twice = sorted({broker for broker in target if target.count(broker) > 1})
+    if twice:
+        return INVALID_REPLICAS, f"{_ids(twice)} stands in {list(target)} more than once; name each broker once"
+    # Where fenced brokers are not listed, one that already has a replica is taken for one of them.
+    known = brokers.registered if brokers.complete else brokers.registered.union(move.current)
+    strange = [broker for broker in target if broker not in known]
+    if strange:
+        return INVALID_REPLICAS, f"{_ids(strange)} of {list(target)} is not registered in this cluster; name others, or start it first"
+    dead = [broker for broker in move.adding if broker not in brokers.unfenced]
+    if dead:
+        return NOT_AVAILABLE, f"{_ids(dead)} is not alive (fenced) and could not copy the partition; start it, or name another broker"
+    return None
+
+
+def leader_problem(move: Move, state: PartitionState, unfenced: Collection[int]) -> tuple[str, str] | None:
+    """Return Kafka's error and words where there is nobody to copy a partition from; None where there is, or where nothing has to be copied."""
+    if move.adding and state.leader not in unfenced:
+        return NO_LEADER, f"it has no live leader that {_ids(move.adding)} could copy from; recover it first"
+    return None
+
+
+def judge_cancelling(
+    keys: Iterable[TopicPartition] | None, states: Mapping[TopicPartition, PartitionState], ongoing: Mapping[TopicPartition, Ongoing]
+) -> list[Verdict]:
+    """Say of each partition (None: of all that are moving) what is to be done for its reassignment to end: CANCEL, UNCHANGED, or REFUSED."""
+    topics = {topic for topic, _partition in states}
+    chosen = sorted(ongoing, key=in_recovery_order) if keys is None else keys
+    verdicts = []
+    for key in chosen:
+        if key in ongoing:
+            verdicts.append(Verdict(*key, CANCEL, Move(*key, ongoing[key].original, ongoing[key].target)))
+        elif key in states:
+            verdicts.append(Verdict(*key, UNCHANGED, Move(*key, states[key].replicas, states[key].replicas)))
+        else:
+            verdicts.append(Verdict(*key, REFUSED, error=UNKNOWN, message=unknown(key, topics)))
+    return verdicts
+
+
+def with_orders_of(verdicts: Iterable[Verdict], before: Mapping[TopicPartition, tuple[int, ...]]) -> list[Verdict]:
+    """Return the verdicts, and where a move is under way the order that its replicas had `before` it, which Kafka does not keep."""
+    return [
+        replace(verdict, move=replace(move, current=before[verdict.key]))
+        if (move := verdict.move) is not None
+        and verdict.action in (MOVING, CANCEL)
+        and sorted(before.get(verdict.key, ())) == sorted(move.current)
+        else verdict
+        for verdict in verdicts
+    ]
+
+
+def as_file(assignments: Mapping[TopicPartition, Sequence[int]]) -> bytes:
+    """Return the JSON of kafka-reassign-partitions (version 1) for these replicas, one partition a line."""
+    rows = [
+        json.dumps({"topic": topic, "partition": partition, "replicas": list(replicas)}, separators=(",", ":"))
+        for (topic, partition), replicas in sorted(assignments.items(), key=lambda item: in_recovery_order(item[0]))
+    ]
+    return ('{"version":1,"partitions":[\n' + ",\n".join(rows) + "\n]}\n").encode()
+
+
+def _ids(brokers: Sequence[int]) -> str:
+    return f"broker {brokers[0]}" if len(brokers) == 1 else f"each of the brokers {', '.join(map(str, brokers))}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")

@@ -1,0 +1,175 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What stands where in the report page: its sections, tiles and sentences. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, lasting, number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
+
+Document = Mapping[str, Any]
+
+# What each risk means, as `pipeline.risk` tells them apart.
+RISK_WORDS = {
+    "offline": "offline: no leader",
+    "no_eligible_leader": "one failure from offline: only its leader may lead",
+    "last_in_sync": "one in-sync replica left",
+    "below_min_isr": "below min.insync.replicas: acks=all is refused",
+    "same_rack": "all in-sync replicas in one rack",
+    "far_behind": "a replica outside the ISR is far behind",
+    "under_replicated": "not all replicas in sync",
+}
+
+STATES = {
+    "offline": "Partitions are offline",
+    "planned": "Planned, nothing elected yet",
+    "dry_run": "Dry run, nothing elected",
+    "recovered": "Recovered",
+    "at_risk": "Online, but one failure from offline",
+    "calm": "Nothing is offline",
+    "unknown": "Nothing is known yet",
+}
+
+
+def signed(value: int) -> str:
+    """A change."""
+    return "no change" if value == 0 else f"{value:+,}"
+
+
+def cut(shown: Sequence[Any], known: int, what: str) -> str:
+    """Says that a list is not whole; empty where it is."""
+    return f"Shown are the first {number(len(shown))} of {number(known)} {what}." if len(shown) < known else ""
+
+
+def kinds(doc: Document) -> list[dict[str, Any]]:
+    """Risks over all clusters, worst first: partitions, and the change, which is null unless every cluster has an earlier snapshot."""
+    added: dict[str, dict[str, Any]] = {}
+    for row in doc["risk"]["kinds"]:
+        own = added.setdefault(row["risk"], {"risk": row["risk"], "partitions": 0, "change": 0})
+        own["partitions"] += row["partitions"]
+        known = own["change"] is not None and row["before"] is not None
+        own["change"] = own["change"] + row["partitions"] - row["before"] if known else None
+    order = list(RISK_WORDS)
+    return sorted(added.values(), key=lambda row: (order.index(row["risk"]) if row["risk"] in order else len(order), row["risk"]))
+
+
+def words(doc: Document) -> dict[str, Any]:
+    """Everything of the page that is a sentence, by the names that the template has for it."""
+    risk = doc["risk"]
+    sections = {"todo": "What to do", "partitions": "Partitions", "clusters": "Clusters and topics", "loss": "Records lost"}
+    sections |= {"consumers": "Consumers and producers"}
+    sections |= {"risk": "At risk", "what-if": "What if", "history": "Timeline", "quarantine": "Refused files", "words": "Words"}
+    absent = set() if doc["totals"]["partitions"] else {"partitions", "clusters", "loss"}
+    absent |= set() if doc["totals"]["partitions"] or doc["impact"]["looks"] else {"consumers"}
+    absent |= set() if doc["what_if"] else {"what-if"}
+    return {
+        "state": STATES[doc["headline"]["state"]],
+        "sections": {anchor: title for anchor, title in sections.items() if anchor not in absent},
+        "tiles": _tiles(doc),
+        "nothing_to_do": _nothing_to_do(doc),
+        "beyond": consumers.beyond(doc),
+        "downstream": consumers.words(doc),
+        "downstream_next": consumers.next_step(doc["impact"]["totals"]),
+        "kinds": kinds(doc),
+        "risk_words": _risk_words(doc),
+        "at_risk_total": risk["totals"]["at_risk"],
+        "refused_total": sum(row["files"] for row in doc["quarantine"]["counts"]),
+        "steps": _timeline(doc),
+    }
+
+
+def _nothing_to_do(doc: Document) -> str:
+    if doc["risk"]["totals"]["offline"]:
+        return "Recover what the newest snapshots show as offline, with the playbook recover."
+    if doc["others_offline"]:
+        return doc["headline"]["next"]
+    if doc["totals"]["partitions"]:
+        nothing = "" if consumers.next_step(doc["impact"]["totals"]) else "Nothing. "
+        return f"{nothing}Give leadership back to the preferred replicas when it is calm: the playbook preferred, nothing is lost by it."
+    return "Nothing."
+
+
+def _seconds(earlier: str, later: str) -> float:
+    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
+
+
+def range_of(bounds: Mapping[str, Any]) -> str:
+    """The bounds in a few characters; `unknown` wherever the sum would hide that some are."""
+    if not bounds["partitions"]:
+        return "none"
+    if not bounds["lower_bound_known"] and not bounds["upper_bound_known"]:
+        return "unknown"
+    least = number(bounds["lower_bound"] or 0)
+    if bounds["upper_bound_known"] < bounds["partitions"]:
+        return f"{least} or more"
+    return least if bounds["upper_bound"] == bounds["lower_bound"] else f"{least} to {number(bounds['upper_bound'])}"
+
+
+def _known(bounds: Mapping[str, Any]) -> str:
+    """Of how many partitions the bounds of a sum are known."""
+    upper, partitions = bounds["upper_bound_known"], bounds["partitions"]
+    text = "an upper bound is known for " + (
+        "all" if upper == partitions else f"{number(upper)} of {number(partitions)}" if upper else "none"
+    )
+    return text + (f"; estimate {number(bounds['estimate'])} for {number(bounds['estimate_known'])}" if bounds["estimate_known"] else "")
+
+
+def _tiles(doc: Document) -> list[dict[str, str]]:
+    totals, loss, risk = doc["totals"], doc["loss"], doc["risk"]
+    tiles = []
+    if totals["partitions"]:
+        since = totals["oldest_offline_since"]
+        note = f"the longest for {lasting(_seconds(since, doc['generated_at']))}, as far as was seen" if since else ""
+        tiles.append(
+            {"title": "Without a leader", "value": f"{number(totals['without_leader'])} of {number(totals['partitions'])}", "note": note}
+        )
+        for part, title in (("given_up", "Records given up"), ("at_stake", "Records at stake")):
+            if loss[part]["partitions"]:
+                tiles.append({"title": title, "value": range_of(loss[part]), "note": _known(loss[part])})
+    if risk["snapshots"]:
+        newest = max(row["collected_at"] for row in risk["snapshots"])
+        oldest = min(row["collected_at"] for row in risk["snapshots"])
+        offline = f"{number(risk['totals']['offline'])} offline, " if risk["totals"]["offline"] else ""
+        note = f"{offline}of {count(risk['totals']['partitions'], 'partition')}, seen {newest}"
+        if oldest != newest:
+            note += f"; one cluster was last seen {oldest}"
+        tiles.append({"title": "One failure from offline", "value": number(risk["totals"]["one_failure"]), "note": note})
+    if doc["quarantine"]["counts"]:
+        refused = sum(row["files"] for row in doc["quarantine"]["counts"])
+        tiles.append({"title": "Files refused", "value": number(refused), "note": "nothing was decided on them"})
+    return tiles
+
+
+def _risk_words(doc: Document) -> str:
+    totals, snapshots = doc["risk"]["totals"], doc["risk"]["snapshots"]
+    compared = sum(1 for row in snapshots if row["before_run_id"])
+    text = f"Of {count(totals['partitions'], 'partition')} in the newest snapshots of {count(len(snapshots), 'cluster')} {number(totals['offline'])} "
+    text += f"{'is' if totals['offline'] == 1 else 'are'} offline, {number(totals['one_failure'])} one failure from it, and "
+    text += f"{number(totals['at_risk'] - totals['offline'] - totals['one_failure'])} weakened otherwise."
+    if compared:
+        text += f" {number(totals['new'])} of them were sound in the snapshots before."
+    return text
+
+
+def _timeline(doc: Document) -> list[dict[str, str]]:
+    steps = []
+    if since := doc["totals"]["oldest_offline_since"]:
+        steps.append({"at": since, "text": "the first partition that still has no leader was seen without one"})
+    for run in doc["runs"]:
+        if run["run_id"] not in doc["run_ids"]:
+            continue
+        for key, text in (
+            ("collected_at", "evidence gathered"),
+            ("planned_at", "leaders planned"),
+            ("finished_at", "elected and verified"),
+        ):
+            if run[key]:
+                steps.append({"at": run[key], "text": f"{text}, run {run['run_id']}"})
+    if not steps:
+        return []
+    return [*sorted(steps, key=lambda step: step["at"]), {"at": doc["generated_at"], "text": "this report"}]

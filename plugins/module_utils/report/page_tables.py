@@ -1,0 +1,251 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables of the report page: which columns they have, and what stands in them. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import OUTCOME_WORDS, number, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page_context import range_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import SHOWN_FIRST
+
+Document = Mapping[str, Any]
+# (key, title, kind); kinds are those of the page's script.
+Columns = Sequence[tuple[str, str, str]]
+
+PARTITIONS: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("topic", "Topic", "text"),
+    ("partition", "Partition", "number"),
+    ("outcome", "Outcome", "outcome"),
+    ("why", "Evidence", "text"),
+    ("leader", "Leader", "number"),
+    ("lower_bound", "Lost at least", "bound"),
+    ("upper_bound", "at most", "bound"),
+    ("estimate", "Estimate", "number"),
+    ("detail", "", "hidden"),
+    ("next_step", "", "hidden"),
+    ("command", "", "hidden"),
+)
+CLUSTERS: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("partitions", "Partitions", "number"),
+    ("without_leader", "Without a leader", "number"),
+    ("offline_since", "No leader since", "time"),
+    ("given_up_range", "Records given up", "text"),
+    ("at_stake_range", "At stake", "text"),
+    ("snapshot_at", "Newest snapshot", "time"),
+    ("one_failure", "One failure from offline", "number"),
+)
+TOPICS: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("topic", "Topic", "text"),
+    ("partitions", "Partitions", "number"),
+    ("without_leader", "Without a leader", "number"),
+    *(
+        (outcome, OUTCOME_WORDS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
+        for outcome in ("elected", "already_online", "held")
+    ),
+    ("lower_bound", "Lost at least", "bound"),
+    ("upper_bound_all", "at most", "bound"),
+)
+RUNS: Columns = (
+    ("run_id", "Run", "text"),
+    ("last_at", "Ended", "time"),
+    ("mode_words", "What it was", "text"),
+    ("strategy", "Strategy", "text"),
+    ("cluster_names", "Clusters", "text"),
+    *(
+        (outcome, OUTCOME_WORDS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
+        for outcome in SHOWN_FIRST
+        if outcome != "planned"
+    ),
+)
+RISK_PARTITIONS: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("topic", "Topic", "text"),
+    ("partition", "Partition", "number"),
+    ("risk_words", "Risks", "text"),
+    ("change", "Change", "text"),
+    ("leader", "Leader", "number"),
+    ("isr_words", "ISR of replicas", "text"),
+    ("depends", "Depends on broker", "text"),
+    ("score", "Score", "number"),
+)
+RISK_CLUSTERS: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("offline", "Offline", "number"),
+    ("one_failure", "One failure from it", "number"),
+    ("at_risk", "At any risk", "number"),
+    ("new", "New", "number"),
+    ("score", "Score", "number"),
+)
+RISK_TOPICS: Columns = (("cluster", "Cluster", "text"), ("topic", "Topic", "text"), *RISK_CLUSTERS[1:4], RISK_CLUSTERS[5])
+RISK_BROKERS: Columns = (("cluster", "Cluster", "text"), ("broker_id", "Broker", "number"), ("partitions", "Partitions", "number"))
+REFUSED: Columns = (
+    ("refused_at", "When", "time"),
+    ("cluster", "Cluster", "text"),
+    ("kind", "Kind", "text"),
+    ("path", "File", "text"),
+    ("reason", "Why", "text"),
+)
+LOOKS: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("run_id", "Run", "text"),
+    ("partitions", "Partitions given a leader", "number"),
+    ("looked", "Looked at", "text"),
+    ("command", "Next command", "command"),
+)
+HIT_GROUPS: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("group_id", "Group", "text"),
+    ("group_state", "State", "text"),
+    ("partitions", "Partitions to reset", "number"),
+    ("in_doubt", "In doubt", "number"),
+    ("offsets_read_and_lost", "Offsets read and lost", "number"),
+    ("must_stop", "Stop it first", "text"),
+    ("command", "Command", "command"),
+)
+TRANSACTIONS: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("topic", "Topic", "text"),
+    ("partition", "Partition", "number"),
+    ("state", "State", "text"),
+    ("transactional_id", "Transactional id", "text"),
+    ("explanation", "Why", "text"),
+    ("command", "Command", "command"),
+)
+UNUSABLE: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("topic", "Topic", "text"),
+    ("partition", "Partition", "number"),
+    ("leader", "Leader", "number"),
+    ("readable", "Readable", "text"),
+    ("writable", "Writable, acks=all", "text"),
+    ("explanation", "Why", "text"),
+)
+CANARIES: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("topic", "Topic", "text"),
+    ("partition", "Partition", "number"),
+    ("became", "What became of it", "text"),
+)
+UNKNOWN: Columns = (("cluster", "Cluster", "text"), ("run_id", "Run", "text"), ("explanation", "Not known", "text"))
+WHAT_IF: Columns = (
+    ("cluster", "Cluster", "text"),
+    ("topic", "Topic", "text"),
+    ("partition", "Partition", "number"),
+    ("effect", "What happens", "text"),
+    ("next_leader", "Next leader", "number"),
+    ("lost_offsets", "Lost at most", "bound"),
+    ("reason", "Note", "text"),
+)
+
+# What a run was, by `pipeline.report.runs`.
+MODE_WORDS = {"recovery": "recovery", "plan": "plan, nothing elected", "dry_run": "dry run, nothing elected"}
+
+
+def _names(clusters: Sequence[str]) -> str:
+    return ", ".join(clusters[:8]) + (" …" if len(clusters) > 8 else "")
+
+
+def _table(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "columns": [{"key": key, "title": title, "kind": kind} for key, title, kind in columns],
+        "rows": [[row.get(key) for key, _title, _kind in columns] for row in rows],
+    }
+
+
+def _brokers(ids: Sequence[int] | None) -> str:
+    return ", ".join(map(str, ids or ()))
+
+
+def tables(doc: Document) -> dict[str, Any]:
+    """The tables of the page by name: `columns` and `rows` (arrays in the order of the columns)."""
+    risk = doc["risk"]
+    change = {True: "new", False: "known", None: ""}
+    at_risk = [
+        {
+            **row,
+            "risk_words": ", ".join(spaced(word) for word in row["risks"] or ()),
+            "change": change[row["is_new"]],
+            "isr_words": f"[{_brokers(row['isr'])}] of [{_brokers(row['replicas'])}]",
+            "depends": _brokers(row["depends_on"]),
+        }
+        for row in risk["partitions"]
+    ]
+    clusters = [
+        {
+            **row,
+            "given_up_range": range_of(row["given_up"]),
+            "at_stake_range": range_of(row["at_stake"]),
+        }
+        for row in doc["clusters"]
+    ]
+    # An upper bound of some of a topic's partitions is none of the topic.
+    topics = [
+        {**row, "upper_bound_all": row["upper_bound"] if row["upper_bound_known"] == row["partitions"] else None} for row in doc["topics"]
+    ]
+    runs = [{**row, "cluster_names": _names(row["clusters"]), "mode_words": MODE_WORDS[row["mode"]]} for row in doc["runs"]]
+    found = {
+        "partitions": _table(PARTITIONS, [{**row, "why": spaced(row["word"] or row["evidence"] or "")} for row in doc["partitions"]]),
+        "clusters": _table(CLUSTERS, clusters),
+        "topics": _table(TOPICS, topics),
+        "runs": _table(RUNS, runs),
+        "risk_clusters": _table(RISK_CLUSTERS, risk["clusters"]),
+        "risk_partitions": _table(RISK_PARTITIONS, at_risk),
+        "risk_topics": _table(RISK_TOPICS, risk["topics"]),
+        "risk_brokers": _table(RISK_BROKERS, risk["brokers"]),
+        "refused": _table(REFUSED, doc["quarantine"]["files"]),
+    }
+    found |= _impact(doc["impact"])
+    if doc["what_if"]:
+        found["what_if"] = _table(WHAT_IF, [{**row, "effect": _effect(row)} for row in doc["what_if"]["partitions"]])
+    return found
+
+
+def _impact(impact: Mapping[str, Any]) -> dict[str, Any]:
+    yes = {True: "yes", False: "no", None: "not known"}
+    states = {
+        consumers.LOOKED: "{at}",
+        consumers.OUTDATED: "{at}, before its results were written: look again",
+        consumers.NOT_LOOKED: "nobody has looked",
+    }
+    looks = [{**row, "looked": states[row["state"]].format(at=_moment(row["observed_at"]))} for row in impact["looks"]]
+    groups = [{**row, "must_stop": yes[row["must_stop"]]} for row in impact["groups"]]
+    unusable = [{**row, "readable": yes[row["readable"]], "writable": yes[row["writable"]]} for row in impact["partitions"]]
+    return {
+        "looks": _table(LOOKS, looks),
+        "hit_groups": _table(HIT_GROUPS, groups),
+        "transactions": _table(TRANSACTIONS, [{**row, "state": spaced(row["state"])} for row in impact["transactions"]]),
+        "unusable": _table(UNUSABLE, unusable),
+        "canaries": _table(CANARIES, [{**row, "became": _canary(row)} for row in impact["canaries"]]),
+        "unknown": _table(UNKNOWN, impact["warnings"]),
+    }
+
+
+def _moment(instant: str | None) -> str:
+    """A time as the page's script writes it."""
+    return (instant or "").replace("T", " ").replace("Z", " UTC")
+
+
+def _canary(row: Mapping[str, Any]) -> str:
+    if row["offset"] is None:
+        return f"not written: {row['error']}" if row["error"] else "not written, in check mode"
+    back = "fetched back" if row["read_back"] else "not fetched back"
+    return f"written at offset {number(row['offset'])}, {back}" + (f": {row['error']}" if row["error"] else "")
+
+
+def _effect(row: Mapping[str, Any]) -> str:
+    words = {
+        "offline": "goes offline",
+        "already_offline": "is offline already",
+        "new_leader": "another leader",
+        "same_leader": "keeps its leader",
+    }
+    text = words[row["outcome"]]
+    return f"{text}, not writable" if row["writable"] is False and row["next_leader"] is not None else text

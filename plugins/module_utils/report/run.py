@@ -1,0 +1,86 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One report: the history brought up to date, the document made from it, and its files written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file, write_private
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import compaction, ingest, input_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Store
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import textfile_metrics as textfiles
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.html_page import STEPS_SHOWN, datatables, page
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
+
+# Of more files than this a report reads the tables, and few of the files are new.
+MOST_INPUT = 1 << 30
+# Keys of a step that the module returns, and of the document.
+_STEP = {"cluster": "cluster", "word": "word", "partitions": "partitions", "step": "next_step", "command": "command"}
+
+
+def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool = False) -> dict[str, Any]:
+    """What the module returns. `params` are its options, `where` the arguments of `session`. SpokenError says what is wrong.
+
+    In check mode only files of commands are written, which are part of what is shown: the report is what the tables have by now.
+    """
+    workdir = Path(params["workdir"]).expanduser().absolute()
+    clusters, now = params["clusters"], datetime.now(UTC)
+    names = None if clusters is None else [safe_name("clusters", name) for name in clusters]
+    commands = Commands(workdir)
+    playbooks = Playbooks.from_params(params, commands)
+    wanted = document.Wanted(safe_name("run_id", params["run_id"]), workdir, params["run_ids"], names, now, playbooks)
+    paths = {kind: work_file(workdir, "reports", "report", wanted.name, f".{kind}", make=not check_mode) for kind in ("html", "json")}
+    textfile = Path(params["textfile"]).expanduser().absolute() if params["textfile"] else None
+    # Said before minutes of work.
+    datatables()
+    if textfile:
+        textfiles.check(textfile)
+    size = sum(source.bytes for run in input_files.find(workdir).values() for source in run.values())
+    with session(**where, input_bytes=min(size, MOST_INPUT)) as spark:
+        store, brought = Store(spark, workdir / ingest.HISTORY), ingest.Summary()
+        if params["ingest"] and not check_mode:
+            brought = ingest.ingest(spark, workdir, params["retention_days"], now)
+            if params["retention_days"] is not None:
+                compaction.expire(store.catalog, now.date(), params["retention_days"])
+            compaction.compact(store.catalog, now.date())
+        found = document.collect(lambda table: store.read(table, names), wanted)
+        if params["what_if_brokers"]:
+            found["what_if"] = document.what_if(spark, wanted, found, params["what_if_brokers"])
+    html, text = page(found).encode(), json.dumps(found, indent=1).encode() + b"\n"
+    commands.write()
+    if not check_mode:
+        write_private(paths["html"], html)
+        write_private(paths["json"], text)
+        if textfile:
+            textfiles.write(textfile, found)
+    steps = [{key: row[name] for key, name in _STEP.items()} for row in [*found["held"], *found["others_offline"]]]
+    result = {
+        "headline": {key: printable(text) for key, text in found["headline"].items()},
+        "next_steps": steps[:STEPS_SHOWN],
+        "steps_left_out": max(0, len(steps) - STEPS_SHOWN),
+        "html_path": str(paths["html"]),
+        "json_path": str(paths["json"]),
+        "run_ids": found["run_ids"],
+        "summary": _summary(found, brought.ingested),
+        "quarantine": brought.quarantine,
+    }
+    return result | ({"textfile": str(textfile)} if textfile else {})
+
+
+def _summary(found: Mapping[str, Any], ingested: int) -> dict[str, Any]:
+    return {
+        **{key: found["totals"][key] for key in ("partitions", "without_leader", "outcomes")},
+        **{key: found["risk"]["totals"][key] for key in ("offline", "one_failure")},
+        "quarantined": sum(row["files"] for row in found["quarantine"]["counts"]),
+        "ingested": ingested,
+    }

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The textfile: metrics in a directory that a collector reads, which may belong to another user."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+with suppress(ImportError):  # libraries.py says why
+    import prometheus_client
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.metrics import registry
+
+# Readable for the collector, which is another user.
+MODE = 0o644
+
+
+def check(path: Path) -> None:
+    """Raise FileError if `path` cannot be a textfile. It is the operator's own place, outside of the workdir: the node exporter's directory, for example.
+
+    That directory may belong to another user: nothing in it is followed or changed but a file that is made here. It must not be one in which
+    every user can replace that file.
+    """
+    if path.is_symlink():
+        raise FileError(f"textfile {path} is a symbolic link: name the real file")
+    if path.suffix != ".prom":
+        raise FileError(f"textfile {path} must end with .prom, or no textfile collector reads it")
+    if not path.parent.is_dir():
+        raise FileError(f"cannot write textfile {path}: make its directory first")
+    mode = path.parent.stat().st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise FileError(f"every user can replace textfile {path}: chmod o-w {shlex.quote(str(path.parent))}")
+
+
+def write(path: Path, document: Mapping[str, Any]) -> None:
+    """Replace the textfile `path`, whole or not at all. FileError if that fails."""
+    check(path)
+    content = prometheus_client.generate_latest(registry(document))
+    try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _replace(folder, path.name, content)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise FileError(f"cannot write textfile {path}: {error.strerror}; its directory must be writable") from error
+
+
+def _replace(folder: int, name: str, content: bytes) -> None:
+    # A name that nobody can guess and that no collector reads. Files are reached through their descriptors: the owner of the directory may swap names.
+    beside = f".{name}.{secrets.token_hex(8)}"
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder), "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fchmod(stream.fileno(), MODE)
+        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(beside, dir_fd=folder)
+        raise

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options that say where Spark runs, and with which settings: argument spec, and what `pipeline.session.session` takes of them. Works without PySpark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+
+# spark_remote: the server of this workdir (kafka_recovery_spark) where one runs, else a Spark of the module's own.
+AUTO = "auto"
+
+CONF_ARGUMENTS: dict[str, dict[str, Any]] = {
+    # Ansible writes options to its log before a module can refuse them, and spark_conf may have a secret by mistake.
+    "spark_conf": {"type": "dict", "default": {}, "no_log": True},
+    "spark_secret_conf": {"type": "dict", "default": {}, "no_log": True},
+}
+SPARK_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "spark_master": {"type": "str"},
+    "spark_remote": {"type": "str"},
+    **CONF_ARGUMENTS,
+}
+SECRET = re.compile(r"secret|passw(or)?d|passphrase|token|credential|(access|account|private|api)[._-]?key", re.IGNORECASE)
+# The name of a class, such as spark.hadoop.fs.s3a.aws.credentials.provider.
+NO_SECRET = ".provider"
+JAVA_OPTIONS = "javaoptions"
+ON_COMMAND_LINE = "it is on the command line of Java, which all users of the host can read: leave it out"
+
+
+class PlaceError(SpokenError):
+    """The options name two places at once."""
+
+
+class ConfError(SpokenError):
+    """A secret is in an option that others can read."""
+
+
+def texts(conf: dict[str, Any]) -> dict[str, str]:
+    """Settings as Spark takes them."""
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
+
+
+def settings(module: AnsibleModule) -> tuple[dict[str, str], dict[str, str]]:
+    """spark_conf and spark_secret_conf, of a module that has CONF_ARGUMENTS. ConfError if a secret is not where it is kept."""
+    conf, secrets = texts(module.params["spark_conf"]), texts(module.params["spark_secret_conf"])
+    # Ansible does not know the values of a dict that was given as a string.
+    module.no_log_values |= {value for value in (*conf.values(), *secrets.values()) if value}
+    for name, value in conf.items():
+        if name.lower().endswith(JAVA_OPTIONS) and SECRET.search(value):
+            raise ConfError(f"spark_conf: {name} has what looks like a secret; {ON_COMMAND_LINE}")
+        if SECRET.search(name) and not name.endswith(NO_SECRET) and value not in ("true", "false"):
+            raise ConfError(f"spark_conf: {name} looks like a secret, and logs show spark_conf: put it into spark_secret_conf")
+    for name in secrets:
+        if name.lower().endswith(JAVA_OPTIONS):
+            raise ConfError(f"spark_secret_conf: {name} cannot be kept secret; {ON_COMMAND_LINE}")
+    module.no_log_values -= set(conf.values()) - set(secrets.values())
+    return conf, secrets
+
+
+def place(module: AnsibleModule) -> dict[str, Any]:
+    """Arguments of `session` from the options of a module that has SPARK_ARGUMENTS and `workdir`. PlaceError where they exclude each other."""
+    master, remote = module.params["spark_master"] or None, module.params["spark_remote"] or None
+    if master and remote and remote != AUTO:
+        raise PlaceError("spark_master and spark_remote are mutually exclusive: Spark runs in one place; leave one of them out")
+    conf, secrets = settings(module)
+    return {
+        "master": master,
+        "remote": remote,
+        "conf": conf,
+        "secrets": secrets,
+        "workdir": Path(module.params["workdir"]).expanduser().absolute(),
+        "warn": module.warn,
+    }
+
+
+def refuse_nothing(module: AnsibleModule, files: Collection[Any], quarantine: Sequence[Mapping[str, str]], what: str) -> None:
+    """Fail where there are no files to work with, all of them in `quarantine`. `what`: what they are, "landing file"."""
+    if not files:
+        reasons = "; ".join(f"{row['path']}: {row['reason']}" for row in quarantine[:5])
+        module.fail_json(
+            msg=f"no {what} of run {module.params['run_id']} can be used: {reasons or 'there is none'}", quarantine=list(quarantine)
+        )

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Connections to a Spark server on this machine. A process of another user that takes the port gets neither the token nor rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+with suppress(ImportError):  # libraries.py says why
+    import grpc
+try:
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+except ImportError:
+    DefaultChannelBuilder = object  # type: ignore[misc, assignment]
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import loopback, socket_users
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import SparkError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Server
+
+REMEDY = "use TLS (;use_ssl=true), or leave spark_remote out"
+
+
+class CallGuard:
+    """A grpc.AuthMetadataPlugin: gRPC calls it once a connection is made, and before it sends anything of a call."""
+
+    def __init__(self, port: int, trusted: Callable[[], bool], token: str | None) -> None:
+        self._port, self._trusted, self._token = port, trusted, token
+
+    def __call__(self, _context: object, callback: grpc.AuthMetadataPluginCallback) -> None:
+        # gRPC connects again by itself if a connection breaks, and another process may have the port by then.
+        if self._trusted():
+            callback((("authorization", f"Bearer {self._token}"),) if self._token else (), None)
+        else:
+            callback((), ConnectionError(f"another process listens on port {self._port}"))
+
+
+class LoopbackChannel(DefaultChannelBuilder):  # type: ignore[misc]
+    """Connects to an address of loopback if only root and this user listen there."""
+
+    def __init__(self, remote: str, address: str) -> None:
+        # gRPC would use a proxy of the environment for loopback addresses, too.
+        super().__init__(remote, [("grpc.enable_http_proxy", 0)])
+        self._address = address
+        self._server_port = int(self.endpoint.rpartition(":")[2])
+
+    @property
+    def secure(self) -> bool:
+        """Whether it uses TLS."""
+        return False
+
+    def toChannel(self) -> grpc.Channel:
+        """Return a channel. SparkError if a process of another user listens there, or may."""
+        return self._guarded(self._check())
+
+    def _check(self) -> Callable[[], bool]:
+        """SparkError if the server must not get anything. Return the check of each call."""
+        address, port = self._address, self._server_port
+        try:
+            users = socket_users.listening(address, port)
+        except OSError as error:
+            raise SparkError(f"spark_remote: only Linux shows whose server listens on {address}:{port}: {REMEDY}") from error
+        if not users:
+            raise SparkError(f"spark_remote: no process of this machine listens on {address}:{port}: correct the address, or {REMEDY}")
+        for user in socket_users.strangers(users):
+            raise SparkError(
+                f"spark_remote: another user (uid {user}) listens on {address}:{port} and could read what is sent there: {REMEDY}"
+            )
+        return lambda: socket_users.connected_to_own(address, port)
+
+    def _guarded(self, trusted: Callable[[], bool]) -> grpc.Channel:
+        guard = grpc.metadata_call_credentials(CallGuard(self._server_port, trusted, self.token))
+        credentials = grpc.composite_channel_credentials(grpc.local_channel_credentials(), guard)
+        host = f"ipv6:[{self._address}]" if ":" in self._address else f"ipv4:{self._address}"
+        return self._secure_channel(f"{host}:{self._server_port}", credentials)
+
+
+class ServerChannel(LoopbackChannel):
+    """Connects to the server of a workdir, and to no other process of this user."""
+
+    def __init__(self, remote: str, server: Server, token: str) -> None:
+        super().__init__(remote, loopback.ADDRESS)
+        self.set(self.PARAM_TOKEN, token)
+        self._server = server
+
+    def _check(self) -> Callable[[], bool]:
+        java = loopback.listener(self._server.pid, self._server_port)
+        if java is None:
+            raise SparkError(
+                f"the Spark server of the workdir does not listen on {loopback.ADDRESS}:{self._server_port} any more; another process may: run again"
+            )
+        return lambda: loopback.connects_to(java, self._server_port)
