@@ -74,6 +74,7 @@ lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(COLLECTION)/plugins $(COLLECTION)/extensions/eda/plugins/event_source tests
+	$(BIN)/lint-imports --config .importlinter
 	$(BIN)/yamllint .
 	$(BIN)/ansible-lint --offline
 

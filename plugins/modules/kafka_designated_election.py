@@ -298,7 +298,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import FIRST_ANSWER_ARGUMENTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file

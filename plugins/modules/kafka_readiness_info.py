@@ -107,10 +107,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_writable, private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import quorum_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability, readiness
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file, quorum_stability, readiness
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import run
 
 

@@ -180,7 +180,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     aggressive_ones,
     check_strategies,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import collect
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
@@ -270,7 +270,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
     }
 
 
-def counts(found: collect.Evidence) -> dict[str, int]:
+def counts(found: evidence.Evidence) -> dict[str, int]:
     """Count partitions, replicas that answered or did not, and pairs by relation."""
     silent = sum(1 for log in found.replicas.values() if log.error)
     relations = Counter(pair["relation"] for pair in found.pairs)

@@ -92,8 +92,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ba
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import healthy_snapshot
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import quorum_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file
 
 
 def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:

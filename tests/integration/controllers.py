@@ -14,7 +14,8 @@ from integration.support import Operator, Played, play
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 from rig import KafkaCluster
 
@@ -50,7 +51,7 @@ class Controllers:
         with Cluster(Connection(tuple(self.operator.connection["bootstrap_servers"]))) as cluster:
             yield cluster
 
-    def now(self) -> quorum_stability.Quorum:
+    def now(self) -> quorum.Quorum:
         with self.watching() as cluster:
             return cluster.quorum()
 
@@ -74,7 +75,7 @@ class Controllers:
             variables={f"kafka_recovery_{name}": value for name, value in variables.items()},
         )
 
-    def wait(self, good: Callable[[quorum_stability.Quorum], bool], what: str) -> None:
+    def wait(self, good: Callable[[quorum.Quorum], bool], what: str) -> None:
         """Wait until the quorum is `good`."""
 
         def obstacle() -> str:
@@ -89,7 +90,7 @@ class Controllers:
     def wait_silent(self, *voters: int, seconds: float) -> None:
         """Wait until the leader has not heard of these voters for so long, or never has because it is a new one."""
 
-        def silent(found: quorum_stability.Quorum) -> bool:
+        def silent(found: quorum.Quorum) -> bool:
             since = {voter.replica_id: voter.seconds_since_fetch for voter in found.voters}
             return all((silence := since[voter]) is None or silence > seconds for voter in voters)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from integration.controllers import BEFORE_PRE_VOTE, FETCH_TIMEOUT, WITH_PRE_VOTE, Controllers
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 from rig import KafkaCluster
 
@@ -31,7 +32,7 @@ def test_a_partition_between_controllers(controllers: Controllers) -> None:
 
     # Cut off, the others are a majority. It stands for election again and again, where nobody hears it.
     network.cut(follower)
-    controllers.wait_silent(follower, seconds=quorum_stability.BEHIND_AFTER + FETCH_TIMEOUT)
+    controllers.wait_silent(follower, seconds=quorum.BEHIND_AFTER + FETCH_TIMEOUT)
     found = controllers.info()
     assert (
         found["verdict"] == "calm" and [reason for reason in found["reasons"] if f"voter {follower} " in reason] == found["reasons"] != []

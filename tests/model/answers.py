@@ -10,14 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import (
-    ACCEPTED,
-    Outcome,
-    Policy,
-    Strategy,
-    Word,
-    decide,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ACCEPTED, Outcome, Policy, Word, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from model.evidence import Part, Past, evidence, in_past, part, past_of
 from model.partition import Bounds, Replica
 from model.rules import Survivors

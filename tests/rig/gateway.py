@@ -13,8 +13,7 @@ from typing import Any
 
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275, kip1275_numbers
 from rig import gateway_broker
 from rig.config import GATEWAY, Node
 from rig.errors import RigError
@@ -90,8 +89,8 @@ class Gateways(Proxies):
         if rules.log_info and (request.api_key, request.version) == (rules.api_key, 0):
             return await self._native(rules, LOG_INFO, request, self._log_info, broker_id)
         if rules.elections and (request.api_key, request.version) == (
-            backend_selection.ELECT_LEADERS,
-            backend_selection.DESIGNATED_VERSION,
+            kip1275_numbers.ELECT_LEADERS,
+            kip1275_numbers.DESIGNATED_VERSION,
         ):
             return await self._native(rules, ELECTION, request, self._election, broker_id)
         if not rules.probes and request.api_key == FETCH and request.version in PROBES and (refused := _refused_probe(request)):
@@ -101,9 +100,7 @@ class Gateways(Proxies):
         answer = await read_frame(from_broker)
         if answer and request.api_key == API_VERSIONS:
             offered = {rules.api_key: (0, 0)} if rules.log_info else {}
-            answer = offering(
-                answer, request.version, {**offered, **({backend_selection.ELECT_LEADERS: (0, 3)} if rules.elections else {})}
-            )
+            answer = offering(answer, request.version, {**offered, **({kip1275_numbers.ELECT_LEADERS: (0, 3)} if rules.elections else {})})
         return answer and framed(answer)
 
     async def _native(
@@ -155,7 +152,7 @@ class Gateways(Proxies):
         )
 
     def _election(self, rules: Rules, broker_id: int, request: Request) -> Any:
-        asked = kip1275.ElectDesignatedRequest.decode(request.flexible_body, version=backend_selection.DESIGNATED_VERSION)
+        asked = kip1275.ElectDesignatedRequest.decode(request.flexible_body, version=kip1275_numbers.DESIGNATED_VERSION)
         topics = asked.topic_partitions or []
         keys = [(topic.topic, partition) for topic in topics for partition in topic.partitions]
         if any(topic.designated_leaders is not None and len(topic.designated_leaders) != len(topic.partitions) for topic in topics):
@@ -187,7 +184,7 @@ def _body(told: Any, fault: Fault | None) -> bytes:
         return bytes(range(7, 60))
     if fault is Fault.OTHER:
         return bytes(FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[]).encode(version=12))
-    version = 0 if told.name == "GetReplicaLogInfoResponse" else backend_selection.DESIGNATED_VERSION
+    version = 0 if told.name == "GetReplicaLogInfoResponse" else kip1275_numbers.DESIGNATED_VERSION
     lists = [
         topic.partition_log_info if version == 0 else topic.partition_result
         for topic in (told.topic_partition_log_info_list if version == 0 else told.replica_election_results)

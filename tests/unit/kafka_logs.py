@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import EpochEnd, FetchedBatch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
 
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 

@@ -18,8 +18,9 @@ from kafka.future import Future
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept, size_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline, limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
 NEVER = 3600.0  # seconds: whoever waits for it fails by not ending
 

@@ -13,13 +13,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ba
     AUTO,
     BACKEND_ARGUMENTS,
     COMPAT,
-    ELECT_LEADERS,
     NATIVE,
     BackendError,
     Numbers,
     choose,
     for_plan,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import ELECT_LEADERS
 
 KEY = 93  # as Kafka's source had it for a while
 BOTH = {KEY: (0, 0), ELECT_LEADERS: (0, 3)}

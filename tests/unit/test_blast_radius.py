@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import (
     SILENT_FOR,
@@ -23,7 +24,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
     Limits,
     Sight,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import Quorum, Replica
 
 BROKERS = st.sets(st.integers(1, 40), max_size=8)
 

@@ -14,8 +14,8 @@ from kafka.protocol.admin import DescribeConfigsResponse, IncrementalAlterConfig
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import config_admin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import TOPICS_PER_CHANGE, Configured
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
     BROKER,

@@ -18,11 +18,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EPOCHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import impact_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import EpochEnd, Log, Producer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Recovered, Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.run import CanaryError, ConsumerImpact
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log, Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Recovered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
 
 KEYS = [("orders", number) for number in range(3)]

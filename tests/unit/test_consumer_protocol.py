@@ -12,7 +12,7 @@ from kafka.record.memory_records import MemoryRecords
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumers, core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumers import Written
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import EpochEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import read_batch
 
 

@@ -23,9 +23,10 @@ from pyspark import cloudpickle
 from situations import COMING_BACK, FENCED, Log, Situation, healthy, history, random_situations
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, Strategy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Outcome, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode, read
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import FORKED, PREFIX, Pair
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 
 BY_TOPIC = {case.topic: case for case in CASES}
 POLICIES = [Policy(strategy, ranking) for strategy, ranking in product(Strategy, Ranking)]

@@ -24,9 +24,10 @@ from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, random_s
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import document, waiting
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Strategy, Word, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, Pair, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.isr_proof import SOUND_METADATA_VERSION
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.log_comparison import Prober, pair_row, settle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch

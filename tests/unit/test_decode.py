@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from situations import COMING_BACK, FENCED, Log, Situation, broker_rows, healthy, history
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.contradictions import beside_header
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, Strategy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Outcome, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import (
     DocumentError,
     decode,
@@ -34,11 +34,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Cluster,
     PartitionEvidence,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import collect, isr_history, log_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import evidence, isr_history, log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import proof_row
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
 
 Document = dict[str, Any]
 SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)
@@ -341,7 +342,7 @@ def test_every_field_that_gathering_writes_is_known() -> None:
     key, batch = ("orders", 0), LastBatch(4, 4, 7, 1, 1_795_000_000_000, False)
     state = PartitionState(*key, "id", -1, 7, (1, 2, 3), (), (), (), (1,))
     pair = log_comparison.pair_row(key, 2, 3) | {"relation": "same", "common_offset": 5}
-    gathered = collect.Evidence(
+    gathered = evidence.Evidence(
         [state],
         [{**_told(row), "broker_state": FENCED if row["broker_id"] == 1 else "unfenced"} for row in broker_rows(3)],
         {(key, broker): ReplicaLog(None, 0, 5, 5, 7, batch, 9, None) for broker in (2, 3)},

@@ -27,15 +27,16 @@ from kafka.protocol.consumer.offsets import (
 )
 from kafka.protocol.producer.produce import ProduceResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import bounded_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import cluster as asked_cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import NO_ANSWER, Downstream
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import Downstream
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import bounded_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import EpochEnd, Log, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 START, STABLE, MARK, END = 10, 95, 119, 121

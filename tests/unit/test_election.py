@@ -18,8 +18,8 @@ from found_again import found_again
 from full_disk import no_room
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import LogEnd
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal

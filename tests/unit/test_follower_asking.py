@@ -19,7 +19,7 @@ from made_up_brokers import DESCRIBE_CLUSTER, DESCRIBE_QUORUM, METADATA, Broker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import broker_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import readiness
 
 DESCRIBE_CONFIGS, DESCRIBE_TOPIC_PARTITIONS = 32, 75

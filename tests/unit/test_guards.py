@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from found_again import found_again
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Live, Result, needs_reorder, refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided, as_it_is_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
 
 KEY = ("orders", 0)
 ENTRY = Entry(

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS, SECTIONS, one_a_line, read
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import (
@@ -26,15 +25,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.an
     OPEN,
     RECORDS_LOST,
     Divergence,
-    EpochEnd,
-    Log,
-    Producer,
-    Transaction,
     divergence,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Fork, Recovered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ELECTED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, Recovered
 
 KEY = ("orders", 0)
 TOOLS = Tools("broker1:9092", Commands(Path("/w")))

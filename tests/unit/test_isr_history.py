@@ -15,8 +15,8 @@ import pytest
 from metalog import ORDERS, Active, Nobody, batch, change, feature, min_isr, partition, removed, topic, value
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import Entry
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 

@@ -14,7 +14,7 @@ from controller import Controller
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import kip460_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_election import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (

@@ -15,7 +15,7 @@ from documents import cluster, document, evidence
 from situations import COLLECTED_AT, FENCED, Log, Situation, broker_rows, healthy, history, random_situations
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Strategy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     FORKED,
@@ -28,6 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss, bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 
 SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)
 # Broker 3 led and died, 2 and 1 went on, 1 left, 2 died. Nothing was committed since 1 left.

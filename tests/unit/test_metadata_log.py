@@ -10,7 +10,7 @@ from metalog import Active, Nobody, batch, feature, topic
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import metadata_log_reader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import Entry, MetadataLog
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
 VALUES = [feature(level) for level in range(9)]
 # Offsets 0 (control), 1 to 3, 4, 5 and 6, written in epochs 1, 1, 2, 5.

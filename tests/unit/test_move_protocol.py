@@ -17,7 +17,7 @@ from kafka.protocol.admin import (
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import reassignments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Ongoing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
 
 
 def over_the_wire(kind: Any, message: Any, version: int) -> Any:

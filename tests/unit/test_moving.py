@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from movable import REGISTERED, SIZE, Clock, Moved, Said
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, executor, progress_gauge
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import Moving, Pace

@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     next_steps,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import FAILED, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import PLANNED

@@ -9,16 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import quorum_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import Quorum, Replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
-    RUN,
-    STANDING,
-    Expiry,
-    ThrottleJournal,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import RUN, STANDING, Expiry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     LISTS,
     RATES,

@@ -13,7 +13,8 @@ import pytest
 from decided_cases import CASES
 from situations import RUN, plan_all
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import (
     OtherClusterError,
     check_strategies,

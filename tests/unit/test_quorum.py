@@ -14,17 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.admin import DescribeQuorumResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum as model_quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import BEHIND_AFTER, Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability as quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import (
-    BEHIND_AFTER,
     CALM,
     CHURNING,
     MAJORITY_BEHIND,
     NO_LEADER,
     Look,
-    Quorum,
-    Replica,
 )
 
 LEADER = 101
@@ -98,7 +97,7 @@ def test_the_leader_and_those_who_follow_closely_have_to_be_more_than_half(follo
     ],
 )
 def test_behind_goes_by_lag_and_time(voter: Replica, words: str | None) -> None:
-    assert quorum.behind(voter, LEADER) == words
+    assert model_quorum.behind(voter, LEADER) == words
 
 
 @pytest.mark.parametrize(
@@ -155,7 +154,7 @@ def test_the_addresses_of_voters_are_read() -> None:
     found = answer([(101, 490, 1, 1), (102, 500, 1, 1)], [])
     kind = DescribeQuorumResponse.Node
     found.nodes = [kind(node_id=101, listeners=[kind.Listener(name="CONTROLLER", host="c1", port=9093)])]
-    assert quorum.read(found).addresses == {"c1:9093": 101}
+    assert model_quorum.read(found).addresses == {"c1:9093": 101}
 
 
 def answer(voters: Sequence[tuple[int, int, int, int]], observers: Sequence[tuple[int, int, int, int]]) -> Any:
@@ -186,7 +185,9 @@ def answer(voters: Sequence[tuple[int, int, int, int]], observers: Sequence[tupl
 
 def test_an_answer_is_read_by_the_leaders_own_clock_and_log() -> None:
     now = 1_795_247_772_310
-    found = quorum.read(answer([(101, 490, now - 4200, now - 5000), (102, 500, now, now), (103, -1, -1, -1)], [(1, 500, now - 300, now)]))
+    found = model_quorum.read(
+        answer([(101, 490, now - 4200, now - 5000), (102, 500, now, now), (103, -1, -1, -1)], [(1, 500, now - 300, now)])
+    )
     assert found == Quorum(
         102,
         7,
@@ -223,8 +224,8 @@ def test_one_voter_holds_no_elections_and_is_looked_at_once() -> None:
 
 
 def test_not_to_be_allowed_to_look_is_no_verdict() -> None:
-    with pytest.raises(quorum.Refused):
-        quorum.watch(Cluster(quorum.Refused("grant DESCRIBE")), 60)
+    with pytest.raises(model_quorum.Refused):
+        quorum.watch(Cluster(model_quorum.Refused("grant DESCRIBE")), 60)
 
 
 def controller(address: str, pre_vote: bool | None, active: bool | None = False) -> dict[str, Any]:
@@ -264,7 +265,7 @@ def test_silence_is_counted_on_the_controllers_own_clock_and_the_latest_fetch_of
             )
         ]
     )
-    assert quorum.read(answer).silence() == {101: 0.0, 1: 0.5, 2: 40.0}
+    assert model_quorum.read(answer).silence() == {101: 0.0, 1: 0.5, 2: 40.0}
 
 
 class Answering:

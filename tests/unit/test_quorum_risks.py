@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum_risks import (
     DEFAULT_TIMEOUTS,
     ELECTION,
@@ -18,7 +19,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quo
     assess,
     pre_vote,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import Quorum, Replica
 
 VOTERS = (101, 102, 103)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ACCEPTED, Strategy, Word
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ACCEPTED, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import reason_codes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import DOUBTFUL, ReasonCode, of_kafka
 

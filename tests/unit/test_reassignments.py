@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
@@ -23,7 +24,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     UNCHANGED,
     Brokers,
     Move,
-    Ongoing,
     ReassignmentError,
     Verdict,
     judge,

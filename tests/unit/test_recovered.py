@@ -18,13 +18,9 @@ from test_planfile import ELECTED, HEADER, SURVIVORS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import recovered_partitions
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import (
-    Fork,
-    Recovered,
-    RecoveredError,
-    Run,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredError, Run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, Recovered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import RESULT, find
 
 CLUSTER_ID, PLAN_ID = "abc", "0b7c"

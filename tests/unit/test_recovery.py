@@ -17,8 +17,8 @@ from found_again import found_again
 from offline_offsets import OFFSETS, Committing, Described, outcomes, planned_without_offsets
 from situations import RUN, land, plan_all
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import each_kind_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result

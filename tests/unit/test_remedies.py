@@ -13,9 +13,10 @@ from decided_cases import CASES
 from documents import cluster, document, evidence
 from situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, broker_rows, history
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Strategy, Word, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Policy, Word, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.remedies import REASONS, remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 
 SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)
 ACKNOWLEDGED, OLD_TAIL = Log.of((100, 0), (21, 1), high_watermark=90), Log.of((180, 0), high_watermark=90)

@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Resource,
     Setting,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import log_sizes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     FOLLOWER_RATE,
@@ -217,7 +218,7 @@ def test_what_others_have_set_is_told_without_ours() -> None:
 
 def test_bytes_per_second_come_from_sizes_some_seconds_apart() -> None:
     before, after = {("t", 0): 1000, ("t", 1): 500, ("t", 2): 1}, {("t", 0): 3000, ("t", 1): 100}
-    assert model.written(before, after, 2.0) == {("t", 0): 1000.0, ("t", 1): 0.0}
+    assert log_sizes.written(before, after, 2.0) == {("t", 0): 1000.0, ("t", 1): 0.0}
 
 
 def test_a_rate_below_what_is_written_is_told_with_the_arithmetic() -> None:

@@ -15,7 +15,7 @@ from kafka.protocol.admin import (
 )
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import transactions
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import UNENDED, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, Producer, Transaction
 
 LOADING, AUTHORIZATION_FAILED, NOT_FOUND = 14, 53, 105
 

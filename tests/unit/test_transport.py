@@ -16,11 +16,12 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
 pytestmark = pytest.mark.slow
 

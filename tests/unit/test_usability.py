@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ELECTED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import EpochEnd, Log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.availability import partition_row
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Recovered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig
 
 LOG = Log(None, 0, 121, 121, 121, (0, 120), {3: EpochEnd(1, 100)})

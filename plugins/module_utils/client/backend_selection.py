@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import (
+    DESIGNATED,
+    DESIGNATED_VERSION,
+    ELECT_LEADERS,
+    REQUEST_LIMIT_REACHED,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 
 AUTO, COMPAT, NATIVE = "auto", "compat", "native"
-ELECT_LEADERS, DESIGNATED_VERSION = 43, 3
-# The KIP's text gives the new election type no number. Its tool names PREFERRED, UNCLEAN, DESIGNATED in this order, and the first two are 0 and 1.
-DESIGNATED = 2
-# KIP-966's new error, without a number there. No release has it; this is what comes after the codes of Kafka 4.4.
-REQUEST_LIMIT_REACHED = 137
-LIMIT_REACHED = "REQUEST_LIMIT_REACHED"
 RELEASED_KEYS = 92  # the last API key of Kafka 4.3
 MOST_TYPES, MOST_CODES = 127, 32767  # as many as an int8 and an int16 can name
 

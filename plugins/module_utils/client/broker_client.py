@@ -18,13 +18,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
     ASKING,
     CLIENT_IMPORT_ERROR,
-    ClusterError,
     words,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import is_address
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum as model_quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability as quorum
 
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
@@ -36,7 +36,7 @@ HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same quest
 QUORUM_NODES, QUORUM_HEDGES = 20, 2.0
 KNOWN_SECONDS = 60.0  # for so long brokers count as following once the active controller has named them
 # After an election of controllers brokers fetch from the new one within 0.5 s.
-FOLLOWING_SECONDS, FOLLOWING_PAUSE = quorum.BEHIND_AFTER, 0.5
+FOLLOWING_SECONDS, FOLLOWING_PAUSE = model_quorum.BEHIND_AFTER, 0.5
 REMEDY = "mend the connection between brokers and controllers, or name other brokers in bootstrap_servers"
 
 
@@ -62,16 +62,16 @@ class FollowerAsking(LogDirAsking, ABC):
         self._followers: set[int] = set()
         self._followers_until = 0.0
         self._brief: set[int] = set()  # brokers whose pages of partitions end early
-        self.last_quorum: quorum.Quorum | None = None
+        self.last_quorum: model_quorum.Quorum | None = None
 
     @abstractmethod
     def _refresh_nodes(self, nodes: Collection[int] | None = None) -> list[Node]:
         """Ask one of these brokers (None: of those that follow the active controller) which brokers are registered, and which of them are fenced."""
 
-    def quorum(self) -> quorum.Quorum:
+    def quorum(self) -> model_quorum.Quorum:
         """The metadata quorum as its leader describes it. ClusterError where no leader answers, quorum.Refused where one may not ask."""
         nodes = self._quorum_nodes()
-        self.last_quorum = quorum.read(self._describe_quorum(nodes))
+        self.last_quorum = model_quorum.read(self._describe_quorum(nodes))
         self._followers, self._followers_until = self.last_quorum.followers(), time.monotonic() + KNOWN_SECONDS
         # A broker takes the requests of a connection one by one: behind one that it never answers it would give no other answer.
         home = self._homes[ASKING]
@@ -95,7 +95,9 @@ class FollowerAsking(LogDirAsking, ABC):
         said = "so brokers that are coming back cannot be told from lost ones"
         refused = core.error_name(answer.error_code)
         if refused:
-            raise quorum.Refused(f"the metadata quorum cannot be described ({refused}), {said}; grant DESCRIBE on the cluster", refused)
+            raise model_quorum.Refused(
+                f"the metadata quorum cannot be described ({refused}), {said}; grant DESCRIBE on the cluster", refused
+            )
         refused = core.error_name(core.quorum_partition(answer).error_code)
         if refused:
             raise ClusterError(f"the metadata quorum cannot be described ({refused}), {said}; wait until the quorum has a leader")
@@ -136,7 +138,7 @@ class FollowerAsking(LogDirAsking, ABC):
         while True:
             try:
                 self.quorum()
-            except quorum.Refused:
+            except model_quorum.Refused:
                 self._follow_refusing_broker()
                 return
             except UnsupportedRequestError:

@@ -29,10 +29,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
     ASKING,
     CLIENT_IMPORT_ERROR,
     TELLING,
-    ClusterError,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS, PARTITIONS, REPLICA_IDS, SLOW_PAGES
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers, topic_configs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers, quorum, topic_configs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
@@ -42,8 +42,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     keys_of,
     only,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import Quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum
 
 if CLIENT_IMPORT_ERROR is None:
     from kafka import errors
@@ -174,7 +173,7 @@ class Cluster(FollowerAsking):
         """
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
 
-        voters = {voter.replica_id for voter in found.voters if quorum_stability.behind(voter, found.leader_id) is None}
+        voters = {voter.replica_id for voter in found.voters if quorum.behind(voter, found.leader_id) is None}
         nodes = self._unfenced() & {*voters, self._homes.get(ASKING)}
         answers = self._ask_each({node: [quorum_timeouts.describe([node])] for node in nodes})
         return {node: quorum_timeouts.read(own[0])[1] for node, own in answers.items() if own}

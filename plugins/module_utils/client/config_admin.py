@@ -15,8 +15,8 @@ from functools import partial
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import REQUEST_LIMIT, Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_memory import ConfigBudget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     BROKER,
     TOPIC,

@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounded_requests import BoundedRequests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import FETCH_ROUNDS, REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.bounded_requests import BoundedRequests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import UNENDED, EpochEnd, Log, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, EpochEnd, Log, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, keys_of, only
 
 if CLIENT_IMPORT_ERROR is None:

@@ -13,12 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
-    CLIENT_IMPORT_ERROR,
-    Asking,
-    ClusterError,
-)
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import PRE_VOTE_SINCE, Quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import PRE_VOTE_SINCE, Quorum
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts

@@ -12,9 +12,11 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import REQUEST_LIMIT, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
@@ -26,7 +28,7 @@ if CLIENT_IMPORT_ERROR is None:
 
 
 ROUND_LIMIT = 100 * REQUEST_LIMIT  # replicas whose answers are held together
-LIMIT_REACHED = backend_selection.LIMIT_REACHED
+LIMIT_REACHED = kip1275_numbers.LIMIT_REACHED
 
 
 class NativeCluster(Cluster):

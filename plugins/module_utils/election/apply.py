@@ -22,21 +22,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.current_results import as_it_is_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.given_up import each_kind_first, given_up, without_leader
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import (
-    ALREADY_ONLINE,
-    CLEAN_LEADER,
-    ELECTED,
-    FAILED,
-    HELD,
-    OUTCOMES,
-    Entry,
-    Result,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import LiveEvidence, collect_again
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.manual_designation import collect, designations
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import WITHOUT_LEADER
@@ -53,6 +44,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     without_offsets,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import (
+    ALREADY_ONLINE,
+    CLEAN_LEADER,
+    ELECTED,
+    FAILED,
+    HELD,
+    OUTCOMES,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     INTERNAL_TOPICS,
     TopicPartition,

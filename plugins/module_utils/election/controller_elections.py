@@ -25,8 +25,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     already_leads,
     came_back,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ALREADY_ONLINE, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 

@@ -23,18 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import (
-    ALREADY_ONLINE,
-    ELECTED,
-    FAILED,
-    HELD,
-    STALE,
-    Entry,
-    Live,
-    Result,
-    needs_reorder,
-    refusal,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Live, Result, needs_reorder, refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
     ChangedOrder,
     Journal,
@@ -50,6 +39,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.results import NOT_NEEDED, judge, not_reordered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Asked, read_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, ELECTED, FAILED, HELD, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,

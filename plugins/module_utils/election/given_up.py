@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import (
     ALREADY_ONLINE,
     CLEAN_LEADER,
     ELECTED,
     FAILED,
     HELD,
     STALE,
-    Result,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Strategy, Word
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import (
     DISK_FAILED,
+    NO_ANSWER,
     Log,
     PartitionEvidence,
 )
@@ -24,21 +25,20 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     somebody_elses,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.sentences import because, elects, standing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import doubt_about
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided, as_it_is_now, decide_again
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import NO_ANSWER, ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import COMING_BACK, UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, ELECTED, HELD, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
     has_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
 
-ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED = "elected", "already_online", "clean_leader", "held", "stale", "failed"
-DESIGNATED_BY_HAND = "named"  # in the place of a word of evidence, in results too
 REASSIGNING = "a reassignment is under way, and a new replica order would replace it; let it complete or cancel it"
-OUTCOMES = (ELECTED, ALREADY_ONLINE, CLEAN_LEADER, HELD, STALE, FAILED)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason, keeps_elr
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.kip460_outcomes import (
     FORBIDDEN,
     NOT_NEEDED,
@@ -39,6 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import Registration, elected
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ALREADY_ONLINE, ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, ELECTED, FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,

@@ -16,8 +16,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Log,
     PartitionEvidence,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
 
 
 class Decided(NamedTuple):

@@ -20,10 +20,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason, keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import proof_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.designated_election import Electing
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import DESIGNATED_BY_HAND, FAILED, Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import read_documents
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import Evidence, gather
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import gather
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import DESIGNATED_BY_HAND, FAILED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     NOT_IN_CLUSTER,
     PartitionError,

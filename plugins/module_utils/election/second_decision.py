@@ -33,8 +33,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import HELD, Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 

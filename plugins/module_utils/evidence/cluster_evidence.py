@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ti
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.controller import ELR_FEATURE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import baseline_proofs, healthy_baseline, log_comparison
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import collect as evidence
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 
@@ -38,7 +39,7 @@ class Sources:
         warnings: list[str],
         silent: Collection[tuple[TopicPartition, int]] = (),
         awaited: Collection[TopicPartition] = (),
-    ) -> evidence.Evidence:
+    ) -> Evidence:
         """Return the evidence of these partitions without the history of their ISRs.
 
         warnings  gets what an operator should know of it
@@ -66,7 +67,7 @@ class Sources:
             )
         return found
 
-    def add_history(self, found: evidence.Evidence) -> dict[str, Any] | None:
+    def add_history(self, found: Evidence) -> dict[str, Any] | None:
         """Add the ISR history of offline partitions if controllers are configured. Return what reading it took, None if it was not read.
 
         Raises SpokenError if no controller can be read.

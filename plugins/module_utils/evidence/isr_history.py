@@ -16,8 +16,8 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import Controllers, Entry, MetadataLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_records as records
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import size_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 

@@ -20,7 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch, may_be_equal
 
 if TYPE_CHECKING:
-    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import ReplicaLog, Replicas
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Replicas
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
 
 Probe = tuple[int, TopicPartition, int]
 Ask = Callable[..., Mapping[int, Mapping[TopicPartition, Any]]]

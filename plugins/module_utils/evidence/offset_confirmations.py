@@ -14,8 +14,9 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import ReplicaLog, Replicas
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Replicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import ReplicaLog
 
 Replica = tuple[TopicPartition, int]
 # A committed offset and its leader epoch.

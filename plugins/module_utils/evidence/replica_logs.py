@@ -9,54 +9,23 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.backend_selection import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import LIMIT_REACHED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import DISK_FAILED, NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.failed_disks import FailedDisks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.replica_log import NOT_HOSTED, STORAGE_ERROR, ReplicaLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
 
 POLL_SECONDS = 0.5
 LEAST_ROUND_SECONDS = 0.1  # nothing is asked in less time
 # A broker that has just come back hosts its replicas by then, and every broker knows that it is back.
 SETTLED_SECONDS = 5.0
-NOT_HOSTED, STORAGE_ERROR = "NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR"
 # The error of a broker that has not replayed the metadata of a partition up to the leader epoch of the controller: its log may still change (KIP-966).
 STALE_METADATA = "STALE_METADATA"
 # What may pass beside Kafka's own retriable errors, with which a replica that was just opened, or whose broker still loads metadata, answers.
 PASSING = {NO_ANSWER, STALE_METADATA, LIMIT_REACHED}
-
-
-class ReplicaLog(NamedTuple):
-    """One survivor's log. Offsets in records; `last_written_epoch` is -1 for an empty log and None where no batch could be read.
-
-    The native backend knows the `broker_epoch` (KIP-966: another one means that the broker has rebooted since), and the log's end where the
-    last batch cannot be read: `probe_error` says why it could not. `failed_log_dirs`: with the error DISK_FAILED, as in evidence documents.
-    """
-
-    error: str | None
-    log_start_offset: int | None = None
-    log_end_offset: int | None = None
-    high_watermark: int | None = None
-    partition_leader_epoch: int | None = None
-    last_batch: LastBatch | None = None
-    broker_epoch: int | None = None
-    probe_error: str | None = None
-    failed_log_dirs: tuple[str, ...] = ()
-
-    @property
-    def empty(self) -> bool:
-        """Whether the log holds no record."""
-        return self.log_end_offset is not None and self.log_end_offset in (0, self.log_start_offset)
-
-    @property
-    def last_written_epoch(self) -> int | None:
-        """Leader epoch of the last batch (KIP-966's LastWrittenLeaderEpoch)."""
-        if self.last_batch is not None:
-            return self.last_batch.epoch
-        return -1 if self.empty else None
 
 
 Replicas = dict[tuple[TopicPartition, int], ReplicaLog]

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import Log
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import Log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, has_live_leader
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Recovered
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
@@ -24,10 +24,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import ALREADY_ONLINE, CLEAN_LEADER, ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import one_a_line
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, CLEAN_LEADER, ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, Recovered
 
 # A clean leader from the ELR lacks nothing; the last known leader, after an unclean shutdown, may lack the end of its log. Both are looked at.
 RECOVERED = (ELECTED, CLEAN_LEADER)
@@ -45,38 +46,6 @@ _RESULTS = {
 
 class RecoveredError(SpokenError):
     """The files of a run cannot be used; the text names the file and the remedy."""
-
-
-class Fork(NamedTuple):
-    """The log of a survivor parts from the new leader's at `offset`; its own branch was written up to `last_written_epoch` (None: not known)."""
-
-    broker_id: int
-    offset: int
-    last_written_epoch: int | None
-
-
-@dataclass(frozen=True)
-class Recovered:
-    """One partition that a run gave a leader.
-
-    `topic_id` and `leader_epoch` are those from before the election, None where no plan tells. `forks` are empty where another than the
-    designated broker was elected: then they are not known. `committed_below`: every record below was committed when the evidence was
-    gathered, so whoever led later had it too; None where that is not known (see `with_evidence`). `leader`: None where the results tell none.
-    """
-
-    topic: str
-    partition: int
-    outcome: str
-    topic_id: str | None = None
-    leader_epoch: int | None = None
-    forks: tuple[Fork, ...] = ()
-    committed_below: int | None = None
-    leader: int | None = None
-
-    @property
-    def key(self) -> TopicPartition:
-        """(topic, partition)."""
-        return self.topic, self.partition
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis, availability, recovered_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Run
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import consumers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -79,7 +80,7 @@ class ConsumerImpact:
         if problem := configs.problem():
             self.warnings.append(problem)
         self._rows["partitions"] = [
-            availability.partition_row(part, states[key], logs.get(key, analysis.Log()), configs.of(key[0]), unfenced)
+            availability.partition_row(part, states[key], logs.get(key, consumers.Log()), configs.of(key[0]), unfenced)
             for key, part in before.items()
         ]
         offsets = list(analysis.group_rows(committed, before, logs, groups, self._run.committed_before, self._tools))

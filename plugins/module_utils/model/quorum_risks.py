@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import PRE_VOTE_SINCE, Quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import PRE_VOTE_SINCE, Quorum
 
 ELECTION, FETCH, REQUEST = (f"controller.quorum.{name}.timeout.ms" for name in ("election", "fetch", "request"))
 # Kafka's defaults in ms, since 3.9 and in KIP-595, and what a smaller value does.

@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED, Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import Quorum
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum
 
 # What two brokers may lead, with room to spare; everything of a big cluster at once is more.
 MAX_PARTITIONS = 10_000

@@ -8,77 +8,22 @@ The verdict comes from several looks: one look cannot see a leader epoch that mo
 
 from __future__ import annotations
 
-import base64
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Refused, Replica, behind
 
 CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "majority_behind"
 
-# Voters fetch at least every 0.5 s, and the leader writes a record every 0.5 s where nothing else happens
-# (metadata.max.idle.interval.ms). 3 s is when the leader itself gives up for want of a majority: 1.5 times
-# controller.quorum.fetch.timeout.ms, whose default is 2 s.
-BEHIND_AFTER = 3.0
 LOOK_EVERY = 0.25
-LONGEST_NAME = 255  # of a host, by the rules of DNS
-PRE_VOTE_SINCE = 2  # version of Vote that has the field PreVote; KIP-996's draft says 1, which KIP-853 took first
-
-
-class Refused(ClusterError):
-    """The principal may not describe the quorum."""
 
 
 class NotCalmError(SpokenError):
     """The quorum is not calm, so nothing can be elected safely."""
-
-
-class Replica(NamedTuple):
-    """A voter or observer as the leader sees it. Offsets in records, times in seconds; None where the leader does not know."""
-
-    replica_id: int
-    directory_id: str | None
-    log_end_offset: int | None
-    lag: int | None
-    seconds_since_fetch: float | None
-    seconds_since_caught_up: float | None
-
-
-class Quorum(NamedTuple):
-    """One DescribeQuorum answer. `leader_id` is one of the voters' `replica_id`.
-
-    `addresses`: host:port of each listener of the voters, with the voter's id. Kafka before 3.9 does not return them.
-    """
-
-    leader_id: int
-    leader_epoch: int
-    high_watermark: int
-    voters: tuple[Replica, ...]
-    observers: tuple[Replica, ...]
-    addresses: Mapping[str, int] = MappingProxyType({})
-
-    def members(self) -> dict[int, str | None]:
-        """The directory of each voter: with `kraft.version` 1 a voter is an id and a directory (KIP-853)."""
-        return {voter.replica_id: voter.directory_id for voter in self.voters}
-
-    def followers(self) -> set[int]:
-        """Ids of the nodes whose copy of the metadata log is up to date, as `behind` has it. A node with several directory ids counts with the best."""
-        return {replica.replica_id for replica in (*self.voters, *self.observers) if behind(replica, self.leader_id) is None}
-
-    def silence(self) -> dict[int, float]:
-        """Seconds since each node last fetched the metadata log, on the active controller's clock. Nodes that never fetched are absent."""
-        silent: dict[int, float] = {}
-        for replica in (*self.voters, *self.observers):
-            # A broker that is a controller too is a voter. One id can stand here more than once, with different directory ids: the latest
-            # sign of life counts.
-            if (seconds := replica.seconds_since_fetch) is not None:
-                silent[replica.replica_id] = min(seconds, silent.get(replica.replica_id, seconds))
-        return silent
 
 
 class Look(NamedTuple):
@@ -100,47 +45,6 @@ class Described(Protocol):
     """What is needed of a cluster."""
 
     def quorum(self) -> Quorum: ...
-
-
-def read(answer: Any) -> Quorum:
-    """Build from a DescribeQuorum answer without errors. Times count from the newest that the leader names: its own clock, now."""
-    row = answer.topics[0].partitions[0]
-    replicas = [*row.current_voters, *row.observers]
-    now = max((stamp for replica in replicas for stamp in (replica.last_fetch_timestamp, replica.last_caught_up_timestamp)), default=-1)
-    ends = {replica.replica_id: replica.log_end_offset for replica in row.current_voters}
-    end = ends.get(row.leader_id, max(ends.values(), default=-1))
-
-    def since(stamp: int) -> float | None:
-        return (now - stamp) / 1000 if stamp > 0 else None
-
-    def read_replica(replica: Any) -> Replica:
-        known = replica.log_end_offset >= 0
-        return Replica(
-            replica.replica_id,
-            _directory(replica.replica_directory_id),
-            replica.log_end_offset if known else None,
-            end - replica.log_end_offset if known else None,
-            since(replica.last_fetch_timestamp),
-            since(replica.last_caught_up_timestamp),
-        )
-
-    return Quorum(
-        row.leader_id,
-        row.leader_epoch,
-        row.high_watermark,
-        tuple(map(read_replica, row.current_voters)),
-        tuple(map(read_replica, row.observers)),
-        {
-            f"{place.host}:{place.port}": node.node_id
-            for node in answer.nodes or ()
-            for place in node.listeners
-            if len(place.host) <= LONGEST_NAME
-        },
-    )
-
-
-def _directory(value: uuid.UUID | None) -> str | None:
-    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=") if value and value.int else None
 
 
 def watch(cluster: Described, window: float) -> list[Look]:
@@ -215,23 +119,6 @@ def stay_calm(cluster: Described, before: Mapping[str, Any], window: float) -> N
         raise NotCalmError(
             f"nothing was elected: the metadata quorum is not calm ({verdict.verdict}), {seen}; mend the controllers, then run again"
         )
-
-
-def behind(voter: Replica, leader_id: int) -> str | None:
-    """Why a voter (or an observer) does not follow closely, in words; None where it does. The leader is never behind.
-
-    Lag alone says nothing, because the leader writes all the time; neither does time alone, where it writes nothing.
-    """
-    if voter.replica_id == leader_id:
-        return None
-    if voter.lag is None:
-        return "has not fetched the metadata log since the leader took over"
-    if voter.seconds_since_fetch is not None and voter.seconds_since_fetch > BEHIND_AFTER:
-        return f"last fetched the metadata log {voter.seconds_since_fetch:.1f} s ago, {voter.lag} records behind"
-    if voter.lag > 0 and (voter.seconds_since_caught_up is None or voter.seconds_since_caught_up > BEHIND_AFTER):
-        when = "never" if voter.seconds_since_caught_up is None else f"{voter.seconds_since_caught_up:.1f} s ago"
-        return f"lags {voter.lag} records behind, last caught up: {when}"
-    return None
 
 
 def report(looks: Sequence[Look], controllers: Sequence[Mapping[str, Any]], looked_at: float) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import LEAST, MORE_THAN, in_range
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import DEFAULT_WORKDIR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.throttle_rate import LEAST_RATE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.variable_names import PREFIX
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import LEAST_RATE
 
 SHOWN = 60
 # Variables that a module knows under another name.

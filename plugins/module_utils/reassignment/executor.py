@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import FAILED, HELD, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, HELD, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import (
     BATCH,
@@ -36,7 +37,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     SUBMIT,
     UNKNOWN,
     Move,
-    Ongoing,
     Verdict,
     leader_problem,
 )

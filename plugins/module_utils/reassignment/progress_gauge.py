@@ -12,18 +12,9 @@ from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import log_sizes, progress
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import HasLogDirs, States, sizes_on_leaders
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
-
-States = Mapping[TopicPartition, PartitionState]
-
-
-class HasSizes(Protocol):
-    """What is needed of a broker's log directories."""
-
-    @property
-    def sizes(self) -> Mapping[TopicPartition, int]: ...
 
 
 class HasEnd(Protocol):
@@ -33,12 +24,6 @@ class HasEnd(Protocol):
     def error(self) -> str | None: ...
     @property
     def log_end_offset(self) -> int: ...
-
-
-class HasLogDirs(Protocol):
-    """A cluster whose brokers tell of their log directories."""
-
-    def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> Mapping[int, HasSizes]: ...
 
 
 class Measurable(HasLogDirs, Protocol):
@@ -70,20 +55,6 @@ def measure(
     return progress.Measured(told_sizes, told_ends, not any(told_sizes.values()) and not any(told_ends.values()))
 
 
-def sizes_on_leaders(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, int]:
-    """Bytes of each partition as its leader has them. Partitions without a leader that tells are absent."""
-    leaders = {key: states[key].leader for key in keys if key in states and states[key].leader >= 0}
-    found = cluster.log_dirs(set(leaders.values()), sorted(leaders)) if leaders else {}
-    return {key: found[leader].sizes[key] for key, leader in leaders.items() if leader in found and key in found[leader].sizes}
-
-
-def inbound(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States, seconds: float) -> dict[TopicPartition, float]:
-    """Bytes per second that partitions are written at, seen for so many seconds. Absent where nobody tells."""
-    before, began = sizes_on_leaders(cluster, keys, states), time.monotonic()
-    time.sleep(seconds)
-    return model.written(before, sizes_on_leaders(cluster, keys, states), time.monotonic() - began)
-
-
 class Gauge:
     """How far moves have come. All of its questions may go unanswered: then less is known, and nothing fails."""
 
@@ -106,7 +77,7 @@ class Gauge:
         """Bytes per second that these partitions are written at, since `prepare`. Absent where nobody tells."""
         before, seconds = dict(self._sizes), time.monotonic() - self._prepared
         self.prepare(keys, states)
-        return model.written({key: before[key] for key in keys if key in before}, self._sizes, seconds)
+        return log_sizes.written({key: before[key] for key in keys if key in before}, self._sizes, seconds)
 
     def began(self, moves: Iterable[Move]) -> None:
         """These moves are about to be submitted: their new replicas are empty."""

@@ -16,14 +16,14 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import Replication
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file, write_private
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import FAILED, HELD
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import results, validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import BATCH
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import INBOUND_SECONDS, Moving, Pace
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import inbound
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_gauge import inbound
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import Changed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle

@@ -21,9 +21,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_gauge import measure
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Brokers, Ongoing, Wanted
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Brokers, Wanted
 
 # Worst first.
 UNKNOWN, ELSEWHERE, NOT_MOVING, MOVING, UNDER_REPLICATED, IN_PLACE = (

@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     can_be_partition,
     in_recovery_order,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
 
 FILE_VERSION = 1  # of the JSON of kafka-reassign-partitions
 ANY_LOG_DIR = "any"
@@ -70,25 +71,6 @@ class Move:
     def removing(self) -> tuple[int, ...]:
         """Brokers that give theirs up."""
         return tuple(broker for broker in self.current if broker not in self.target)
-
-
-@dataclass(frozen=True)
-class Ongoing:
-    """A reassignment under way, as Kafka lists it (KIP-455): `replicas` are the target ones, then those that are removed at its end."""
-
-    replicas: tuple[int, ...]
-    adding: tuple[int, ...]
-    removing: tuple[int, ...]
-
-    @property
-    def target(self) -> tuple[int, ...]:
-        """The replicas that it leads to."""
-        return tuple(broker for broker in self.replicas if broker not in self.removing)
-
-    @property
-    def original(self) -> tuple[int, ...]:
-        """The replicas that it began with. Their order may have been another one: Kafka does not keep it."""
-        return tuple(broker for broker in self.replicas if broker not in self.adding)
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ try:
 except ImportError:  # libraries.py says why
     Collector = object  # type: ignore[misc, assignment]
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import FAILED, STALE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.quorum_stability import CALM
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import LAYERS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import PLANNED, WITHOUT_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.risk_queries import OFFLINE, ONE_FAILURE

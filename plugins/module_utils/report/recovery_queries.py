@@ -16,7 +16,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import Column, DataFrame, Window
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import (
     ALREADY_ONLINE,
     CLEAN_LEADER,
     ELECTED,

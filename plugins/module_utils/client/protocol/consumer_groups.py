@@ -16,7 +16,7 @@ with suppress(ImportError):  # libraries.py says why
     from kafka.protocol.admin import ListGroupsRequest
     from kafka.protocol.consumer import OffsetFetchRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.bounded_requests import BoundedRequests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.bounded_requests import BoundedRequests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, keys_of

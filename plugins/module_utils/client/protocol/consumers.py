@@ -20,7 +20,7 @@ with suppress(ImportError):  # libraries.py says why
     from kafka.record.memory_records import MemoryRecordsBuilder
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import CONSUMER, by_topic, error_name, fetch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import EpochEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 EARLIEST, LATEST = -2, -1

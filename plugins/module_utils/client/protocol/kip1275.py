@@ -18,14 +18,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.backend_selection import (
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, wire_checks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import (
     DESIGNATED,
     DESIGNATED_VERSION,
     ELECT_LEADERS,
     LIMIT_REACHED,
     REQUEST_LIMIT_REACHED,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, wire_checks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.message_schema import (
     ApiMessage,
     BaseField,

@@ -16,7 +16,7 @@ with suppress(ImportError):  # libraries.py says why
     from kafka.protocol.admin import DescribeProducersRequest, DescribeTransactionsRequest, ListTransactionsRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, error_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import UNENDED, Producer, Transaction
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 STATE_TOPIC = "__transaction_state"

@@ -22,8 +22,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
     read_regular,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import OUTCOMES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import impact_file, plan_file, sealed_jsonl
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import OUTCOMES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines

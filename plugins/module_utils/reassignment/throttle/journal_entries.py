@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional, Whole
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.throttle_rate import LEAST_RATE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     ALL_REPLICAS,
-    LEAST_RATE,
     LISTS,
     MOST_RATE,
     RATES,

@@ -30,12 +30,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     Settings,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.throttle_rate import LEAST_RATE
 
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 LEADER_REPLICAS, FOLLOWER_REPLICAS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 RATES, LISTS = (LEADER_RATE, FOLLOWER_RATE), (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 ALL_REPLICAS = "*"
-LEAST_RATE = 1024  # bytes/s; KIP-179, AdminClient: reassignPartitions(): "should be at least 1 KB/s"
 MOST_RATE = 2**63 - 1
 LONGEST_LIST = 32_767  # bytes of a config's value that a request can carry
 
@@ -320,11 +320,6 @@ def others_set(
 
 
 # --- is it enough? -------------------------------------------------------------------------------------------------
-
-
-def written(before: Mapping[TopicPartition, int], after: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, float]:
-    """Bytes per second that partitions are written at: sizes of their leaders' logs, `seconds` apart. A log that shrank was cleaned meanwhile: 0."""
-    return {key: max(0, after[key] - size) / seconds for key, size in before.items() if key in after}
 
 
 def shortfalls(copying: Mapping[TopicPartition, Copying], rates: Rates, inbound: Mapping[TopicPartition, float]) -> list[Shortfall]:

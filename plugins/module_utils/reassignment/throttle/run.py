@@ -17,7 +17,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, only_known
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import Configurable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_gauge import inbound
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import inbound
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import diff, executor, model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import Changed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import GLANCE, ThrottleJournal

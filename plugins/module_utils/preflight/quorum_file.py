@@ -14,6 +14,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 
 FOLDER = "quorum"
@@ -21,7 +22,7 @@ FOLDER = "quorum"
 
 def write(workdir: Path, cluster: str, found: Mapping[str, Any]) -> None:
     """Keep what `quorum.report` or `look` returned. Nothing fails because it cannot be written."""
-    voters = [quorum_stability.Replica(**voter) for voter in found["voters"]]
+    voters = [quorum.Replica(**voter) for voter in found["voters"]]
     content = {
         "cluster": cluster,
         "observed_at": utc_now(),
@@ -29,13 +30,13 @@ def write(workdir: Path, cluster: str, found: Mapping[str, Any]) -> None:
         "leader_id": found["leader_id"],
         "leader_epoch": found["leader_epoch"],
         "voters": len(voters),
-        "voters_behind": sum(1 for voter in voters if quorum_stability.behind(voter, found["leader_id"])),
+        "voters_behind": sum(1 for voter in voters if quorum.behind(voter, found["leader_id"])),
     }
     with suppress(SpokenError, OSError):
         write_private(work_file(workdir, FOLDER, cluster), json.dumps(content, indent=1).encode() + b"\n")
 
 
-def look(described: quorum_stability.Quorum) -> dict[str, Any]:
+def look(described: quorum.Quorum) -> dict[str, Any]:
     """What one answer of the quorum's leader says, with the keys of `quorum.report` that are kept. One look sees no election."""
     return {
         "verdict": quorum_stability.judge([quorum_stability.Look(0.0, described)]).verdict,

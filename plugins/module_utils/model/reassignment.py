@@ -1,0 +1,27 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A reassignment under way (KIP-455). Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Ongoing:
+    """A reassignment under way, as Kafka lists it (KIP-455): `replicas` are the target ones, then those that are removed at its end."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replicas that it leads to."""
+        return tuple(broker for broker in self.replicas if broker not in self.removing)
+
+    @property
+    def original(self) -> tuple[int, ...]:
+        """The replicas that it began with. Their order may have been another one: Kafka does not keep it."""
+        return tuple(broker for broker in self.replicas if broker not in self.adding)

@@ -1,0 +1,42 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The log of one replica, as its broker describes it. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
+
+NOT_HOSTED, STORAGE_ERROR = "NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR"
+
+
+class ReplicaLog(NamedTuple):
+    """One survivor's log. Offsets in records; `last_written_epoch` is -1 for an empty log and None where no batch could be read.
+
+    The native backend knows the `broker_epoch` (KIP-966: another one means that the broker has rebooted since), and the log's end where the
+    last batch cannot be read: `probe_error` says why it could not. `failed_log_dirs`: with the error DISK_FAILED, as in evidence documents.
+    """
+
+    error: str | None
+    log_start_offset: int | None = None
+    log_end_offset: int | None = None
+    high_watermark: int | None = None
+    partition_leader_epoch: int | None = None
+    last_batch: LastBatch | None = None
+    broker_epoch: int | None = None
+    probe_error: str | None = None
+    failed_log_dirs: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether the log holds no record."""
+        return self.log_end_offset is not None and self.log_end_offset in (0, self.log_start_offset)
+
+    @property
+    def last_written_epoch(self) -> int | None:
+        """Leader epoch of the last batch (KIP-966's LastWrittenLeaderEpoch)."""
+        if self.last_batch is not None:
+            return self.last_batch.epoch
+        return -1 if self.empty else None
