@@ -1,0 +1,398 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Election: ended at every single request, then run again. A made-up controller, because real ones cannot be stopped between two requests at will."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from controller import Controller, Killed
+from elected_entries import ENTRIES, entry
+from full_disk import no_room
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import LogEnd
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election, replica_orders
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+
+REQUESTS = 15  # that an undisturbed run sends
+
+
+def recover(controller: Controller, path: Path, attempts: int = 1) -> dict[TopicPartition, str]:
+    with Journal(path, "abc") as journal:
+        replica_orders.repair(controller, journal)
+        results = designated_election.run(controller, journal, ENTRIES, 0.0, attempts, designated_election.elect_by_order)
+        if journal.left_behind():
+            replica_orders.repair(controller, journal)
+    return {(result.topic, result.partition): result.outcome for result in results}
+
+
+def undisturbed(path: Path) -> Controller:
+    controller = Controller()
+    assert recover(controller, path) == {("t", 0): "elected", ("t", 1): "elected", ("t", 2): "already_online"}
+    return controller
+
+
+def test_the_designated_replicas_lead_and_the_orders_stand_as_before(tmp_path: Path) -> None:
+    controller = undisturbed(tmp_path / "j")
+    assert {key: (state.leader, state.replicas) for key, state in controller.states.items()} == {
+        ("t", 0): (2, (1, 3, 2)),
+        ("t", 1): (2, (1, 2, 3)),
+        ("t", 2): (3, (3, 1, 2)),
+    }
+    assert controller.requests == REQUESTS
+    assert controller.written == 3, "reorder, elect, restore: and nothing for the partition that needs no reorder"
+
+
+def test_an_order_that_somebody_else_has_set_since_the_plan_is_left_alone(tmp_path: Path) -> None:
+    controller = Controller()
+    controller.states["t", 0] = replace(controller.states["t", 0], replicas=(3, 1, 2))
+    assert recover(controller, tmp_path / "j")["t", 0] == "stale"
+    assert controller.states["t", 0].replicas == (3, 1, 2)
+    assert controller.states["t", 0].leader == -1
+
+
+def test_an_order_that_somebody_else_sets_during_the_election_is_not_overwritten_and_its_original_not_forgotten(tmp_path: Path) -> None:
+    class Overtaken(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            self.states["t", 0] = replace(self.states["t", 0], replicas=(3, 2, 1))
+            return super().elect_unclean(keys)
+
+    controller = Overtaken()
+    recover(controller, tmp_path / "j")
+    assert controller.states["t", 0].replicas == (3, 2, 1)
+    assert controller.states["t", 1].replicas == (1, 2, 3)
+    # The other one puts back what it found: our order.
+    controller.states["t", 0] = replace(controller.states["t", 0], replicas=(2, 3, 1))
+    recover(controller, tmp_path / "j")
+    assert controller.states["t", 0].replicas == (1, 3, 2)
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+def test_asked_to_stop_it_finishes_the_batch_under_way_and_holds_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designated_election, "BATCH", 1)
+    monkeypatch.setattr(designated_election, "SIDE_BY_SIDE", 1)
+    controller = Controller()
+    with Journal(tmp_path / "j", "abc") as journal:
+        results = designated_election.run(
+            controller, journal, ENTRIES, 0.0, 1, designated_election.elect_by_order, lambda: "SIGTERM" if controller.written else None
+        )
+        assert journal.left_behind() == {}
+    assert [result.outcome for result in results] == ["elected", "held", "held"]
+    assert results[1].reason_code == "interrupted"
+    assert (results[1].reason or "").startswith("SIGTERM came before its turn")
+    assert {key: state.replicas for key, state in controller.states.items()} == {
+        key: state.replicas for key, state in Controller().states.items()
+    }
+    assert [state.leader for state in controller.states.values()] == [2, -1, 3]
+
+
+def test_a_second_run_sends_no_writing_request(tmp_path: Path) -> None:
+    controller = undisturbed(tmp_path / "j")
+    written = controller.written
+    assert set(recover(controller, tmp_path / "j").values()) == {"already_online"}
+    assert controller.written == written
+
+
+@pytest.mark.parametrize("end_at", range(1, REQUESTS + 1))
+def test_killed_at_any_request_and_run_again_ends_as_if_undisturbed(tmp_path: Path, end_at: int) -> None:
+    expected = undisturbed(tmp_path / "undisturbed").states
+    controller = Controller(end_at)
+    with pytest.raises(Killed):
+        recover(controller, tmp_path / "j")
+    controller.end_at = None
+    recover(controller, tmp_path / "j")
+    assert controller.states == expected
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+@pytest.mark.parametrize("end_at", range(1, REQUESTS + 1))
+def test_a_request_that_fails_once_leaves_no_order_behind(tmp_path: Path, end_at: int) -> None:
+    controller = Controller(end_at, ClusterError)
+    try:
+        outcomes = recover(controller, tmp_path / "j", attempts=2)
+        assert set(outcomes.values()) <= {"elected", "already_online", "failed"}
+    except ClusterError:
+        pass
+    controller.end_at = None
+    recover(controller, tmp_path / "j")
+    assert {key: state.replicas for key, state in controller.states.items()} == {
+        ("t", 0): (1, 3, 2),
+        ("t", 1): (1, 2, 3),
+        ("t", 2): (3, 1, 2),
+    }
+    assert all(state.leader >= 0 for state in controller.states.values())
+
+
+def test_a_change_of_order_that_was_never_answered_is_remembered_until_the_next_run(tmp_path: Path) -> None:
+    class Hanging(Controller):
+        late: Mapping[TopicPartition, Sequence[int]] = {}
+
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            if not self.written:
+                self.late = orders
+                self.in_doubt |= orders.keys()
+            return super().reorder(orders)
+
+    controller = Hanging()
+    assert recover(controller, tmp_path / "j")["t", 0] == "elected"
+    assert controller.states["t", 0].replicas == (1, 3, 2)
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert set(journal.left_behind()) == {("t", 0)}
+    controller.in_doubt = set()
+    controller.reorder(controller.late)  # the broker that hung goes on
+    assert controller.states["t", 0].replicas == (2, 3, 1)
+    recover(controller, tmp_path / "j")
+    assert controller.states["t", 0].replicas == (1, 3, 2)
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert journal.left_behind() == {}
+
+
+@pytest.mark.parametrize(
+    ("standing", "unclean", "leader", "outcome", "code", "words"),
+    [
+        (
+            {"eligible_leader_replicas": (1, 4), "last_known_elr": (4,)}, False, 1, "clean_leader", "elected_from_elr_or_unclean",
+            "from the ELR, without loss, if its shutdown was clean; else by an unclean election",
+        ),
+        (
+            {"eligible_leader_replicas": (1,), "last_known_elr": (1,)}, False, 1, "clean_leader", "elected_from_elr_or_as_last_known_leader",
+            "without loss, if its shutdown was clean; else",
+        ),
+        (
+            {"eligible_leader_replicas": (), "last_known_elr": (1,)}, False, 1, "clean_leader", "elected_as_last_known_leader",
+            "by itself: the last known leader, whose shutdown was unclean, so the end of its log may be missing",
+        ),
+        ({"eligible_leader_replicas": (), "isr": (1,)}, None, 1, "clean_leader", "elected_from_isr", "the last member of the ISR, which holds every committed"),
+        ({}, True, 3, "elected", "other_survivor_elected", "the survivor 3 leads: .* by itself .unclean.leader.election.enable is true"),
+        ({}, False, 3, "elected", "other_survivor_elected", "the survivor 3 leads: .* elected by another run"),
+        ({"eligible_leader_replicas": ()}, False, 1, "elected", "unread_replica_elected", "broker 1 leads, whose log was not read: "),
+    ],
+)  # fmt: skip
+def test_a_leader_that_nobody_designated_is_called_what_it_is(
+    tmp_path: Path, standing: dict[str, tuple[int, ...]], unclean: bool | None, leader: int, outcome: str, code: str, words: str
+) -> None:
+    class Overtaking(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            self.states["t", 0] = replace(self.states["t", 0], leader=leader, isr=(leader,), eligible_leader_replicas=(), last_known_elr=())
+            return dict.fromkeys(keys, Refusal("ELECTION_NOT_NEEDED", None))
+
+    controller = Overtaking()
+    controller.states["t", 0] = replace(controller.states["t", 0], **standing)
+    asked = replace(ENTRIES[0], unclean_leader_election_enable=unclean)
+    with Journal(tmp_path / "j", "abc") as journal:
+        (result,) = designated_election.run(controller, journal, [asked], 0.0, 1, designated_election.elect_by_order)
+    assert (result.outcome, result.leader, result.reason_code) == (outcome, leader, code)
+    assert re.search(words, result.reason or ""), result.reason
+    assert controller.states["t", 0].replicas == (1, 3, 2)
+
+
+def test_a_plan_whose_guards_do_not_stand_writes_nothing(tmp_path: Path) -> None:
+    controller = Controller()
+    for key, state in controller.states.items():
+        controller.states[key] = replace(state, leader_epoch=9)
+    assert recover(controller, tmp_path / "j") == {("t", 0): "stale", ("t", 1): "stale", ("t", 2): "already_online"}
+    assert controller.written == 0
+    assert designated_election.predict(controller, ENTRIES, {})[0].outcome == "stale"
+
+
+class Refusing(Controller):
+    """Refuses the first `times` elections. `elections`: how many there were."""
+
+    def __init__(self, refused: Refusal, times: int) -> None:
+        super().__init__()
+        self.refused, self.times, self.elections = refused, times, 0
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        self.elections += 1
+        return dict.fromkeys(keys, self.refused) if self.elections <= self.times else super().elect_unclean(keys)
+
+
+def tried(controller: Controller, path: Path, attempts: int) -> dict[TopicPartition, Result]:
+    """Elect the first two entries within more time than it takes."""
+    with Journal(path, "abc") as journal:
+        results = designated_election.run(controller, journal, ENTRIES[:2], 60.0, attempts, designated_election.elect_by_order)
+    return {(result.topic, result.partition): result for result in results}
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designated_election, "RETRY_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("attempts", "outcome"), [(0, "failed"), (2, "failed"), (3, "elected")])
+def test_attempts_are_retries_of_what_fails_for_a_moment(tmp_path: Path, attempts: int, outcome: str) -> None:
+    controller = Refusing(Refusal("NOT_CONTROLLER", None), times=3)
+    assert {result.outcome for result in tried(controller, tmp_path / "j", attempts).values()} == {outcome}
+    assert controller.elections == attempts + 1
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("error", ["CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "UNSUPPORTED_VERSION"])
+def test_what_lasts_is_not_tried_again(tmp_path: Path, error: str) -> None:
+    controller = Refusing(Refusal(error, None), times=9)
+    results = tried(controller, tmp_path / "j", attempts=3)
+    assert {(result.outcome, result.error) for result in results.values()} == {("failed", error)}
+    assert controller.elections == 1
+    assert {state.replicas for key, state in controller.states.items() if key != ("t", 2)} == {(1, 3, 2), (1, 2, 3)}
+
+
+def test_a_journal_without_room_stops_no_batch_that_needs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designated_election, "BATCH", 1)
+    monkeypatch.setattr(designated_election, "SIDE_BY_SIDE", 1)
+
+    class Filling(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            room.enter_context(no_room(tmp_path / "j"))
+            return super().elect_unclean(keys)
+
+    controller = Filling()
+    controller.states["t", 1] = replace(controller.states["t", 1], replicas=(1, 3, 2))
+    entries = [entry(0, (1, 3, 2)), entry(1, (1, 3, 2)), entry(2, (3, 1, 2))]
+    with ExitStack() as room, Journal(tmp_path / "j", "abc") as journal:
+        results = designated_election.run(controller, journal, entries, 0.0, 0, designated_election.elect_by_order)
+    assert [(result.outcome, result.reason_code) for result in results][:2] == [("elected", None), ("failed", "request_failed")]
+    assert results[2].outcome == "already_online"
+    assert str(tmp_path / "j") in (results[1].reason or "")
+    assert [state.leader for state in controller.states.values()] == [2, -1, 3]
+    assert [state.replicas for state in controller.states.values()] == [(1, 3, 2), (1, 3, 2), (3, 1, 2)]
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert set(journal.left_behind()) == {("t", 0)}
+
+
+class Mute(Controller):
+    """Carries its first election out, if it is `done`, without an answer, or with one that the caller cannot use."""
+
+    def __init__(self, sent: bool, done: bool, answered: bool) -> None:
+        super().__init__()
+        self.sent, self.done, self.answered, self.elections = sent, done, answered, 0
+
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        return self._first(keys, super().elect_unclean, keys)
+
+    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
+        return self._first(leaders, super().elect_designated, leaders)
+
+    def _first(self, keys: Collection[TopicPartition], elect: Any, argument: Any) -> dict[TopicPartition, Refusal | None]:
+        self.elections += 1
+        if self.elections > 1:
+            return dict(elect(argument))
+        if self.sent and not self.answered:
+            self.elections_in_doubt.update(keys)
+        if self.done:
+            elect(argument)
+        else:
+            for key in keys:
+                self._lead(key, 2)  # another run
+        if self.answered:
+            self.end_at, self.error = self.requests + 1, ClusterError
+            return dict.fromkeys(keys)
+        raise ClusterError("no broker answered ElectLeadersRequest")
+
+
+LOSS = {"lower_bound": 0, "upper_bound": 7}
+
+
+def costly(path: Path, controller: Controller, elect: designated_election.Elect) -> Result:
+    asked = replace(ENTRIES[0], truncated=({"broker_id": 3, "offset": 90, "records": 10},), loss=LOSS)
+    with Journal(path, "abc") as journal:
+        (result,) = designated_election.run(controller, journal, [asked], 60.0, 2, elect)
+    return result
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("elect", [designated_election.elect_by_order, designated_election.elect_by_designation])
+@pytest.mark.parametrize("answered", [False, True])
+def test_an_election_whose_answer_is_lost_is_this_runs_own_with_its_cost(
+    tmp_path: Path, elect: designated_election.Elect, answered: bool
+) -> None:
+    controller = Mute(sent=True, done=True, answered=answered)
+    result = costly(tmp_path / "j", controller, elect)
+    assert (result.outcome, result.leader, result.reason_code, result.loss) == ("elected", 2, None, LOSS)
+    assert len(result.truncated) == 1
+    assert controller.elections == 1
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("elect", [designated_election.elect_by_order, designated_election.elect_by_designation])
+def test_an_election_that_was_never_sent_is_not_this_runs_own(tmp_path: Path, elect: designated_election.Elect) -> None:
+    result = costly(tmp_path / "j", Mute(sent=False, done=False, answered=False), elect)
+    assert (result.outcome, result.leader, result.reason_code, result.loss) == ("already_online", 2, "elected_by_others", None)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_order_that_may_not_be_changed_is_not_tried_again(tmp_path: Path) -> None:
+    class Closed(Controller):
+        def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
+            self.written += 1
+            return dict.fromkeys(orders, Refusal("CLUSTER_AUTHORIZATION_FAILED", "Cluster authorization failed."))
+
+    controller = Closed()
+    result = tried(controller, tmp_path / "j", attempts=3)["t", 0]
+    assert result.reason == "its replica order was not accepted: CLUSTER_AUTHORIZATION_FAILED: Cluster authorization failed."
+    assert result.error == "CLUSTER_AUTHORIZATION_FAILED"
+    assert controller.written == 2, "one order, and the election of the partition that needs none"
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_question_of_the_guards_that_may_not_be_asked_is_not_put_again(tmp_path: Path) -> None:
+    class Hidden(Controller):
+        def reassigning(self) -> set[TopicPartition]:
+            self.requests += 1
+            raise ClusterError("reassignments cannot be listed", "CLUSTER_AUTHORIZATION_FAILED")
+
+    controller = Hidden()
+    assert {result.error for result in tried(controller, tmp_path / "j", attempts=3).values()} == {"CLUSTER_AUTHORIZATION_FAILED"}
+    asked = controller.requests
+    tried(once := Hidden(), tmp_path / "k", attempts=0)
+    assert once.requests == asked
+
+
+def test_what_kafka_says_beside_an_error_is_part_of_the_reason(tmp_path: Path) -> None:
+    controller = Refusing(Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", "Eligible topic partition leaders are not available."), times=1)
+    result = tried(controller, tmp_path / "j", attempts=0)["t", 0]
+    assert result.reason == (
+        "the controller elected no replica: ELIGIBLE_LEADERS_NOT_AVAILABLE: Eligible topic partition leaders are not available."
+    )
+
+
+def test_a_leader_that_came_while_logs_were_read_is_seen(tmp_path: Path) -> None:
+    """Reading the logs of a batch can take seconds. An order must not be changed under a live leader."""
+
+    class Slow(Controller):
+        def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, LogEnd]]:
+            found = super().log_ends(work)
+            self.states["t", 0] = replace(self.states["t", 0], leader=3, isr=(3,), leader_epoch=2)
+            return found
+
+    controller = Slow()
+    assert recover(controller, tmp_path / "j")["t", 0] == "already_online"
+    assert controller.states["t", 0].leader == 3
+
+
+def test_everything_that_guards_read_has_to_come_before_one_deadline() -> None:
+    """A broker that answers slowly, piece by piece, must not stop a recovery for many times the request_timeout."""
+
+    class Watched(Controller):
+        def _request(self) -> None:
+            super()._request()
+            ends.add(deadline.end())
+
+    ends: set[float | None] = set()
+    designated_election.look(Watched(), ENTRIES, {})
+    assert len(ends) == 2, "that of the logs, and of everything"
+    assert None not in ends

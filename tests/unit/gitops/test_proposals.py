@@ -1,0 +1,203 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plans are proposed and results committed, on real repositories: once, and never over what somebody else has put there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from git_proposals import FOLDER, LAYOUT, committed, opened, plan, proposed, results
+from plan_samples import BROKER, ELECTED
+from remotes import Forge, git
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import proposals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import (
+    TO_GO_ON,
+    propose,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import (
+    GitError,
+    PushRejectedError,
+    Repository,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> Forge:
+    return Forge(tmp_path / "forge")
+
+
+def test_a_proposal_is_a_branch_with_the_plans_as_they_are_and_a_second_one_changes_nothing(forge: Forge, tmp_path: Path) -> None:
+    east, west = plan(tmp_path), plan(tmp_path, "west")
+    main = forge.tip()
+    dry = proposed(forge, east, west, push=False)
+    assert dry.changed and forge.tip("recovery/r1") == ""
+
+    first = proposed(forge, east, west)
+    assert first.changed and first.branch == "recovery/r1" and forge.tip("recovery/r1") == first.commit
+    assert forge.names("recovery/r1") == [f"{FOLDER}/README.md", f"{FOLDER}/plans/east.json", f"{FOLDER}/plans/west.json"]
+    assert forge.show("recovery/r1", f"{FOLDER}/plans/east.json") == east.read_bytes()
+    assert "streamops.kafka_recovery.apply_merged" in forge.show("recovery/r1", f"{FOLDER}/README.md").decode()
+    assert forge.tip() == main, "nobody has merged it"
+
+    again = proposed(forge, east, west)
+    assert not again.changed and again.commit == first.commit and not again.merged
+    forge.ada.merge("recovery/r1")
+    merged = proposed(forge, east, west)
+    assert not merged.changed and merged.merged and merged.branch == "main"
+
+
+def test_the_summary_is_the_same_on_every_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who applies a recovery makes its summary again: of the plans alone, whichever inventory, directory or environment is there."""
+    loaded = [plan_file.load(plan(tmp_path)), plan_file.load(plan(tmp_path, "west"))]
+    here = proposals.summary(loaded, "r1")
+    monkeypatch.chdir("/")
+    monkeypatch.setattr(sys, "argv", ["ansible-playbook", "-i", "elsewhere.yml"])
+    for name, value in {
+        "HOME": "/nonexistent",
+        "ANSIBLE_INVENTORY": "elsewhere.yml",
+        "TZ": "Asia/Tokyo",
+        "LANG": "C",
+        "USER": "another",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert proposals.summary(loaded, "r1") == here
+    assert b"INVENTORY" in here and b"elsewhere" not in here
+
+
+def test_a_plan_that_cannot_be_read_is_named(forge: Forge, tmp_path: Path) -> None:
+    with pytest.raises(GitError, match=r"nowhere\.json: cannot be read"):
+        proposed(forge, tmp_path / "nowhere.json")
+
+
+def test_a_branch_that_holds_something_else_is_not_written_over(forge: Forge, tmp_path: Path) -> None:
+    proposed(forge, plan(tmp_path))
+    head = forge.tip("recovery/r1")
+    with pytest.raises(GitError, match=r"branch recovery/r1 is there already and holds something else \(recoveries/r1/plans/east.json\)"):
+        proposed(forge, plan(tmp_path, strategy="aggressive"))
+    with pytest.raises(GitError, match="holds something else"):
+        proposed(forge, plan(tmp_path), plan(tmp_path, "west"))
+    assert forge.tip("recovery/r1") == head
+    forge.ada.write({f"{FOLDER}/note.txt": "by hand"}, branch="recovery/r1")
+    with pytest.raises(GitError, match=r"holds something else \(recoveries/r1/note.txt\)"):
+        proposed(forge, plan(tmp_path))
+
+
+def test_a_plan_that_was_made_anew_while_nothing_had_moved_is_proposed_already(forge: Forge, tmp_path: Path) -> None:
+    proposed(forge, plan(tmp_path))
+    head = forge.tip("recovery/r1")
+    anew: dict[str, Any] = {"plan_id": "another", "created_at": "2026-11-21T05:00:00Z", "brokers": [{**BROKER, "silent_seconds": 99.5}]}
+    assert not proposed(forge, plan(tmp_path, **anew)).changed
+    moved = {**anew, "partitions": [{**ELECTED, "guards": {**ELECTED["guards"], "leader_epoch": 4}}]}
+    with pytest.raises(GitError, match=r"holds something else \(recoveries/r1/plans/east.json\)"):
+        proposed(forge, plan(tmp_path, **moved))
+    assert forge.tip("recovery/r1") == head
+
+    # A summary that does not say what the plan does is no proposal of ours.
+    forge.ada.write({f"{FOLDER}/README.md": "harmless"}, branch="recovery/r1")
+    for values in (anew, {}):
+        with pytest.raises(GitError, match=r"holds something else \(recoveries/r1/README.md\)"):
+            proposed(forge, plan(tmp_path, **values))
+    forge.ada.write({f"{FOLDER}/plans/east.json": "{}"}, branch="recovery/r1")
+    with pytest.raises(GitError, match=r"holds something else \(recoveries/r1/plans/east.json\)"):
+        proposed(forge, plan(tmp_path))
+
+
+def test_a_recovery_that_is_merged_is_not_proposed_with_another_plan(forge: Forge, tmp_path: Path) -> None:
+    proposed(forge, plan(tmp_path))
+    forge.ada.merge("recovery/r1")
+    with pytest.raises(GitError, match=r"recovery r1 is on main already, and says something else \(recoveries/r1/plans/east.json\)"):
+        proposed(forge, plan(tmp_path, strategy="aggressive"))
+
+
+def test_a_proposal_that_the_remote_declines_says_so(forge: Forge, tmp_path: Path) -> None:
+    forge.hook("pre-receive", "echo 'no branches for you' >&2; exit 1")
+    with pytest.raises(PushRejectedError, match=r"did not take the branch recovery/r1: .*no branches for you.*nothing was proposed"):
+        proposed(forge, plan(tmp_path))
+
+
+@pytest.mark.parametrize("run_id", ["../x", "--upload-pack=x", "a..b", "x.lock", "a/b", ""])
+def test_hostile_names_of_runs_are_refused(forge: Forge, tmp_path: Path, run_id: str) -> None:
+    with opened(forge) as repository, pytest.raises(Exception, match="cannot be"):
+        propose(repository, LAYOUT, run_id, {"east": plan(tmp_path, run_id=run_id or "x")})
+    assert forge.names() == []
+
+
+def test_only_whole_plans_of_this_run_and_cluster_are_proposed(forge: Forge, tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="was made for cluster east in run r2, not for east in run r1"):
+        proposed(forge, plan(tmp_path, run_id="r2"))
+    edited = plan(tmp_path)
+    edited.write_text(edited.read_text().replace("orders", "others"))
+    with pytest.raises(PlanError, match="edited by hand"):
+        proposed(forge, edited)
+    (tmp_path / "east.json").write_text('{"partitions": [{"topic": "foo", "partition": 1, "designatedLeader": 0}]}')
+    with pytest.raises(GitError, match="is a bare KIP-1275 file"):
+        proposed(forge, tmp_path / "east.json")
+
+
+def test_results_go_to_the_protected_branch_also_when_somebody_pushes_meanwhile(
+    forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans = {"east": plan(tmp_path), "west": plan(tmp_path, "west")}
+    found = {"east": results(tmp_path)}
+    pushed = Repository.push
+    others = iter(["a", "b"])
+
+    def push(repository: Repository, commit: str, branch: str) -> list[str]:
+        """Twice somebody else is faster."""
+        if name := next(others, None):
+            forge.ada.write({name: name})
+        return pushed(repository, commit, branch)
+
+    monkeypatch.setattr(Repository, "push", push)
+    done = committed(forge, plans, found)
+    assert done.changed and forge.tip() == done.commit and done.run_id == "r1"
+    assert forge.names() == ["a", "b", f"{FOLDER}/results/east.json"]
+    assert forge.show("main", f"{FOLDER}/results/east.json") == found["east"].read_bytes()
+
+    assert not committed(forge, plans, found).changed
+    later = committed(forge, plans, {**found, "west": results(tmp_path, "west")})
+    assert list(later.files) == [f"{FOLDER}/results/west.json"]
+
+
+def test_other_results_of_the_same_recovery_are_not_written_over(forge: Forge, tmp_path: Path) -> None:
+    plans = {"east": plan(tmp_path)}
+    committed(forge, plans, {"east": results(tmp_path)})
+    before = forge.tip()
+    with pytest.raises(GitError, match=r"results/east.json is on main already and says something else"):
+        committed(forge, plans, {"east": results(tmp_path, reason_code="another")})
+    with pytest.raises(GitError, match="are not results of the plan"):
+        committed(forge, plans, {"east": results(tmp_path, plan_id="another")})
+    assert forge.tip() == before
+
+
+@pytest.mark.parametrize("code", [ReasonCode.INTERRUPTED, ReasonCode.DATA_LOSS_NOT_ALLOWED])
+def test_what_is_still_to_be_applied_is_not_told_as_applied(forge: Forge, tmp_path: Path, code: str) -> None:
+    assert set(TO_GO_ON) == {ReasonCode.INTERRUPTED, ReasonCode.DATA_LOSS_NOT_ALLOWED}
+    done = committed(forge, {"east": plan(tmp_path)}, {"east": results(tmp_path, reason_code=code)})
+    assert not done.changed and done.left_out == {"east": TO_GO_ON[code]}
+    assert forge.names() == []
+
+
+def test_a_protected_branch_that_takes_no_results_is_not_tried_for_ever(forge: Forge, tmp_path: Path) -> None:
+    forge.hook("pre-receive", "echo 'protected branch' >&2; echo once >> tries; exit 1")
+    with pytest.raises(
+        PushRejectedError, match=r"did not take the results of recovery r1 on main: .*protected branch.*What was elected is elected"
+    ):
+        committed(forge, {"east": plan(tmp_path)}, {"east": results(tmp_path)})
+    assert (Path(forge.url) / "tries").read_text().count("once") == 1
+
+
+def test_results_run_no_pipeline(forge: Forge, tmp_path: Path) -> None:
+    done = committed(forge, {"east": plan(tmp_path)}, {"east": results(tmp_path)})
+    forge.ada.pull()
+    message = git(forge.ada.clone, "log", "-1", "--format=%B", done.commit)
+    assert message.splitlines() == ["Results of recovery r1 [skip ci]", "", "east: 1 elected"]
+    assert proposals.SKIP in message

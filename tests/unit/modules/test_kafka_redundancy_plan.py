@@ -1,0 +1,83 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module as Ansible starts it: one JSON object on stdout, whatever Spark says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from layouts import RUN, broker, land, partition
+from missing import without
+from repository_root import ROOT
+
+MODULE = ROOT / "plugins/modules/kafka_redundancy_plan.py"
+ROWS = [broker(1, "fenced"), broker(2), broker(3), partition("orders", 0, [1, 2], [2]), partition("offline", 0, [1], [])]
+
+
+def run(tmp_path: Path, environment: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
+    """Run the module in a process of its own and return what it printed."""
+    arguments = tmp_path / "arguments.json"
+    arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": {"workdir": str(tmp_path), "run_id": RUN, **options}}))
+    command = [sys.executable, str(MODULE), str(arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **(environment or {})})
+    result: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == (1 if result.get("failed") else 0)
+    return result
+
+
+@pytest.mark.slow
+def test_it_writes_files_in_check_mode_too_and_changes_nothing(tmp_path: Path) -> None:
+    land(tmp_path, "east", ROWS)
+    result = run(tmp_path, _ansible_check_mode=True, clusters=["east", "west"], lost_brokers=[1, 9])
+    assert result["changed"] is False
+    path = tmp_path / "reassignments" / RUN / "east.json"
+    (plan,) = result["plans"]
+    assert (plan["cluster"], plan["path"], plan["planned"], plan["held"], plan["bytes"]) == ("east", str(path), 1, 1, 100)
+    assert json.loads(path.read_text())["partitions"][0]["replicas"] == [2, 3]
+    west = str(tmp_path / "layout" / RUN / "west.jsonl")
+    assert result["quarantine"] == [{"path": west, "reason": "there is no layout file"}]
+    warnings = json.dumps(result["warnings"])
+    assert "west.jsonl: there is no layout file" in warnings and "lost_brokers names 9" in warnings
+
+
+def test_without_any_usable_file_it_fails_and_writes_nothing(tmp_path: Path) -> None:
+    land(tmp_path, "east", ROWS).write_text("{}")
+    result = run(tmp_path)
+    assert f"no layout file of run {RUN} can be used" in result["msg"]
+    assert "does not begin with the header" in result["quarantine"][0]["reason"]
+    assert not (tmp_path / "reassignments").exists()
+
+
+def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
+    assert "pyspark[connect]" in run(tmp_path, without("pyspark", tmp_path))["msg"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"spark_master": "local", "spark_remote": "sc://host"}, "mutually exclusive"),
+        ({"replication_factor": 0}, "replication_factor 0 is not between 1 and 32767"),
+        ({"lost_brokers": [-3]}, "lost_brokers: -3 cannot be the id of a broker"),
+        ({"lost_brokers": {"east": [-3]}}, "lost_brokers of east: -3 cannot be the id of a broker"),
+        ({"lost_brokers": {"esst": [1]}}, "lost_brokers names an unknown cluster, esst: did you mean east?"),
+        (
+            {"lost_brokers": {"easst": [1]}, "clusters": ["east", "west"]},
+            "lost_brokers names an unknown cluster, easst: did you mean east?",
+        ),
+        ({"topics": []}, "option topics is empty"),
+        ({"max_disk_percent": 120}, "max_disk_percent 120 is not between 1 and 100"),
+        ({"run_id": "../etc"}, "run_id '../etc' cannot be a file name"),
+        ({"run_id": "run-9"}, "gather the layout of run run-9 first"),
+    ],
+)
+def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    land(tmp_path, "east", ROWS)
+    assert message in run(tmp_path, **options)["msg"]
+    assert not (tmp_path / "reassignments").exists()

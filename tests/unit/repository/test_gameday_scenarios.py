@@ -1,0 +1,120 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Game day: the same seed is the same night, and what a night tells is what is in it."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from gameday.prompt import PLAYBOOKS, Prompt
+from gameday.scenario import CLEAN, ONLINE, Scenario
+from gameday.scenarios import FAMILIES, LEVELS, draw, pool, worth
+from gameday.stage import settings as cluster_settings
+from hypothesis import given
+from hypothesis import strategies as st
+from repository_root import ROOT
+
+SEEDS = st.integers(0, 100_000)
+ANY = st.builds(draw, SEEDS, st.sampled_from(LEVELS))
+OF_EACH_FAMILY = [draw(seed, only=key) for key in FAMILIES for seed in range(3)]
+
+
+def each(scenario: Scenario) -> str:
+    return f"{scenario.key}-{scenario.seed}"
+
+
+@given(SEEDS, st.sampled_from(LEVELS))
+def test_the_same_seed_and_level_are_the_same_night(seed: int, level: str) -> None:
+    assert draw(seed, level) == draw(seed, level)
+    assert draw(seed, level).key in pool(level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_scenario_of_a_level_comes_up(level: str) -> None:
+    assert {draw(seed, level).key for seed in range(200)} == set(pool(level))
+
+
+def test_every_scenario_belongs_to_a_level() -> None:
+    assert set().union(*map(pool, LEVELS)) == set(FAMILIES)
+
+
+@given(ANY)
+def test_a_night_can_be_built(scenario: Scenario) -> None:
+    topics = [(site.name, topic) for site in scenario.sites for topic in site.topics]
+    assert len(topics) == len(set(topics))
+    assert all(cluster_settings(site) == cluster_settings(scenario.sites[0]) for site in scenario.sites)
+    for site in scenario.sites:
+        brokers = set(range(1, site.brokers + 1))
+        assert all(set(plot.replicas) <= brokers for loss in site.losses for plot in loss.plots(site.roles))
+    known = {site.name: site.brokers for site in scenario.sites}
+    for trouble in scenario.troubles:
+        assert all(node <= known[trouble.site] or node > 100 for node in trouble.nodes)
+        assert trouble.kind in {"unmounted", "starting", "hanging", "down"}
+
+
+@given(ANY)
+def test_the_page_says_how_many_partitions_are_offline_and_nothing_of_the_answer(scenario: Scenario) -> None:
+    said = " ".join((*scenario.alert, *scenario.told))
+    for site in scenario.sites:
+        unseen = any(trouble.site == site.name and len(trouble.nodes) > 1 and trouble.kind == "hanging" for trouble in scenario.troubles)
+        offline = sum(loss.partitions for loss in site.losses) + site.group_offsets
+        assert unseen or f"kafka-{site.name}: OfflinePartitionsCount = {offline}:" in said
+    for word in (scenario.title, "prefix", "aggressive", "balanced", "recover"):
+        assert word not in said
+
+
+@given(ANY)
+def test_only_who_cannot_come_back_is_called_lost(scenario: Scenario) -> None:
+    awaited = {(site.name, site.roles.returning) for site in scenario.sites} | {
+        (t.site, node) for t in scenario.troubles for node in t.nodes
+    }
+    assert not scenario.lost & awaited
+    for site in scenario.sites:
+        clean = any(loss.expected == CLEAN and loss.kind == "lagging" for loss in site.losses)
+        assert clean != ((site.name, site.roles.lost[0]) in scenario.lost)
+
+
+@given(ANY)
+def test_the_best_play_keeps_no_less_than_the_worst_and_no_more_than_there_was(scenario: Scenario) -> None:
+    for site in scenario.sites:
+        for loss in site.losses:
+            for plot in loss.plots(site.roles):
+                acknowledged, best, worst = worth(plot, loss, site.roles)
+                assert 0 < worst <= best <= acknowledged
+                assert best == acknowledged or loss.expected != ONLINE
+
+
+@pytest.mark.parametrize("scenario", OF_EACH_FAMILY, ids=each)
+def test_what_is_advised_can_be_typed_and_read(scenario: Scenario) -> None:
+    assert scenario.best[-1] == "done" and len(scenario.hints) == 2 and scenario.why
+    for command in scenario.best:
+        first, *rest = shlex.split(command)
+        assert first in {"run", "wait", "mount", "restart", "done"}
+        assert first != "run" or rest[0] in PLAYBOOKS
+        assert first not in {"mount", "restart"} or any(int(rest[-1]) in trouble.nodes for trouble in scenario.troubles)
+    assert all((ROOT / path).is_file() for path in scenario.docs)
+
+
+@pytest.mark.parametrize(
+    "line", ["ansible-playbook -i hosts.yml --limit east streamops.kafka_recovery.plan", "plan -i hosts.yml --limit east"]
+)
+def test_a_command_that_a_playbook_shows_can_be_run_as_it_is(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(Prompt, "_playbook", lambda _self, playbook, options: ran.append((playbook, options)))
+    Prompt.__new__(Prompt).do_run(line)
+    assert ran == [("streamops.kafka_recovery.plan", ["-i", "hosts.yml", "--limit", "east"])]
+
+
+def test_every_family_has_a_loss_or_nothing_at_all_to_lose() -> None:
+    stakes = {key: draw(1, only=key) for key in FAMILIES}
+    harmless = {
+        key
+        for key, scenario in stakes.items()
+        if not any(
+            best > worst for site in scenario.sites for loss in site.losses for plot in loss.plots(site.roles)
+            for _all, best, worst in [worth(plot, loss, site.roles)]
+        )
+    }  # fmt: skip
+    assert harmless == {"old_alarm"}

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What roles say when they stop a run: at most two lines for each problem, with the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+from repository_root import ROOT
+
+from ansible_collections.streamops.kafka_recovery.plugins.filter.lost_brokers import lost_brokers
+
+ROLES = ROOT / "roles"
+REASONS = ["broker 1 was the leader", "broker 2 was the leader", "the epoch rose by 7"]
+FILES = [{"path": f"landing/1/{number}.json", "reason": "it is not sealed"} for number in range(40)]
+
+
+def trusted(value: Any) -> Any:
+    """Variables as Ansible reads them from a file of a role."""
+    if isinstance(value, dict):
+        return {name: trusted(one) for name, one in value.items()}
+    return [trusted(one) for one in value] if isinstance(value, list) else trust_as_template(value) if isinstance(value, str) else value
+
+
+def said(role: str, text: str, **variables: Any) -> list[str]:
+    """The lines of a text with the variables of its role."""
+    file = ROLES / role / "vars" / "main.yml"
+    own = yaml.safe_load(file.read_text()) if file.is_file() else {}
+    templar = Templar(DataLoader(), variables={**trusted(own), "inventory_hostname": "east", **trusted(variables)})
+    return str(templar.template(trust_as_template(text))).splitlines()
+
+
+def refusal(role: str, file: str, task: str, **variables: Any) -> list[str]:
+    """The lines with which a task fails."""
+    (found,) = (one for one in yaml.safe_load((ROLES / role / "tasks" / file).read_text()) if one["name"] == task)
+    (text,) = (
+        text for action in found.values() if isinstance(action, dict) for name, text in action.items() if name in ("msg", "fail_msg")
+    )
+    return said(role, text, **{**found.get("vars", {}), **variables})
+
+
+@pytest.mark.parametrize("verdict", ["no_leader", "churning", "majority_behind"])
+@pytest.mark.parametrize("pre_vote", [True, False])
+def test_a_quorum_that_is_not_calm_takes_two_lines(verdict: str, pre_vote: bool) -> None:
+    quorum = {"verdict": verdict, "reasons": REASONS, "pre_vote_supported": pre_vote}
+    first, second = said("preflight", "{{ kafka_recovery_quorum_said }}", kafka_recovery_quorum=quorum, kafka_recovery_quorum_window=5)
+    assert f"({verdict})" in first and "; ".join(REASONS) in first
+    assert second.startswith("Next: ") and "run again" in second
+
+
+@pytest.mark.parametrize("stages", [["gather"], ["gather", "reassign"]])
+@pytest.mark.parametrize("name", ["orders", "*"])
+def test_a_permission_that_is_missing_takes_two_lines_after_the_first(name: str, stages: list[str]) -> None:
+    row = {
+        "operation": "READ",
+        "resource_type": "TOPIC",
+        "name": name,
+        "purpose": "reads logs",
+        "stage": "gather",
+        "required": True,
+        "remedy": "acl",
+    }
+    permissions = {"missing": [row, row]}
+    variables = {"kafka_recovery_permissions": permissions, "kafka_recovery_stages": stages}
+    head, *rows = said("preflight", "{{ kafka_recovery_not_granted_said }}", **variables)
+    assert "Let an administrator of the cluster run" in head and "east" in head
+    assert ("name the partitions to recover (kafka_recovery_partitions)" in head) is (name == "*" and stages == ["gather"]), (
+        "redundancy is for all topics"
+    )
+    assert [line.strip() for line in rows] == ["acl", f"(READ on topic {name}: reads logs)"] * 2
+
+
+def test_lost_brokers_that_are_not_lost_take_a_line_each_after_the_remedy() -> None:
+    head, *rows = refusal(
+        "preflight",
+        "lost_brokers.yml",
+        "Check that the lost brokers are lost",
+        kafka_recovery_lost={"objections": ["broker 1", "broker 2"]},
+    )
+    assert "kafka_recovery_lost_brokers of east" in head and "Name every broker that is lost for good" in head
+    assert rows == ["broker 1", "broker 2"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"east": [1], "west": []}, {"east": [1], "west": []}),
+        ({"west": []}, {"west": []}),
+        ([], {"east": [], "west": []}),
+        ([2], {"east": [2], "west": [2]}),
+        ({}, None),
+        ("", None),
+    ],
+)
+def test_an_empty_list_of_lost_brokers_is_not_left_out_of_the_plan(given: Any, expected: dict[str, list[int]] | None) -> None:
+    tasks = {task["name"]: task for task in yaml.safe_load((ROLES / "restore_redundancy" / "tasks" / "plan.yml").read_text())}
+    noted = tasks["Note what kind of plan each cluster wants"]["ansible.builtin.set_fact"]["kafka_recovery_given_up"]
+    choose = tasks["Choose brokers for the whole fleet"]
+    clusters = ["east", "west"]
+
+    def value(text: str, **variables: Any) -> Any:
+        return Templar(DataLoader(), variables={**trusted(choose.get("vars", {})), **variables}).template(trust_as_template(text))
+
+    here = {name: lost_brokers(given, name, clusters) for name in clusters}
+    hostvars = {
+        name: {"kafka_recovery_given_up": value(noted, inventory_hostname=name, kafka_recovery_lost_here=here[name])} for name in clusters
+    }
+    passed = choose["streamops.kafka_recovery.kafka_redundancy_plan"]["lost_brokers"].replace("omit", "none")
+    assert value(passed, ansible_play_batch=clusters, hostvars=hostvars) == expected
+
+
+def test_clusters_that_want_different_plans_take_two_lines() -> None:
+    wants = [{"workdir": "/w", "run_id": "1", "replication_factor": factor} for factor in (3, 2, 3, 3)]
+    names = ["east", "west", "north", "south"]
+    hostvars = {name: {"kafka_recovery_wanted_redundancy": want} for name, want in zip(names, wants, strict=True)}
+    first, second = refusal(
+        "restore_redundancy", "plan.yml", "Check that all clusters want the same kind of plan", ansible_play_batch=names, hostvars=hostvars
+    )
+    assert "kafka_recovery_replication_factor is not the same" in first and "workdir" not in first
+    assert "--limit east,north,south," in second
+
+
+@pytest.mark.parametrize(
+    ("role", "file", "task", "variable"),
+    [
+        ("restore_redundancy", "plan.yml", "Fail where no plan was made", "kafka_recovery_redundancy"),
+        ("plan", "main.yml", "Say what is planned", "kafka_recovery_planned"),
+    ],
+)
+def test_files_that_cannot_be_used_take_a_line_each_after_the_remedy(role: str, file: str, task: str, variable: str) -> None:
+    head, *rows = refusal(role, file, task, **{variable: {"quarantine": FILES, "plans": []}, "kafka_recovery_manual_output_path": "x"})
+    assert "east" in head and "another kafka_recovery_run_id" in head
+    assert rows == [f"{one['path']}: it is not sealed" for one in FILES[:5]]
