@@ -21,7 +21,7 @@ from integration.support import CHECKOUT, GIVE_UP_SECONDS, RUN, Answer, Operator
 HOLD = """
 import os, time
 from pathlib import Path
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 def hold(request, folder, test):
     ask = getattr(Cluster, request)
     def waiting(*args, **kwargs):

@@ -22,8 +22,8 @@ from rig.process import Processes
 START_SECONDS = 180
 # Instead of an ansible-playbook, this process is what the server ends with.
 OURS = """
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import spark_keeper
-spark_keeper.owner = lambda: ({pid}, {since})
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import supervisor
+supervisor.owner = lambda: ({pid}, {since})
 """
 
 

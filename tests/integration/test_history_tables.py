@@ -18,7 +18,7 @@ TOPICS = ["history", "kip.held"]
 # A process that gets no further than to the end of what Spark writes.
 KILLED = """
 import os, signal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import catalog
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import manifest
 {what} = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -38,7 +38,7 @@ def test_a_recovery_is_in_the_tables_once_also_when_writers_are_killed(east: Ope
     east.recover("1", TOPICS)
     east.ask("kafka_watermark_info", **east.files("healthy-1"))
     options = {"workdir": str(east.workdir), "run_id": "report", "spark_remote": east.spark_remote}
-    for what in ("catalog.Catalog._commit", "catalog.write_private"):
+    for what in ("manifest.Catalog._commit", "manifest.write_private"):
         killed = run_module("kafka_recovery_report", options, before=KILLED.format(what=what))
         assert killed.returncode == -signal.SIGKILL and rows(east) == {}
     for again in (False, True):

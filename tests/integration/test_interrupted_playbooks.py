@@ -53,16 +53,17 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 BETWEEN = """
 import os, signal, time
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import election, interruption
-election.BATCH = election.SIDE_BY_SIDE = 1
-elect = election.elect_by_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
+designated_election.BATCH = designated_election.SIDE_BY_SIDE = 1
+elect = designated_election.elect_by_order
 def interrupted(*args):
     os.kill(os.getpid(), signal.{name})
-    while not interruption.noted():  # by the main thread
+    while not signals.noted():  # by the main thread
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGTERM)
     return elect(*args)
-election.elect_by_order = interrupted
+designated_election.elect_by_order = interrupted
 """
 
 

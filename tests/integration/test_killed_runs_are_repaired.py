@@ -16,7 +16,7 @@ from integration.support import Operator, run_module
 # SIGKILL at a request: the process of the module kills itself before (or after) it is sent.
 KILL = """
 import os, signal
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 ask = Cluster.{request}
 def killing(*args, **kwargs):
     {answer} and ask(*args, **kwargs)

@@ -120,8 +120,8 @@ def test_kafkas_own_tool_takes_the_plan_and_the_manual_output_as_they_are(operat
 
 # A broker that has just lost its controller answers like this. Nobody can say when one will.
 REFUSED = """
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.cluster import Cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.config_changes import Refusal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 elect, refusals = Cluster.elect_unclean, list(range({times}))
 def refusing(cluster, keys):
     return dict.fromkeys(keys, Refusal("NOT_CONTROLLER", None)) if refusals and (refusals.pop(), True) else elect(cluster, keys)

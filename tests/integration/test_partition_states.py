@@ -16,10 +16,10 @@ TOPICS = damaged.of("none")
 # What kafka-python raises for a request that a broker does not offer.
 WITHOUT_PAGES = """
 from kafka import errors
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils import protocol
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 def too_old(*args):
     raise errors.IncompatibleBrokerVersion("DescribeTopicPartitions")
-protocol.describe_topic_partitions = too_old
+core.describe_topic_partitions = too_old
 """
 OFFLINE = {topic for topic in TOPICS if not topic.startswith("already_online")}
 

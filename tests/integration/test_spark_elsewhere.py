@@ -27,7 +27,7 @@ VOLATILE = ("plan_id", "created_at", "sha256")
 # What a server has by itself: generated code, and planning anew between stages.
 USUAL = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.adaptive.enabled": "true"}
 EXECUTOR = {"spark.executor.memory": "512m"}
-SESSION = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import session\n"
+SESSION = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import session\n"
 
 
 @pytest.fixture
@@ -90,12 +90,12 @@ def test_a_server_that_cannot_see_the_workdir_is_told(workdir: Path, spark_remot
     landing = workdir / "landing" / RUN
     before = f"""
 from pathlib import Path
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import plans
-write_plans = plans.write_plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
+write_plans = plan_files.write_plans
 def elsewhere(*given):
     Path({str(landing)!r}).rename({str(landing.with_name("elsewhere"))!r})
     return write_plans(*given)
-plans.write_plans = elsewhere
+plan_files.write_plans = elsewhere
 """
     given = {"workdir": str(workdir), "run_id": RUN, "spark_remote": spark_remote}
     assert "the workdir must be readable under the same path on every Spark host" in failure("kafka_recovery_plan", given, before=before)
@@ -126,7 +126,7 @@ def something_else() -> Iterator[int]:
 
 
 def test_a_server_that_speaks_something_else_or_wants_another_token_is_told(workdir: Path, spark_remote: str) -> None:
-    quick = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import remote\nremote.CONNECT_SECONDS = 1.0"
+    quick = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import connect_client\nconnect_client.CONNECT_SECONDS = 1.0"
     with something_else() as port:
         said = one_line(run_module("kafka_recovery_plan", options(workdir, spark_remote=f"sc://localhost:{port}"), before=quick))
     assert f"spark_remote: what answers on localhost:{port} does not speak Spark Connect" in said

@@ -31,7 +31,7 @@ KEY, SECRET = "spark.hadoop.fs.azure.account.key", "swordfish-4711 \\ : #=ä!"
 STATIC = "spark.sql.warehouse.dir"
 # Whoever starts a Spark of their own fails.
 NO_JAVA = {"JAVA_HOME": "/nowhere"}
-REMOTE = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import session\n"
+REMOTE = "from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import session\n"
 # The Java of the server is killed between its greeting and the work, and another process takes its port.
 TAKEN = f"""{REMOTE}
 import os, pathlib, psutil, subprocess

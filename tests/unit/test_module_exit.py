@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow  # processes of git, Ansible or many connections
 # Escape sequences of terminals with 7 and with 8 bits, what erases or turns around, and what begins a line that nobody wrote.
 HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\x90\x85\x7f\u202eb\u2066\u200b\u2028c\rd\nNext: e"
 MODULE = """
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.answering import PrintableModule, answer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 module = PrintableModule({"end": {"type": "str"}, "name": {"type": "str", "no_log": False}}, supports_check_mode=True)
 name = module.params["name"]
 def work():

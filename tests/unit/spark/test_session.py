@@ -25,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.err
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 
 NOISY = """
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.session import session
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 with session("local[nonsense]", None, {}, 0):
     pass
 """

@@ -21,7 +21,7 @@ CARRIED = """
 import sys
 from types import SimpleNamespace
 import pyarrow
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline import worker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import worker
 batch = SimpleNamespace(columns=[SimpleNamespace(to_pylist=lambda: [b"no JSON"]), SimpleNamespace(to_pylist=lambda: ["east"])])
 (made,) = worker.faults()([batch])
 assert made.to_pydict()["reason"] == ["a line that is no JSON"]
