@@ -211,7 +211,7 @@ def own_choice(leader: int, before: Standing, now: PartitionState, survivors: Co
     elr        whether the cluster keeps eligible leader replicas, None if that is not known
 
     A broker that registers after an unclean shutdown leaves the ELR. It may be elected all the same: as the last known leader, or by an unclean
-    election. Brokers do not show that afterwards, the metadata log does (`own_choices`).
+    election. Brokers do not show that afterwards, the metadata log does (`controller_elections`).
     """
     present = {*now.replicas} - {*now.offline_replicas} - {leader}
     # With the feature off an ELR is on record only until the partition next changes.

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """KIP-460's leader elections, preferred and unclean: hold what must not be lost, elect in batches, and see who leads afterwards.
 
-`verdicts.outlook` computes what would change; check mode, diff and the real run all stand on it.
+`kip460_outcomes.outlook` computes what would change; check mode, diff and the real run all stand on it.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _remedy(made_with: str, strategy: str) -> str:
 
 
 def plan_entries(plan: Mapping[str, Any], source: str, cluster_id: str) -> PlanEntries:
-    """Return what the plan of `planfile.load` means for an election in the cluster with this id. `source`: what errors call the plan.
+    """Return what the plan of `plan_file.load` means for an election in the cluster with this id. `source`: what errors call the plan.
 
     Raises OtherClusterError if it was made for another cluster, PlanError for evidence, a strategy or a ranking that does not exist.
     """

@@ -25,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.top
 @dataclass
 class Evidence:
     """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `documents`), history rows of `isr_history`,
-    rows of `last_healthy`, configs. `missed`: why there may be more proofs. `cut`: what else there was no time for. `offsets_unread`: the partitions whose
+    rows of `healthy_baseline`, configs. `missed`: why there may be more proofs. `cut`: what else there was no time for. `offsets_unread`: the partitions whose
     logs may fork, and of which a group may have committed an offset that is not among the proofs. None of an internal topic.
 
     `fenced`: logs on fenced brokers that answer, which the controller does not elect; `fenced_pairs`: how they relate to each other and to the others.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options that say where Spark runs, and with which settings: argument spec, and what `pipeline.session.session` takes of them. Works without PySpark."""
+"""The options that say where Spark runs, and with which settings: argument spec, and what `spark.session.session` takes of them. Works without PySpark."""
 
 from __future__ import annotations
 
