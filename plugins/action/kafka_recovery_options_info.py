@@ -137,7 +137,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if tuple(map(int, ansible_version.split(".")[:2])) < OLDEST_ANSIBLE:
             yield f"This collection needs ansible-core 2.19 or newer, and this is {ansible_version}"
         variables, known = Variables(cluster, task_vars, self._templar), documented_variables.names()
-        yield from names.misspelt(known, variables.names, load_extra_vars(self._loader))
+        yield from names.misspelled_variables(known, variables.names, load_extra_vars(self._loader))
         if local_machine.asks_brokers(roles):
             # No template of a secret is evaluated here: each look-up may be a lease of a vault, or fail because it is locked.
             connection = variables.some(sorted({f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_variables.SECRETS))

@@ -340,7 +340,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         recovery.collect_again(module.connection)
         recovery.keep_within(blast_radius.Limits.from_params(params))
         if params["quorum_before"]:
-            quorum_stability.stay_calm(cluster, params["quorum_before"], params["quorum_window"])
+            quorum_stability.require_stable_quorum(cluster, params["quorum_before"], params["quorum_window"])
     # From here on a signal does not break anything off: what is under way is finished, and the results tell how far it went.
     signals.only_note()
     if not params["allow_data_loss"]:

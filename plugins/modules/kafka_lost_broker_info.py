@@ -86,11 +86,11 @@ def lost_broker_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     lost = module.params["lost_brokers"]
     replicas = {broker for state in cluster.partitions().values() for broker in state.replicas}
-    sights = blast_radius.look_for(cluster, lost, replicas)
+    brokers = blast_radius.watch_brokers(cluster, lost, replicas)
     return {
         "changed": False,
-        "objections": blast_radius.not_lost(sights, lost),
-        "brokers": blast_radius.rows(sights, lost),
+        "objections": blast_radius.lost_broker_mismatches(brokers, lost),
+        "brokers": blast_radius.rows(brokers, lost),
         "unreachable_brokers": cluster.unreachable_rows(),
     }
 

@@ -86,7 +86,7 @@ def main() -> None:
         {
             **partition_arguments(),
             "elect": {"type": "bool", "default": False},
-            **readiness.stage_argument(),
+            **readiness.stage_arguments(),
             **backend_selection.BACKEND_ARGUMENTS,
         },
         mutually_exclusive=[("partitions", "partitions_file")],

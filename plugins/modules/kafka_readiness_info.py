@@ -163,7 +163,7 @@ def main() -> None:
             "workdir": {"type": "path"},
             "cluster": {"type": "str"},
             "elect": {"type": "bool", "default": False},
-            **readiness.stage_argument(),
+            **readiness.stage_arguments(),
             "window": {"type": "float", "default": 3.0},
             "limit": {"type": "int", "default": 0},
             **backend_selection.BACKEND_ARGUMENTS,

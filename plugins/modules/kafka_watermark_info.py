@@ -117,7 +117,7 @@ def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     if not module.check_mode:
         sealed_jsonl.write(path, header, found.rows())
         if cluster.last_quorum is not None:
-            quorum_file.write(module.workdir, params["cluster"], quorum_file.look(cluster.last_quorum))
+            quorum_file.write(module.workdir, params["cluster"], quorum_file.summarize(cluster.last_quorum))
     return {
         "changed": False,
         "path": str(path),

@@ -9,7 +9,7 @@ import time
 
 from integration.support import Operator, failure, outcomes
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import SILENT_FOR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import SILENCE_SECONDS
 from rig import KafkaCluster
 
 TOPIC = "reach"
@@ -73,10 +73,10 @@ def test_a_broker_that_hangs_is_not_lost_and_a_dead_one_is(west: Operator) -> No
     address = west.cluster.brokers[hanging].address
     assert found["objections"] == [
         f"broker {hanging} is named in lost_brokers, but its port {address} accepts connections",
-        "broker 8 is named in lost_brokers, but it is no broker of this cluster: neither registered nor in a replica set",
+        "broker 8 is named in lost_brokers, but it is not a broker of this cluster: neither registered nor in a replica set",
     ]
     assert alone["objections"] == []
-    assert alone["brokers"][0]["silent_seconds"] > SILENT_FOR and alone["brokers"][0]["signs_of_life"] == []
+    assert alone["brokers"][0]["silent_seconds"] > SILENCE_SECONDS and alone["brokers"][0]["signs_of_life"] == []
 
 
 def wait_silent(cluster: KafkaCluster, *brokers: int) -> None:
@@ -85,6 +85,6 @@ def wait_silent(cluster: KafkaCluster, *brokers: int) -> None:
     def heard() -> str:
         times = cluster.observer_fetch_times()
         now = max(*times.values(), int(time.time() * 1000))
-        return ", ".join(str(broker) for broker in brokers if now - times[broker] <= SILENT_FOR * 1000)
+        return ", ".join(str(broker) for broker in brokers if now - times[broker] <= SILENCE_SECONDS * 1000)
 
     cluster.wait_until(heard, "brokers that were heard of lately", GIVE_UP_SECONDS)

@@ -104,7 +104,7 @@ def test_killed_controllers(controllers: Controllers) -> None:
     seen = watched(controllers, lambda: cluster.kill(first))
     assert quorum.judge(seen).verdict == "churning", quorum.history(seen)
     unheard = [f"voter {first} has not fetched the metadata log since the leader took over"]
-    controllers.wait(lambda found: quorum.judge([quorum.Look(0.0, found)]).reasons == unheard, "followed by the other voter")
+    controllers.wait(lambda found: quorum.judge([quorum.QuorumObservation(0.0, found)]).reasons == unheard, "followed by the other voter")
     found = controllers.info()
     assert (found["verdict"], found["reasons"]) == ("calm", unheard)
     assert found["leader_id"] != first
@@ -144,7 +144,7 @@ def test_a_majority_behind(controllers: Controllers) -> None:
     assert played.returncode != 0 and "not calm (majority_behind)" in played.said, played
 
 
-def watched(controllers: Controllers, act: Callable[[], None]) -> list[quorum.Look]:
+def watched(controllers: Controllers, act: Callable[[], None]) -> list[quorum.QuorumObservation]:
     """Watch the quorum, `act` after the first look, and go on until there is a leader again."""
     acted = threading.Event()
 

@@ -118,7 +118,7 @@ def test_unclean_elections_end_as_those_of_kafkas_tool_and_touch_nothing_that_ha
     assert held.result["summary"] == {"failed": 0, "held": 4, "elected": 0, "already_online": 0}
     assert {row["reason_code"] for row in held.result["results"]} == {"data_loss_not_allowed"}
     too_many = elect(east, "unclean", partitions=named(wanted), allow_data_loss=True, max_partitions=3)
-    assert "4 partitions would be elected, and max_partitions is 3: if so many are meant, say so (max_partitions: 4)" in too_many.msg
+    assert "4 partitions would be elected, and max_partitions is 3: to allow so many, set max_partitions: 4" in too_many.msg
     predicted = elect(east, "unclean", check=True, partitions=named(wanted), allow_data_loss=True)
     assert log.written() == {} and east.states(ELECTIONS, online, NOBODY) == before
 

@@ -82,7 +82,7 @@ def test_an_unknown_cluster_stops_every_playbook_before_a_broker_is_asked(west: 
 
 
 def test_reassign_judges_lost_brokers_before_it_plans_anything(west: Operator) -> None:
-    for lost, objection in (([1], "broker 1 is named in lost_brokers, but it is not fenced"), ([99], "it is no broker of this cluster")):
+    for lost, objection in (([1], "broker 1 is named in lost_brokers, but it is not fenced"), ([99], "it is not a broker of this cluster")):
         for leave in (False, True):
             played = west.play("reassign", "1", lost_brokers=lost, allow_data_loss=leave)
             assert played.returncode != 0 and objection in played.said, played

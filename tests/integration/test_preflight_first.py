@@ -176,7 +176,7 @@ def test_every_playbook_refuses_a_misspelt_guard(tmp_path: Path, playbook: str) 
     [
         ({}, "name the directory with -e kafka_recovery_plan_dir=DIR"),
         ({"plan_dir": "/no/where"}, "kafka_recovery_plan_dir is /no/where, and there is no such directory"),
-        ({"plan_dir": __file__}, f"kafka_recovery_plan_dir is {__file__}, and that is no directory"),
+        ({"plan_dir": __file__}, f"kafka_recovery_plan_dir is {__file__}, which is not a directory"),
         ({"plan_dir": "playbooks", "partitions_file": "no.json"}, f"kafka_recovery_partitions_file {CHECKOUT}/no.json cannot be read"),
         ({"plan_dir": "playbooks"}, f"kafka_recovery_plan_dir is playbooks ({CHECKOUT}/playbooks), and it has no CLUSTER.json for any of east, west"),
     ],

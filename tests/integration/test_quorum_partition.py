@@ -43,7 +43,7 @@ def test_a_partition_between_controllers(controllers: Controllers) -> None:
     # It comes back. Without pre-vote it brings the epochs that it counted up alone.
     network.heal()
     controllers.wait_following()
-    looks = [quorum_stability.Look(0.0, before), quorum_stability.Look(1.0, controllers.now())]
+    looks = [quorum_stability.QuorumObservation(0.0, before), quorum_stability.QuorumObservation(1.0, controllers.now())]
     assert quorum_stability.judge(looks).verdict == ("calm" if pre_vote else "churning"), quorum_stability.history(looks)
 
     # The leader is cut off: the others elect one of them, with pre-vote too.

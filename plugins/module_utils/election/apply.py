@@ -176,7 +176,7 @@ class Recovery:
     def keep_within(self, limits: blast_radius.Limits) -> None:
         """Raise BlastRadiusError where electing would reach further than `limits` allow, or a broker named as lost shows life."""
         self._limits = limits
-        blast_radius.refuse(self._excess(self._entries, self._left_behind()))
+        blast_radius.raise_if_any(self._excess(self._entries, self._left_behind()))
 
     def _excess(self, entries: Sequence[Entry], left: Left) -> list[str]:
         """Return how these elections, with those of this run that are done, would go beyond the limits."""
@@ -187,7 +187,7 @@ class Recovery:
             return done + sum(1 for result in forecast if result.outcome == ELECTED)
 
         replicas = self._plan.brokers.union(*(entry.replicas for entry in entries))
-        return blast_radius.excess(self._cluster, self._header["cluster"], replicas, done + len(entries), predicted, self._limits)
+        return blast_radius.find_violations(self._cluster, self._header["cluster"], replicas, done + len(entries), predicted, self._limits)
 
     def predict(self) -> None:
         """Say what `elect` would do."""

@@ -58,7 +58,7 @@ RETRY_SECONDS = 1.0
 FIRST_LOOK, LAST_LOOK = 0.05, 1.0
 
 
-class Electing(blast_radius.Watched, Protocol):
+class Electing(blast_radius.BrokerSource, Protocol):
     """What is needed of a cluster."""
 
     def feature_level(self, feature: str) -> int | None: ...

@@ -1,4 +1,4 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a recovery may start: variables, this machine, permissions, the metadata quorum, how much of the cluster is down."""
+"""Checks whether a recovery may start: variables, this machine, permissions, the metadata quorum, the share of brokers that are down."""

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blast radius: how far a recovery may reach without being told so, and whether brokers are as lost as their operator says.
+"""Blast radius: limits of one recovery, and checks that brokers which an operator names as lost show no life.
 
-The decisions are pure. Only `check`, `excess` and `look_for` ask the cluster.
+The rules are pure. Only `check`, `find_violations` and `watch_brokers` send requests to the cluster.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.bro
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum
 
-# What two brokers may lead, with room to spare; everything of a big cluster at once is more.
+# More than two brokers usually lead. A whole big cluster has more.
 MAX_PARTITIONS = 10_000
-# With three replicas a partition that can be recovered has lost two of them. More brokers at once are rather cut off than lost.
+# With three replicas, a partition that can be recovered has lost two. More brokers at once are probably cut off, not lost.
 MAX_OFFLINE_BROKERS = 2
-# Kafka's default of broker.session.timeout.ms. A dead broker is silent for so long before anybody calls it dead.
-SILENT_FOR = 9.0
-# A broker fetches the metadata log at least every 0.5 s, and finds a new leader of the quorum within seconds.
+# Kafka's default of broker.session.timeout.ms: the controller fences a broker that has been silent for so long.
+SILENCE_SECONDS = 9.0
+# A live broker fetches the metadata log at least every 0.5 s, and finds a new leader of the quorum within seconds.
 WATCH_SECONDS = 3.0
 
 
 class BlastRadiusError(SpokenError):
-    """A recovery would reach further than it may, or a broker is not as lost as was said; the text names the option and the number."""
+    """A recovery exceeds a limit, or a broker that is named as lost shows life; the text names the option and the number."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one recovery of one cluster may do. `lost_brokers`: ids of brokers that are gone for good, as their operator says."""
+    """Limits of one recovery of one cluster. `lost_brokers`: ids of brokers that the operator names as permanently lost."""
 
     max_partitions: int = MAX_PARTITIONS
     max_offline_brokers: int = MAX_OFFLINE_BROKERS
@@ -43,16 +43,18 @@ class Limits:
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Limits:
-        """Build from module parameters."""
+        """Build from module parameters (see `argument_spec`)."""
         return cls(params["max_partitions"], params["max_offline_brokers"], tuple(params["lost_brokers"]))
 
 
-class Sight(NamedTuple):
-    """What is seen of one broker.
+class BrokerLiveness(NamedTuple):
+    """Signs of life of one broker.
 
-    `known`: registered, or in a replica set. `address`: host:port, None where the cluster does not tell it. `answers`: something accepts
-    connections there. `silent_seconds`: since it last fetched the metadata log, None where it has not since `epoch` began. `epoch`: that of
-    the quorum's leader at the end, None where it changed in between.
+    known           whether it is registered, or in a replica set
+    address         host:port, None if the cluster does not list it
+    answers         whether something accepts connections at `address`
+    silent_seconds  seconds since it last fetched the metadata log, None if it has not fetched since `epoch` began
+    epoch           epoch of the quorum's leader, None if it changed during the watch
     """
 
     broker_id: int
@@ -64,67 +66,67 @@ class Sight(NamedTuple):
     epoch: int | None
 
 
-def beyond(partitions: int, offline: Collection[int], limits: Limits, cluster: str | None) -> list[str]:
-    """What goes beyond the limits, in words. `partitions` would be elected while the brokers `offline` are not there.
+def limit_violations(partitions: int, offline: Collection[int], limits: Limits, cluster: str | None) -> list[str]:
+    """Return a sentence for each limit that an election of so many `partitions`, with the brokers `offline`, exceeds.
 
-    `cluster`: its name in the inventory; None where no playbook sets these limits.
+    `cluster`: its name in the inventory, None if no playbook sets these limits. The remedy then names the module's option.
     """
     reasons = []
     if partitions > limits.max_partitions:
         reasons.append(
             f"{partitions} partitions would be elected, and max_partitions is {limits.max_partitions}: "
-            f"if so many are meant, say so ({_saying('max_partitions', partitions, cluster)})"
+            f"to allow so many, {_setting('max_partitions', partitions, cluster)}"
         )
     if partitions and len(offline) > limits.max_offline_brokers:
         reasons.append(
-            f"{len(offline)} brokers are offline ({_ids(offline)}), and max_offline_brokers is {limits.max_offline_brokers}: so many at once are "
-            "rather cut off than lost, and bring their records with them when they return; "
-            f"if they are lost, say so ({_saying('max_offline_brokers', len(offline), cluster)})"
+            f"{len(offline)} brokers are offline ({_ids(offline)}), and max_offline_brokers is {limits.max_offline_brokers}: this looks like a "
+            "network partition, not broker loss, and they return with their records; "
+            f"if they are lost, {_setting('max_offline_brokers', len(offline), cluster)}"
         )
     return reasons
 
 
-def _saying(option: str, number: int, cluster: str | None) -> str:
-    return f"{option}: {number}" if cluster is None else f"playbooks: --limit {cluster} -e kafka_recovery_{option}={number}"
+def _setting(option: str, number: int, cluster: str | None) -> str:
+    return f"set {option}: {number}" if cluster is None else f"run with --limit {cluster} -e kafka_recovery_{option}={number}"
 
 
-def signs_of_life(sight: Sight) -> list[str]:
-    """Why a broker cannot be called lost, in words."""
+def signs_of_life(broker: BrokerLiveness) -> list[str]:
+    """Return the reasons why a broker cannot count as lost; empty if it shows no life."""
     signs = []
-    if not sight.known:
-        return ["it is no broker of this cluster: neither registered nor in a replica set"]
-    if sight.unfenced:
+    if not broker.known:
+        return ["it is not a broker of this cluster: neither registered nor in a replica set"]
+    if broker.unfenced:
         signs.append("it is not fenced")
-    if sight.answers:
-        signs.append(f"its port {sight.address} accepts connections")
-    if sight.epoch is None:
-        signs.append("the leader of the metadata quorum changed while it was watched, so its silence proves nothing yet")
-    elif sight.silent_seconds is not None and sight.silent_seconds <= SILENT_FOR:
-        signs.append(f"it fetched the metadata log {sight.silent_seconds:.1f} s ago")
+    if broker.answers:
+        signs.append(f"its port {broker.address} accepts connections")
+    if broker.epoch is None:
+        signs.append("the leader of the metadata quorum changed during the watch, so its silence proves nothing yet")
+    elif broker.silent_seconds is not None and broker.silent_seconds <= SILENCE_SECONDS:
+        signs.append(f"it fetched the metadata log {broker.silent_seconds:.1f} s ago")
     return signs
 
 
-def not_lost(sights: Iterable[Sight], lost: Collection[int]) -> list[str]:
-    """Why the brokers named as lost are not all that are lost, or not lost at all, in words.
+def lost_broker_mismatches(brokers: Iterable[BrokerLiveness], lost: Collection[int]) -> list[str]:
+    """Return a sentence for each broker in `lost` that shows life, and for each broker without life that is not in `lost`.
 
-    All sights are looked at: the list has to be complete, since a broker that is offline and not on it is expected back with its
-    records. One that shows life needs no name: partitions that it could lead without loss wait for it.
+    The list must be complete: a broker that is offline and not on it is expected back with its records. A broker that shows life
+    need not be named: partitions that it could lead without loss wait for it.
     """
     reasons = []
-    for sight in sights:
-        signs = signs_of_life(sight)
-        if sight.broker_id in lost and signs:
-            reasons.append(f"broker {sight.broker_id} is named in lost_brokers, but {', and '.join(signs)}")
-        elif sight.broker_id not in lost and not signs:
+    for broker in brokers:
+        signs = signs_of_life(broker)
+        if broker.broker_id in lost and signs:
+            reasons.append(f"broker {broker.broker_id} is named in lost_brokers, but {', and '.join(signs)}")
+        elif broker.broker_id not in lost and not signs:
             reasons.append(
-                f"broker {sight.broker_id} is offline and silent, too, but not named in lost_brokers: name it if it is lost for good, "
+                f"broker {broker.broker_id} is offline and silent, too, but not named in lost_brokers: name it if it is lost for good, "
                 "or bring it back first"
             )
     return reasons
 
 
-class Watched(Protocol):
-    """What is needed of a cluster."""
+class BrokerSource(Protocol):
+    """The methods of a cluster that these checks use."""
 
     def registered(self) -> list[Node]: ...
     def quorum(self) -> Quorum: ...
@@ -132,8 +134,11 @@ class Watched(Protocol):
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
 
 
-def look_for(cluster: Watched, lost: Collection[int], mentioned: Collection[int]) -> list[Sight]:
-    """Watch for WATCH_SECONDS whether these brokers, or any that is registered or `mentioned` as a replica, show life."""
+def watch_brokers(cluster: BrokerSource, lost: Collection[int], mentioned: Collection[int]) -> list[BrokerLiveness]:
+    """Watch the brokers for WATCH_SECONDS: those in `lost`, those that are registered, and those `mentioned` in replica sets.
+
+    Returns one row for each, by id. Raises ClusterError if the quorum cannot be described.
+    """
     first = cluster.quorum().leader_epoch
     time.sleep(WATCH_SECONDS)
     quorum = cluster.quorum()
@@ -146,7 +151,7 @@ def look_for(cluster: Watched, lost: Collection[int], mentioned: Collection[int]
     silence = quorum.silence()
     epoch = quorum.leader_epoch if quorum.leader_epoch == first else None
     return [
-        Sight(
+        BrokerLiveness(
             broker,
             broker in known,
             broker in nodes and not nodes[broker].fenced,
@@ -160,32 +165,34 @@ def look_for(cluster: Watched, lost: Collection[int], mentioned: Collection[int]
 
 
 def check(
-    cluster: Watched, name: str | None, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits
+    cluster: BrokerSource, name: str | None, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits
 ) -> None:
-    """Raise BlastRadiusError if electing would go beyond the limits, or if a lost broker shows life. Parameters: as for `excess`."""
-    refuse(excess(cluster, name, replicas, entries, predicted, limits))
+    """Raise BlastRadiusError if an election exceeds the limits, or if a lost broker shows life. Parameters: see `find_violations`."""
+    raise_if_any(find_violations(cluster, name, replicas, entries, predicted, limits))
 
 
-def refuse(reasons: Sequence[str]) -> None:
-    """Raise BlastRadiusError if there are reasons."""
+def raise_if_any(reasons: Sequence[str]) -> None:
+    """Raise BlastRadiusError with these reasons, if there are any."""
     if reasons:
         raise BlastRadiusError(f"nothing was elected: {'; '.join(reasons)}")
 
 
-def excess(
-    cluster: Watched, name: str | None, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits
+def find_violations(
+    cluster: BrokerSource, name: str | None, replicas: Collection[int], entries: int, predicted: Callable[[], int], limits: Limits
 ) -> list[str]:
-    """Return what goes beyond the limits, and which lost brokers show life, in words. `name`: as for `beyond`.
+    """Return a sentence for each limit that an election exceeds, and for each mismatch of `limits.lost_brokers`.
 
-    `entries` are to be elected, whose brokers are `replicas`. Some of them may be online by now, so before anything is refused they
-    are counted again (`predicted`).
+    name       the cluster, as for `limit_violations`
+    replicas   ids of the brokers of the partitions to elect
+    entries    how many partitions are to be elected
+    predicted  counts them again. Some may be online by now, so it is called before a limit counts as exceeded
     """
     if not entries:
         return []
     offline = [row["broker_id"] for row in cluster.broker_states(replicas) if row["broker_state"] != UNFENCED]
-    reasons = beyond(entries, offline, limits, name) and beyond(predicted(), offline, limits, name)
+    reasons = limit_violations(entries, offline, limits, name) and limit_violations(predicted(), offline, limits, name)
     if limits.lost_brokers:
-        reasons += not_lost(look_for(cluster, limits.lost_brokers, replicas), limits.lost_brokers)
+        reasons += lost_broker_mismatches(watch_brokers(cluster, limits.lost_brokers, replicas), limits.lost_brokers)
     return reasons
 
 
@@ -195,7 +202,7 @@ def _ids(brokers: Iterable[int]) -> str:
 
 
 def argument_spec() -> dict[str, Any]:
-    """The options behind `Limits`."""
+    """Return the argument spec of the options that `Limits.from_params` reads."""
     return {
         "max_partitions": {"type": "int", "default": MAX_PARTITIONS},
         "max_offline_brokers": {"type": "int", "default": MAX_OFFLINE_BROKERS},
@@ -203,15 +210,15 @@ def argument_spec() -> dict[str, Any]:
     }
 
 
-def rows(sights: Sequence[Sight], lost: Collection[int]) -> list[dict[str, Any]]:
-    """The brokers named as lost, as `kafka_lost_broker_info` returns them."""
+def rows(brokers: Sequence[BrokerLiveness], lost: Collection[int]) -> list[dict[str, Any]]:
+    """Return the rows of the brokers in `lost`, as `kafka_lost_broker_info` returns them."""
     return [
         {
-            "broker_id": sight.broker_id,
-            "address": sight.address,
-            "silent_seconds": sight.silent_seconds,
-            "signs_of_life": signs_of_life(sight),
+            "broker_id": broker.broker_id,
+            "address": broker.address,
+            "silent_seconds": broker.silent_seconds,
+            "signs_of_life": signs_of_life(broker),
         }
-        for sight in sights
-        if sight.broker_id in lost
+        for broker in brokers
+        if broker.broker_id in lost
     ]

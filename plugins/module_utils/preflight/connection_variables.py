@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the connection variables of a cluster can be used, by the names under which an inventory has them. Speaks to no broker."""
+"""Checks the connection variables of a cluster, under the names that they have in an inventory. Sends no request to a broker."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ HIDDEN = "hidden"
 
 
 def connection_problems(cluster: str, variables: Mapping[str, Any]) -> list[str]:
-    """A sentence for each connection variable that cannot be used. `variables`: those of CONNECTION_ARGUMENTS that are set, with their prefix kafka_.
+    """Return a sentence for each connection variable that cannot be used.
 
-    The value of a secret does not count, only whether it is there.
+    `variables`: the variables of CONNECTION_ARGUMENTS that are set, with their prefix kafka_. Of a secret only its presence is checked.
     """
     given = {option: os.environ[variable] for option in CONNECTION_ARGUMENTS if (variable := f"KAFKA_{option.upper()}") in os.environ}
     given |= {name.removeprefix("kafka_"): value for name, value in variables.items()}
@@ -46,7 +46,7 @@ def connection_problems(cluster: str, variables: Mapping[str, Any]) -> list[str]
 
 
 def _missing(given: Mapping[str, Any]) -> Iterator[str]:
-    """Options that others need."""
+    """Yield a sentence for each option that another option requires."""
     for option, value, needed in CONNECTION_REQUIRED_IF:
         lacking = [name for name in needed if not given.get(name)]
         if given.get(option) == value and lacking:
@@ -55,8 +55,8 @@ def _missing(given: Mapping[str, Any]) -> Iterator[str]:
     for together in CONNECTION_REQUIRED_TOGETHER:
         lacking = [name for name in together if not given.get(name)]
         if 0 < len(lacking) < len(together):
-            there = [f"kafka_{name}" for name in together if name not in lacking]
-            yield f"{' and '.join(there)} needs {' and '.join(f'kafka_{name}' for name in lacking)}: set both, or leave both out"
+            present = [f"kafka_{name}" for name in together if name not in lacking]
+            yield f"{' and '.join(present)} needs {' and '.join(f'kafka_{name}' for name in lacking)}: set both, or leave both out"
 
 
 def _choices(option: str) -> str:
@@ -65,14 +65,14 @@ def _choices(option: str) -> str:
 
 
 def _unusable(given: Mapping[str, Any]) -> Iterator[str]:
-    """What the connection itself says of its options."""
+    """Yield the error that building the connection raises, if any, with the variable's prefix."""
     specs = {
         name: {key: value for key, value in spec.items() if key not in ("fallback", "no_log")}
         for name, spec in CONNECTION_ARGUMENTS.items()
     }
     params = ArgumentSpecValidator(specs).validate(dict(given)).validated_parameters
     for option, spec in CONNECTION_ARGUMENTS.items():
-        # Modules look for a relative path in another directory, that of the playbook.
+        # Modules resolve a relative path against another directory, that of the playbook.
         if spec.get("type") == "path" and params.get(option) and not Path(params[option]).is_absolute():
             params[option] = None
     try:

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the collection says of its own variables: the options of all roles, and every name that its roles and playbooks mention.
+"""Variables of this collection: the options of all roles, and every name that its roles and playbooks mention.
 
-Read from the collection's own files, so that there is no second list. Works on the Ansible controller, where the collection is installed.
+They are read from the collection's own files, so there is no second list. Works on the Ansible controller, where the collection is installed.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ with suppress(ImportError):  # libraries.py says why
     import yaml
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import CONNECTION_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.variable_names import Names
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.variable_names import VariableNames
 
 ROOT = Path(__file__).parents[3]
-# A name after a dot is that of a module: streamops.kafka_recovery.kafka_recovery_plan. One that ends in an underscore is the beginning of several.
+# A name after a dot names a module: streamops.kafka_recovery.kafka_recovery_plan. A name that ends in an underscore is a prefix of several names.
 MENTIONED = re.compile(r"(?<![\w.])kafka_recovery_\w*[^\W_](?!\w)")
-# Examples for users to copy and rulebooks have variables of their own, for -e too.
+# Examples (for users to copy) and rulebooks have variables of their own, which -e may set too.
 FOR_USERS = ("playbooks/examples", "extensions/eda")
 
 
 @cache
 def role_options(root: Path = ROOT) -> dict[str, dict[str, Any]]:
-    """The specification (type, choices, default) of every variable that roles document."""
+    """Return the specification (type, choices, default) of every variable that roles document, by name."""
     found: dict[str, dict[str, Any]] = {}
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the first is quicker, and not everywhere
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # CSafeLoader is quicker, and not available everywhere
     for path in sorted(root.glob("roles/*/meta/argument_specs.yml")):
         # The first entry point of a role is its main one.
         for entry in yaml.load(path.read_text(), loader)["argument_specs"].values():
@@ -41,16 +41,16 @@ def role_options(root: Path = ROOT) -> dict[str, dict[str, Any]]:
 
 
 @cache
-def names(root: Path = ROOT) -> Names:
-    """All names of this collection's variables."""
+def names(root: Path = ROOT) -> VariableNames:
+    """Return the names of all variables of this collection."""
     options = frozenset(role_options(root))
     connection = frozenset(f"kafka_{option}" for option in CONNECTION_ARGUMENTS)
     for_users = _mentioned(root, FOR_USERS)
-    return Names(options, connection, for_users, options | for_users | _mentioned(root, ("roles", "playbooks")))
+    return VariableNames(options, connection, for_users, options | for_users | _mentioned(root, ("roles", "playbooks")))
 
 
 def _mentioned(root: Path, folders: tuple[str, ...]) -> frozenset[str]:
-    # The files of a role name metrics, which are no variables.
+    # The files of a role name metrics, which are not variables.
     files = (
         path
         for folder in folders

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether this machine has what a play needs: libraries in the right versions, Java, a workdir, files that are to be read. Changes nothing."""
+"""Checks what a play needs of this machine: libraries in the right versions, Java, a workdir, files that it reads. Changes nothing."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ NEEDED_BY = {
 
 
 def asks_brokers(roles: Collection[str]) -> bool:
-    """Whether a play with these roles speaks to a cluster."""
+    """Return whether a play with these roles sends requests to a cluster."""
     return not roles or not OFFLINE_ROLES.issuperset(roles)
 
 
 def library_problems(roles: Collection[str], root: Path = ROOT) -> Iterator[str]:
-    """A sentence for each library that these roles need and that is missing, or has another version than requirements.txt wants."""
+    """Yield a sentence for each library that these roles need and that is missing, or whose version requirements.txt excludes."""
     from packaging.requirements import Requirement  # Ansible itself needs it
 
     file = root / "requirements.txt"
@@ -46,7 +46,7 @@ def library_problems(roles: Collection[str], root: Path = ROOT) -> Iterator[str]
     wanted = [requirement for requirement in map(Requirement, filter(None, lines)) if _needs(roles, requirement.name)]
     named = {requirement.name for requirement in wanted}
     for requirement in list(wanted):
-        # What a library needs itself, unless requirements.txt names it: pyarrow, for example, of which Spark does not take every version.
+        # Dependencies of a library, unless requirements.txt names them: pyarrow, for example, because Spark does not support every version.
         for line in _requires(requirement.name):
             inner = Requirement(line)
             if inner.name not in named and any(
@@ -57,12 +57,12 @@ def library_problems(roles: Collection[str], root: Path = ROOT) -> Iterator[str]
         try:
             version = metadata.version(requirement.name)
         except metadata.PackageNotFoundError:
-            said = "is not installed"
+            problem = "is not installed"
         else:
             if requirement.specifier.contains(version, prereleases=True):
                 continue
-            said = f"has version {version}"
-        yield f"{requirement.name} {said} for {sys.executable}, and {requirement.name}{requirement.specifier} is needed: pip install -r {file}"
+            problem = f"has version {version}"
+        yield f"{requirement.name} {problem} for {sys.executable}, and {requirement.name}{requirement.specifier} is needed: pip install -r {file}"
 
 
 def _needs(roles: Collection[str], library: str) -> bool:
@@ -79,18 +79,18 @@ def _requires(library: str) -> list[str]:
 
 
 def java_needed(roles: Collection[str], spark_remote: object) -> bool:
-    """Whether Spark starts on this machine. By default it does."""
+    """Return whether Spark starts on this machine, which is the default."""
     return not SPARK_ROLES.isdisjoint(roles) and spark_remote in (None, "", "auto")
 
 
 def java_problems(environment: Mapping[str, str]) -> Iterator[str]:
-    """A sentence if there is no Java for Spark."""
+    """Yield a sentence if there is no Java for Spark."""
     if problem := java_problem(environment):
         yield problem.replace("spark_remote", "kafka_recovery_spark_remote")
 
 
 def workdir_problems(workdir: Path) -> Iterator[str]:
-    """A sentence if a workdir cannot be used, or cannot be made."""
+    """Yield a sentence if a workdir cannot be used or created."""
     try:
         if workdir.is_symlink() or workdir.exists():
             check_directory(workdir)
@@ -111,7 +111,7 @@ def workdir_problems(workdir: Path) -> Iterator[str]:
 
 
 def partitions_file_problems(path: Path) -> Iterator[str]:
-    """A sentence if a file that names partitions cannot be used."""
+    """Yield a sentence if a file that names partitions cannot be used."""
     try:
         requested(None, str(path))
     except SpokenError as error:
@@ -119,7 +119,10 @@ def partitions_file_problems(path: Path) -> Iterator[str]:
 
 
 def plan_dir_problems(given: object, path: Path | None, clusters: Collection[str]) -> Iterator[str]:
-    """A sentence if plans cannot be taken from a directory. `given`: the variable as it is set; `path`: what is meant."""
+    """Yield a sentence for each reason why plans cannot be read from a directory.
+
+    `given`: the variable as it is set. `path`: the directory that it resolves to, None if it is not set.
+    """
     name = "kafka_recovery_plan_dir"
     if path is None:
         files = f"CLUSTER.json for at least one of {', '.join(clusters)}"
@@ -130,7 +133,7 @@ def plan_dir_problems(given: object, path: Path | None, clusters: Collection[str
     if not path.exists():
         yield f"{name} is {shown}, and there is no such directory: {remedy}"
     elif not path.is_dir():
-        yield f"{name} is {shown}, and that is no directory: {remedy}, not a file in it"
+        yield f"{name} is {shown}, which is not a directory: {remedy}, not a file in it"
     elif not os.access(path, os.R_OK | os.X_OK):
         yield f"{name} is {shown}, and this user may not read it: correct its permissions"
     elif not any((path / f"{cluster}.json").exists() for cluster in clusters):

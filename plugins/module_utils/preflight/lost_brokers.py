@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The brokers that are lost for good: one list for every cluster, or a mapping from cluster to its own list. Pure: no I/O."""
+"""The option for permanently lost brokers: one list for every cluster, or a mapping from cluster to its own list. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LostBrokers = list[int] | dict[str, list[int]]
 
 
 class LostBrokersError(SpokenError):
-    """Lost brokers are not given as they must be; the text names the option, the cluster and the remedy."""
+    """The value of an option that names lost brokers is not valid; the text names the option, the cluster and the remedy."""
 
 
 def parse(value: Any, clusters: Collection[str] | None, option: str) -> LostBrokers:
     """Return the ids as integers: a sorted list, or a sorted list for each cluster of a mapping.
 
-    `clusters`: the names that a mapping may have, None for any. `option`: what errors call the value.
+    `clusters`: the names that a mapping may have, None for any. `option`: its name in errors. Raises LostBrokersError.
     """
     if not isinstance(value, Mapping):
         return _ids(value, option)
@@ -38,14 +38,14 @@ def parse(value: Any, clusters: Collection[str] | None, option: str) -> LostBrok
 
 
 def _nearest(cluster: str, clusters: Collection[str]) -> list[str]:
-    """All the names that are nearest to this one, sorted. Empty if none is near."""
+    """Return the names that are nearest to `cluster`, sorted; empty if none is near."""
     near = get_close_matches(cluster, clusters, n=max(1, len(clusters)))
     ratios = {name: SequenceMatcher(None, name, cluster).ratio() for name in near}
     return sorted(name for name, ratio in ratios.items() if ratio == max(ratios.values()))
 
 
 def of_cluster(value: Any, cluster: str, clusters: Collection[str]) -> list[int] | None:
-    """Return the lost brokers of one of the inventory's `clusters`: an empty list if it says that none is lost, None if it says nothing of that."""
+    """Return the lost brokers of one of the inventory's `clusters`: empty if none is lost, None if the value does not mention the cluster."""
     if value in ("", None):
         return None
     found = parse(value, clusters, VARIABLE)
@@ -53,22 +53,22 @@ def of_cluster(value: Any, cluster: str, clusters: Collection[str]) -> list[int]
 
 
 def _ids(value: Any, option: str) -> list[int]:
-    """Accept what Ansible accepts as a list of integers: a list, one number, or numbers with commas between them."""
+    """Return the ids in `value`, in any form that Ansible accepts as a list of integers: a list, one number, or numbers with commas."""
     parts = value.split(",") if isinstance(value, str) and value.strip() else [] if value in ("", None) else value
     if isinstance(parts, int):
         parts = [parts]
     if not isinstance(parts, list | tuple) or any(isinstance(part, bool) for part in parts):
-        raise _no_list(value, option)
+        raise _not_a_list(value, option)
     try:
         ids = [int(str(part)) for part in parts]
     except ValueError:
-        raise _no_list(value, option) from None
+        raise _not_a_list(value, option) from None
     for broker in ids:
         if not BROKER.low <= broker <= BROKER.high:
             raise LostBrokersError(f"{option}: {broker} cannot be the id of a broker; name ids from {BROKER.low} to {BROKER.high}")
     return sorted(set(ids))
 
 
-def _no_list(value: Any, option: str) -> LostBrokersError:
+def _not_a_list(value: Any, option: str) -> LostBrokersError:
     example = '-e \'{"kafka_recovery_lost_brokers": {"CLUSTER": [1, 2]}}\''
     return LostBrokersError(f"{option} is {value!r:.80}: give a list of broker ids, or a list for each cluster, for example {example}")

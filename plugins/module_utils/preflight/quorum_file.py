@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The quorum file, `<workdir>/quorum/<cluster>.json`: how the metadata quorum was when a run last asked for it, for the report."""
+"""The quorum file, `<workdir>/quorum/<cluster>.json`: the metadata quorum as a run last observed it, for the report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOLDER = "quorum"
 
 
 def write(workdir: Path, cluster: str, found: Mapping[str, Any]) -> None:
-    """Keep what `quorum.report` or `look` returned. Nothing fails because it cannot be written."""
+    """Write what `quorum_stability.report` or `summarize` returned to `<workdir>/quorum/<cluster>.json`. A write that fails is ignored."""
     voters = [quorum.Replica(**voter) for voter in found["voters"]]
     content = {
         "cluster": cluster,
@@ -36,10 +36,10 @@ def write(workdir: Path, cluster: str, found: Mapping[str, Any]) -> None:
         write_private(work_file(workdir, FOLDER, cluster), json.dumps(content, indent=1).encode() + b"\n")
 
 
-def look(described: quorum.Quorum) -> dict[str, Any]:
-    """What one answer of the quorum's leader says, with the keys of `quorum.report` that are kept. One look sees no election."""
+def summarize(described: quorum.Quorum) -> dict[str, Any]:
+    """Return one answer of the quorum's leader with the keys that `write` reads. A single observation cannot show an election."""
     return {
-        "verdict": quorum_stability.judge([quorum_stability.Look(0.0, described)]).verdict,
+        "verdict": quorum_stability.judge([quorum_stability.QuorumObservation(0.0, described)]).verdict,
         "leader_id": described.leader_id,
         "leader_epoch": described.leader_epoch,
         "voters": [voter._asdict() for voter in described.voters],

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The metadata quorum: who leads it, who follows how closely, and whether it is calm enough to elect anything (KIP-996).
+"""The metadata quorum: its leader, the lag of its voters, and whether it is stable enough to elect anything (KIP-996).
 
-The verdict comes from several looks: one look cannot see a leader epoch that moves. Only `watch` does I/O.
+The verdict needs several observations: a single one cannot show that the leader epoch changes. Only `watch` and its callers do I/O.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quo
 
 CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "majority_behind"
 
-LOOK_EVERY = 0.25
+POLL_SECONDS = 0.25
 
 
-class NotCalmError(SpokenError):
-    """The quorum is not calm, so nothing can be elected safely."""
+class QuorumUnstableError(SpokenError):
+    """The metadata quorum is not stable, so nothing can be elected safely."""
 
 
-class Look(NamedTuple):
-    """One look at the quorum, `seconds` after the watch began. `quorum` is None where no leader answered, and `problem` says why."""
+class QuorumObservation(NamedTuple):
+    """One observation of the quorum, `seconds` after the watch began. `quorum` is None if no leader answered; `problem` is the reason."""
 
     seconds: float
     quorum: Quorum | None
@@ -35,28 +35,28 @@ class Look(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`verdict` is one of the four words; `reasons`, in words, what it stands on. With `calm`: what is still worth knowing."""
+    """`verdict`: CALM, CHURNING, NO_LEADER or MAJORITY_BEHIND. `reasons`: sentences; with CALM, the voters that are behind."""
 
     verdict: str
     reasons: list[str]
 
 
-class Described(Protocol):
-    """What is needed of a cluster."""
+class QuorumSource(Protocol):
+    """The method of a cluster that a watch uses."""
 
     def quorum(self) -> Quorum: ...
 
 
-def watch(cluster: Described, window: float) -> list[Look]:
-    """Look at the quorum again and again for `window` seconds, the last time at their end.
+def watch(cluster: QuorumSource, window: float) -> list[QuorumObservation]:
+    """Describe the quorum repeatedly for `window` seconds, the last time at their end. Returns the observations, oldest first.
 
-    One look is enough where there is one voter: it holds no elections. A look that gets no answer takes as long as the cluster's
-    request timeout; none is begun after the window. Raises Refused where the quorum may not be described.
+    One observation is enough if there is one voter: it holds no elections. A request without an answer takes the cluster's request
+    timeout; none is sent after the window. Raises Refused if this client may not describe the quorum.
     """
     began = time.monotonic()
-    looks: list[Look] = []
+    observations: list[QuorumObservation] = []
     while True:
-        asked = time.monotonic() - began
+        sent_at = time.monotonic() - began
         try:
             found, problem = cluster.quorum(), None
         except Refused:
@@ -64,40 +64,47 @@ def watch(cluster: Described, window: float) -> list[Look]:
         except ClusterError as error:
             found, problem = None, str(error)
         seconds = time.monotonic() - began
-        looks[-1:] = map(_without_observers, looks[-1:])
-        looks.append(Look(seconds, found, problem))
+        observations[-1:] = map(_without_observers, observations[-1:])
+        observations.append(QuorumObservation(seconds, found, problem))
         alone = found is not None and len(found.voters) == 1
-        if alone or asked >= window or (found is None and seconds >= window):
-            return looks
-        time.sleep(max(0.0, min(LOOK_EVERY, window - seconds)))
+        if alone or sent_at >= window or (found is None and seconds >= window):
+            return observations
+        time.sleep(max(0.0, min(POLL_SECONDS, window - seconds)))
 
 
-def _without_observers(look: Look) -> Look:
-    """What `judge` needs of a look that is not the last one: a broken broker can name thousands of observers and addresses."""
-    return look if look.quorum is None else look._replace(quorum=look.quorum._replace(observers=(), addresses=MappingProxyType({})))
+def _without_observers(observation: QuorumObservation) -> QuorumObservation:
+    """Return an observation without what `judge` does not need: a broken broker can name thousands of observers and addresses."""
+    return (
+        observation
+        if observation.quorum is None
+        else observation._replace(quorum=observation.quorum._replace(observers=(), addresses=MappingProxyType({})))
+    )
 
 
-def resumed(cluster: Described, before: Mapping[str, Any], window: float) -> list[Look]:
-    """Go on with a watch that began with an earlier look, until `window` seconds lie between that one and the last.
+def resume_watch(cluster: QuorumSource, before: Mapping[str, Any], window: float) -> list[QuorumObservation]:
+    """Continue a watch that began with an earlier observation, until it has lasted `window` seconds.
 
-    `before`: what `report` returns of that look, `leader_id`, `leader_epoch`, `looked_at` and, if they are to be compared, `voters`. Epochs
-    only grow: if the last look finds the same epoch, there was no other leader in between.
+    `before`: the keys `leader_id`, `leader_epoch`, `looked_at` and, to compare voters, `voters` of an earlier `report`. Epochs only
+    grow: if the last observation has the same epoch, there was no other leader in between. Raises Refused as `watch` does.
     """
     voters = tuple(Replica(**row) for row in before.get("voters") or ())
-    began = Look(0.0, Quorum(before["leader_id"], before["leader_epoch"], -1, voters, ()))
-    # Of another machine, or from before a reboot, it may be any time: then the whole window is still to come.
+    began = QuorumObservation(0.0, Quorum(before["leader_id"], before["leader_epoch"], -1, voters, ()))
+    # The clock of another machine, or of before a reboot, may show any time: then the whole window remains.
     passed = max(0.0, time.monotonic() - before["looked_at"])
-    return [began, *(look._replace(seconds=passed + look.seconds) for look in watch(cluster, max(0.0, window - passed)))]
+    return [
+        began,
+        *(observation._replace(seconds=passed + observation.seconds) for observation in watch(cluster, max(0.0, window - passed))),
+    ]
 
 
-def judge(looks: Sequence[Look]) -> Verdict:
-    """Return the verdict over some looks, oldest first. Doubt is never calm.
+def judge(observations: Sequence[QuorumObservation]) -> Verdict:
+    """Return the verdict over some observations, oldest first. In doubt it is not CALM.
 
-    A look without an answer between two of the same epoch is no trouble: epochs only grow, so nobody else led in between.
+    A missing answer between two observations of the same epoch does no harm: epochs only grow, so there was no other leader.
     """
-    answered = [look for look in looks if look.quorum is not None]
+    answered = [observation for observation in observations if observation.quorum is not None]
     moves = [move for one, other in pairwise(answered) for move in _moves(one, other)]
-    last = looks[-1] if looks else Look(0.0, None, "nobody looked")
+    last = observations[-1] if observations else QuorumObservation(0.0, None, "the quorum was not described")
     if last.quorum is None:
         lost = [f"it was {_leader(answered[-1])}, {last.seconds - answered[-1].seconds:.1f} s earlier"] if answered else []
         return Verdict(NO_LEADER, [f"no leader of the metadata quorum answers: {last.problem}", *lost, *moves])
@@ -110,67 +117,67 @@ def judge(looks: Sequence[Look]) -> Verdict:
     return Verdict(CALM, reasons)
 
 
-def stay_calm(cluster: Described, before: Mapping[str, Any], window: float) -> None:
-    """Raise NotCalmError unless the quorum has stayed calm since the look `before`; see `resumed`."""
-    looks = resumed(cluster, before, window)
-    verdict = judge(looks)
+def require_stable_quorum(cluster: QuorumSource, before: Mapping[str, Any], window: float) -> None:
+    """Raise QuorumUnstableError unless the quorum has stayed stable since the observation `before`; see `resume_watch`."""
+    observations = resume_watch(cluster, before, window)
+    verdict = judge(observations)
     if verdict.verdict != CALM:
-        seen = f"seen in {looks[-1].seconds:.1f} s: {'; '.join(verdict.reasons)}"
-        raise NotCalmError(
-            f"nothing was elected: the metadata quorum is not calm ({verdict.verdict}), {seen}; mend the controllers, then run again"
+        seen = f"seen in {observations[-1].seconds:.1f} s: {'; '.join(verdict.reasons)}"
+        raise QuorumUnstableError(
+            f"nothing was elected: the metadata quorum is not calm ({verdict.verdict}), {seen}; fix the controllers, then run again"
         )
 
 
-def report(looks: Sequence[Look], controllers: Sequence[Mapping[str, Any]], looked_at: float) -> dict[str, Any]:
-    """What `kafka_quorum_info` returns of these looks and of `Controllers.rows`. `looked_at`: time.monotonic() after the last look.
+def report(observations: Sequence[QuorumObservation], controllers: Sequence[Mapping[str, Any]], looked_at: float) -> dict[str, Any]:
+    """Return the result of `kafka_quorum_info` for these observations and `Controllers.rows`, without `model.quorum_risks.assess`.
 
-    What can disturb the quorum later is in `preflight.quorum_risks.assess`.
+    `looked_at`: time.monotonic() after the last observation.
     """
-    verdict = judge(looks)
-    last = looks[-1].quorum
+    verdict = judge(observations)
+    last = observations[-1].quorum
     leaderless = verdict.verdict == NO_LEADER
     return {
         "verdict": verdict.verdict,
-        "reasons": verdict.reasons + (_told_by(controllers) if leaderless else []),
+        "reasons": verdict.reasons + (_controller_reasons(controllers) if leaderless else []),
         "leader_id": last.leader_id if last else None,
         "leader_epoch": last.leader_epoch if last else None,
         "high_watermark": last.high_watermark if last else None,
         "voters": [voter._asdict() for voter in last.voters] if last else [],
         "observers": [observer._asdict() for observer in last.observers] if last else [],
-        "history": history(looks),
-        "looks": len(looks),
+        "history": history(observations),
+        "looks": len(observations),
         "looked_at": looked_at,
         "controllers": list(controllers),
     }
 
 
-def _told_by(controllers: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What the controllers themselves say where brokers get no answer."""
-    words = {True: "leads the quorum, but brokers get no answer from it", False: "answers, and does not lead the quorum"}
-    return [f"controller {row['address']} {words.get(row['active']) or row['error']}" for row in controllers]
+def _controller_reasons(controllers: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each controller that was asked directly, for a quorum whose leader does not answer brokers."""
+    states = {True: "leads the quorum, but brokers get no answer from it", False: "answers, and does not lead the quorum"}
+    return [f"controller {row['address']} {states.get(row['active']) or row['error']}" for row in controllers]
 
 
-def history(looks: Iterable[Look]) -> list[dict[str, Any]]:
-    """The first look and every one that differs from the one before: `seconds`, `leader_id`, `leader_epoch` (null: no answer)."""
+def history(observations: Iterable[QuorumObservation]) -> list[dict[str, Any]]:
+    """Return the first observation and each one that differs from the one before: `seconds`, `leader_id`, `leader_epoch` (null: no answer)."""
     rows: list[dict[str, Any]] = []
-    for look in looks:
-        leader, epoch = _place(look)
+    for observation in observations:
+        leader, epoch = _place(observation)
         if not rows or (rows[-1]["leader_id"], rows[-1]["leader_epoch"]) != (leader, epoch):
-            rows.append({"seconds": round(look.seconds, 2), "leader_id": leader, "leader_epoch": epoch})
+            rows.append({"seconds": round(observation.seconds, 2), "leader_id": leader, "leader_epoch": epoch})
     return rows
 
 
-def _place(look: Look) -> tuple[int | None, int | None]:
-    return (None, None) if look.quorum is None else (look.quorum.leader_id, look.quorum.leader_epoch)
+def _place(observation: QuorumObservation) -> tuple[int | None, int | None]:
+    return (None, None) if observation.quorum is None else (observation.quorum.leader_id, observation.quorum.leader_epoch)
 
 
-def _leader(look: Look) -> str:
-    leader, epoch = _place(look)
+def _leader(observation: QuorumObservation) -> str:
+    leader, epoch = _place(observation)
     return f"controller {leader} in epoch {epoch}"
 
 
-def _moves(one: Look, other: Look) -> Iterator[str]:
-    """What changed between two looks that makes a quorum churn, in words."""
+def _moves(one: QuorumObservation, other: QuorumObservation) -> Iterator[str]:
+    """Yield a sentence for each change between two observations that makes the quorum CHURNING."""
     within = f"within {other.seconds - one.seconds:.1f} s"
     if _place(one) != _place(other):
         yield f"the leader went from {_leader(one)} to {_leader(other)} {within}"
@@ -188,7 +195,7 @@ def _moves(one: Look, other: Look) -> Iterator[str]:
         ends = {voter.replica_id: voter.log_end_offset for voter in one.quorum.voters}
         for replica in other.quorum.voters:
             end = ends.get(replica.replica_id)
-            # In one epoch a log only grows, so a voter with records fewer has lost what it had acknowledged (KIP-996, "Disk Loss Scenario").
+            # In one epoch a log only grows, so a voter with fewer records has lost what it had acknowledged (KIP-996, "Disk Loss Scenario").
             if end is not None and replica.log_end_offset is not None and replica.log_end_offset < end:
                 yield f"the log of voter {replica.replica_id} went back from offset {end} to {replica.log_end_offset} {within}: it lost its disk"
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of a module that ends a watch of the metadata quorum which another module has begun. Pure."""
+"""Options of a module that continues a watch of the metadata quorum which another module began. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What has to be known of a cluster before a recovery: permissions, the metadata quorum, partitions and brokers. Reads only.
+"""Reads what a recovery must know of a cluster first: permissions, the metadata quorum, partitions and brokers. Changes nothing.
 
-Each as the module of its own returns it (`kafka_permission_info`, `kafka_quorum_info`, `kafka_partition_info`).
+Each has the form that a module of its own returns (`kafka_permission_info`, `kafka_quorum_info`, `kafka_partition_info`).
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.top
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
 
 KRAFT_FEATURE = "kraft.version"
-# What to do about requested partitions that the cluster does not have: refuse all, look at the others if there are any, or look at the others.
+# What to do about requested partitions that the cluster does not have: fail, fail only if it has none of them, or leave them out.
 FAIL, SOME, SKIP = "fail", "some", "skip"
 
 
 class Found(NamedTuple):
-    """What `kafka_partition_info` returns, and what the operator should know about it (None: nothing)."""
+    """`rows`: the result of `kafka_partition_info`. `warning`: a sentence for the operator, None if there is none."""
 
     rows: dict[str, Any]
     warning: str | None
 
 
-def stage_argument() -> dict[str, Any]:
-    """Argument spec of the option `stages`."""
+def stage_arguments() -> dict[str, Any]:
+    """Return the argument spec of the option `stages`."""
     stages = [acls.GATHER, acls.REASSIGN, acls.THROTTLE]
     return {"stages": {"type": "list", "elements": "str", "choices": stages, "default": [acls.GATHER]}}
 
@@ -59,10 +59,11 @@ def stage_argument() -> dict[str, Any]:
 def permissions(
     cluster: NativeCluster, params: Mapping[str, Any], wanted: Collection[TopicPartition] | None, commands: Commands | None = None
 ) -> dict[str, Any]:
-    """The ACLs that a recovery of `wanted` (None: whatever is offline) would miss. `params`: options of `kafka_permission_info`.
+    """Return the ACLs that are missing for a recovery of `wanted` (None: all offline partitions), as `kafka_permission_info` does.
 
-    Redundancy is planned for all topics, so to move and to throttle takes permissions on others than those of `wanted`, too.
-    `commands`: keeps the scripts of remedies whose names cannot be shown.
+    params    options of `kafka_permission_info`. Redundancy is planned for all topics, so the stages that move and throttle need
+              permissions on topics outside of `wanted`, too
+    commands  keeps the scripts of remedies whose names cannot be shown
     """
     stages = list(params["stages"])
     if acls.GATHER in stages and params["controller_bootstrap_servers"]:
@@ -70,7 +71,7 @@ def permissions(
     if acls.GATHER in stages or params["elect"]:
         cluster.speak(params["backend"], backend_selection.Numbers.from_params(params))
         if cluster.backend == backend_selection.NATIVE:
-            # KIP-1275 asks for this one also to elect. Nothing is reordered then, so nothing is altered.
+            # KIP-1275 requires these ACLs also for its election. It reorders no replicas, so ALTER is not needed.
             stages.append(acls.NATIVE)
         elif params["elect"]:
             stages.append(acls.ELECT)
@@ -84,43 +85,48 @@ def permissions(
 
 def _row(row: acls.Missing, params: Mapping[str, Any], commands: Commands | None) -> dict[str, Any]:
     secured = params["security_protocol"] != "PLAINTEXT"
-    # Whom a certificate or a token stands for is decided by the brokers' own rules.
+    # The brokers' own rules map a certificate or a token to a principal.
     principal = params["sasl_username"] if params["sasl_mechanism"] in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512") else None
     servers = ",".join(params["bootstrap_servers"])
     return {**row.need._asdict(), "name": row.name, "remedy": acls.remedy(row, principal, servers, secured, commands)}
 
 
 def watched(cluster: Cluster, connection: Connection, window: float) -> dict[str, Any]:
-    """The metadata quorum, watched for `window` seconds, what its controllers answer if they are named, and what can disturb it later."""
-    looks = quorum_stability.watch(cluster, window)
+    """Watch the metadata quorum for `window` seconds. Returns the result of `kafka_quorum_info`, with controllers if they are named.
+
+    Raises Refused if this client may not describe the quorum.
+    """
+    observations = quorum_stability.watch(cluster, window)
     looked_at = time.monotonic()
-    found = next((look.quorum for look in reversed(looks) if look.quorum is not None), None)
+    found = next((observation.quorum for observation in reversed(observations) if observation.quorum is not None), None)
     rows = []
     if connection.controller_bootstrap_servers:
         with Controllers(connection) as controllers:
             rows = controllers.rows(found)
     around = quorum_risks.Surroundings(rows, {}, None, None)
-    if looks[-1].quorum is not None and len(looks[-1].quorum.voters) > 1:
+    if observations[-1].quorum is not None and len(observations[-1].quorum.voters) > 1:
         around = quorum_risks.Surroundings(
-            rows, cluster.quorum_timeouts(looks[-1].quorum), cluster.registered_ids(), cluster.feature_level(KRAFT_FEATURE)
+            rows, cluster.quorum_timeouts(observations[-1].quorum), cluster.registered_ids(), cluster.feature_level(KRAFT_FEATURE)
         )
-    return {**quorum_stability.report(looks, rows, looked_at), **quorum_risks.assess(found, around)}
+    return {**quorum_stability.report(observations, rows, looked_at), **quorum_risks.assess(found, around)}
 
 
 def partitions(
     cluster: Cluster, wanted: Collection[TopicPartition] | None, state: str = "offline", limit: int = 0, unknown: str = FAIL
 ) -> Found:
-    """The partitions in a state, of all or of those `wanted`, and the brokers. `limit`: how many partitions are shown, 0 for as many as may be.
+    """Return the partitions in `state` (of `wanted`, None: of all) and the brokers, as `kafka_partition_info` does.
 
-    `unknown`: what to do about those of `wanted` that the cluster does not have. FAIL raises PartitionError for one, SOME if they are all. SKIP never.
+    limit    how many partitions are returned at most, 0 for RETURNED_PARTITIONS
+    unknown  partitions of `wanted` that the cluster does not have: FAIL raises PartitionError for any, SOME if all are unknown,
+             SKIP never
     """
     known = cluster.partitions(wanted)
-    asked = sorted(known, key=in_recovery_order) if wanted is None else list(wanted)
-    absent = [] if unknown == FAIL else not_in_cluster(asked, known)
-    if unknown == SKIP and len(absent) == len(asked):
+    requested = sorted(known, key=in_recovery_order) if wanted is None else list(wanted)
+    absent = [] if unknown == FAIL else not_in_cluster(requested, known)
+    if unknown == SKIP and len(absent) == len(requested):
         states = []
     else:
-        states = known_of(asked, known)[0] if absent else only_known(asked, known)
+        states = known_of(requested, known)[0] if absent else only_known(requested, known)
     brokers = cluster.broker_states({broker for found in states for broker in found.replicas})
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     decided_by_min_isr = state in NEEDS_MIN_ISR
@@ -131,7 +137,7 @@ def partitions(
     most = min(limit or RETURNED_PARTITIONS, RETURNED_PARTITIONS)
     shown = chosen[:most]
     if not decided_by_min_isr:
-        # Thousands of topics take time: nobody waits for those that are not shown.
+        # Configs of thousands of topics take time, so those of partitions that are not returned are not read.
         configs = cluster.topic_configs({found.topic for found in shown})
     rows = {
         "count": len(chosen),

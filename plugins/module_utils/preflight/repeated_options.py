@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The words of an ansible-playbook command line that another command has to repeat: variables, files of variables, and what opens a vault.
+"""Options of an ansible-playbook command line that a later command must repeat: variables, files of variables, options of Ansible Vault.
 
 A value that may be a secret is never repeated. The reader fills it in: `-e NAME=VALUE`.
 """
@@ -21,11 +21,20 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import SET_ALREADY, extra_variable
 
-# Each command says these itself.
-_SAID = ("allow_data_loss", "partitions", "partitions_file", "plan_dir", "run_id", "workdir")
-# What a report is about, what called for a run, and where it only looked: no later run has them.
-_PASSED = ("report_runs", "report_clusters", "what_if_brokers", "textfile", "retention_days", "incident", "git_since", "manual_output_dir")
-OF_ONE_RUN = frozenset(f"kafka_recovery_{name}" for name in (*_SAID, *_PASSED))
+# Each command sets these itself.
+_SET_BY_COMMAND = ("allow_data_loss", "partitions", "partitions_file", "plan_dir", "run_id", "workdir")
+# These select the contents of one report, name the incident of one run, or limit what it reads: a later run does not repeat them.
+_ONLY_ONCE = (
+    "report_runs",
+    "report_clusters",
+    "what_if_brokers",
+    "textfile",
+    "retention_days",
+    "incident",
+    "git_since",
+    "manual_output_dir",
+)
+OF_ONE_RUN = frozenset(f"kafka_recovery_{name}" for name in (*_SET_BY_COMMAND, *_ONLY_ONCE))
 # A URL with a login in it, or a setting whose name says that its value is secret.
 _SECRET = re.compile(r"://[^/\s]*@|token|passw|secret|credential", re.IGNORECASE)
 
@@ -37,25 +46,27 @@ def run_options(
     directory: Path,
     set_variables: Collection[str] = (),
 ) -> list[str]:
-    """These words, in the order of the command line.
+    """Return the options to repeat, in the order of the command line.
 
-    `extra_variables`: what each `-e` says, a text `@file` or its variables. `vault`: the arguments `vault_ids`, `vault_password_files` and `ask_vault_pass` of
-    ansible-playbook. `shown`: names of variables whose values are not secret. `directory`: where the command was run.
-    `set_variables`: names of variables that have a value in some cluster. Those that name partitions are in SET_ALREADY, unless this command line alone
-    sets them.
+    extra_variables  the argument of each `-e`: a text `@file`, or its variables
+    vault            the arguments `vault_ids`, `vault_password_files` and `ask_vault_pass` of ansible-playbook
+    shown            names of variables whose values are not secret
+    directory        where the command was run
+    set_variables    names of variables that have a value in some cluster. Those that name partitions get the placeholder in SET_ALREADY,
+                     unless this command line sets them
     """
     public = frozenset(shown)
-    words: list[str] = []
+    arguments: list[str] = []
     own: set[str] = set()
     for given in extra_variables:
         if isinstance(given, str):
-            words += ["-e", f"@{directory / Path(given.removeprefix('@')).expanduser()}"]
+            arguments += ["-e", f"@{directory / Path(given.removeprefix('@')).expanduser()}"]
         else:
             own |= given.keys()
             repeated = [name for name in given if name.isidentifier() and name not in OF_ONE_RUN]
-            words += [word for name in repeated for word in ("-e", _variable(name, given[name], public))]
-    words += [word for option, name in SET_ALREADY.items() if name in set_variables and name not in own for word in ("-e", option)]
-    return words + list(_vault(vault, directory))
+            arguments += [part for name in repeated for part in ("-e", _variable(name, given[name], public))]
+    arguments += [part for option, name in SET_ALREADY.items() if name in set_variables and name not in own for part in ("-e", option)]
+    return arguments + list(_vault(vault, directory))
 
 
 def _variable(name: str, value: Any, public: frozenset[str]) -> str:
@@ -64,7 +75,7 @@ def _variable(name: str, value: Any, public: frozenset[str]) -> str:
         return f"{name}=VALUE"
     if isinstance(value, str | bool | int | float):
         return extra_variable(name, text)
-    # Without the quotes of JSON, which would not stay as they are on a screen.
+    # YAML has no quotes as JSON has, which a terminal would not show unchanged.
     return str(yaml.safe_dump(json.loads(json.dumps({name: value})), default_flow_style=True, width=math.inf, sort_keys=False)).strip()
 
 

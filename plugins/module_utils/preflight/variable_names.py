@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Variables whose names nothing in this collection reads: misspelt ones of its own, and near misses. Pure: no I/O."""
+"""Finds variables that this collection does not read: misspelled names of its own variables, and near misses. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from functools import cache
 from typing import NamedTuple
 
 PREFIX = "kafka_recovery_"
-# Other tools have variables that begin with kafka_, too. A near miss of ours differs in two letters at most: one more, one less, one other.
+# Other tools have variables that begin with kafka_, too. A near miss differs in two letters at most: one more, one fewer, one replaced.
 MOST_LETTERS = 2
 
 
-class Names(NamedTuple):
-    """`options` are documented and for users to set, `connection` too (without the prefix). `for_users`: those of examples and rulebooks.
+class VariableNames(NamedTuple):
+    """Names of variables.
 
-    `mentioned` is all that roles and playbooks read or set.
+    options     documented options of roles, which users set
+    connection  connection options, which users set (without PREFIX)
+    for_users   variables of examples and rulebooks
+    mentioned   everything that roles and playbooks read or set
     """
 
     options: frozenset[str]
@@ -27,11 +30,11 @@ class Names(NamedTuple):
     mentioned: frozenset[str]
 
 
-def misspelt(names: Names, given: Collection[str], on_command_line: Collection[str] = ()) -> list[str]:
-    """A sentence for each name in `given` that is not a variable of this collection but is meant as one, with the nearest right name.
+def misspelled_variables(names: VariableNames, given: Collection[str], on_command_line: Collection[str] = ()) -> list[str]:
+    """Return a sentence for each name in `given` that looks like a variable of this collection and is not one, with the nearest name.
 
-    `on_command_line`: those of `given` that go over everything a role sets, so that none of them may be a role's own. Who misspells one there
-    may aim at another cluster than that of the right name in the inventory.
+    `on_command_line`: the names of `given` that `-e` sets. They override what a role sets, so they must not be internal variables of
+    roles. A misspelled one is reported even if the inventory sets the right name, which may belong to another cluster.
     """
     sentences = []
     for name in sorted(given):
@@ -57,20 +60,20 @@ def misspelt(names: Names, given: Collection[str], on_command_line: Collection[s
 
 @cache
 def _nearest(name: str, options: Iterable[str]) -> str | None:
-    """The option that is most like a name, by what comes after the prefix."""
+    """Return the option that is most similar to a name, without the prefix of both; None if none is similar."""
     found = get_close_matches(name.removeprefix(PREFIX), sorted(option.removeprefix(PREFIX) for option in options), n=1)
     return PREFIX + found[0] if found else None
 
 
 @cache
 def _near_miss(name: str, options: Iterable[str]) -> str | None:
-    """The option from which a name differs by MOST_LETTERS at most, if there is one."""
+    """Return the option from which a name differs by MOST_LETTERS at most, None if there is none."""
     distances = {option: _letters(name, option) for option in sorted(options) if abs(len(option) - len(name)) <= MOST_LETTERS}
     nearest = min(distances, key=distances.__getitem__, default=None)
     return nearest if nearest is not None and distances[nearest] <= MOST_LETTERS else None
 
 
 def _letters(one: str, other: str) -> int:
-    """How many letters of both do not match: 1 for one that is missing, 2 for another letter or two that are swapped."""
+    """Return how many letters of both do not match: 1 for a missing letter, 2 for a replaced letter or two swapped ones."""
     matching = sum(block.size for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks())
     return len(one) + len(other) - 2 * matching

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the values of variables can be used: types and choices as the roles document them, numbers, and variables that exclude each other.
+"""Checks the values of variables: types and choices as the roles document them, numbers, and variables that exclude each other.
 
 Pure: no I/O, no Kafka client.
 """
@@ -23,10 +23,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.thr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.variable_names import PREFIX
 
 SHOWN = 60
-# Variables that a module knows under another name.
+# Variables whose option has another name in a module.
 OPTION_OF = {"quorum_window": "window", "git_timeout": "timeout", "spark_idle_timeout": "idle_timeout", "reassignment_duration": "duration"}
 ZERO_IS_NONE = ("kafka_recovery_retention_days",)
-# In these alone Ansible's filter `bool` and the options of modules agree: `y` and `t` are true for modules only.
+# Ansible's filter `bool` and the options of modules agree on these values only: `y` and `t` are true for modules, and not for the filter.
 BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
 EXAMPLES = {"str": "orders", "int": 0}
 SINGLE = {
@@ -40,7 +40,7 @@ SINGLE = {
 
 
 def value_problems(specs: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any]) -> list[str]:
-    """A sentence for each of `values` that its specification does not allow."""
+    """Return a sentence for each of `values` that its specification does not allow. `specs`: specifications by name, as in an argument spec."""
     return [text for name in sorted(values) if name in specs for text in _problems(name, specs[name], values[name])]
 
 
@@ -63,7 +63,7 @@ def _problems(name: str, spec: Mapping[str, Any], value: Any) -> Iterator[str]:
 
 
 def _is_plain_bool(spec: Mapping[str, Any], value: Any) -> bool:
-    """Whether a value of a boolean variable means the same to roles and to modules. True for variables of other types, and without a value."""
+    """Return whether roles and modules read a boolean value alike. True for variables of other types, and without a value."""
     if spec.get("type") != "bool" or value is None:
         return True
     return isinstance(value, (str, int)) and str(value).lower() in BOOLEANS
@@ -77,7 +77,7 @@ def _at_least(value: Any, least: int) -> bool:
 
 
 def _wrong(name: str, spec: Mapping[str, Any], value: Any) -> str:
-    """What is wrong with a value that does not fit its specification, after the name of its variable."""
+    """Return what is wrong with a value that its specification does not allow: the part of a sentence after the variable's name."""
     if choices := spec.get("choices"):
         meant = get_close_matches(str(value), map(str, choices), n=1)
         return f"is {shown(value)}: it must be one of {', '.join(map(str, choices))}{f'; did you mean {meant[0]}?' if meant else ''}"
@@ -92,7 +92,7 @@ def _wrong(name: str, spec: Mapping[str, Any], value: Any) -> str:
 
 
 def _wrong_entry(entry: Mapping[str, Any], value: Any) -> str:
-    """The first thing that is wrong in a list of mappings."""
+    """Return the first problem in a list of mappings."""
     for number, row in enumerate(value if isinstance(value, list) else [], start=1):
         if not isinstance(row, Mapping):
             return f"has {shown(row)} as entry {number}"
@@ -106,15 +106,15 @@ def _wrong_entry(entry: Mapping[str, Any], value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as one short line."""
+    """Return a value as one line of at most SHOWN characters."""
     text = printable(str(value))
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def conflicts(values: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for variables that exclude each other, for those that name partitions and are empty (KIP-1275), and for an empty workdir.
+    """Yield a sentence for variables that exclude each other, for an empty list of partitions (KIP-1275), and for an empty workdir.
 
-    `given`: of `values`, those that users set. What was named and is empty must not mean "all that are offline".
+    `given`: those of `values` that users set. A list of partitions that is set and empty must not mean "all offline partitions".
     """
     partitions, file = values.get("kafka_recovery_partitions"), values.get("kafka_recovery_partitions_file")
     if partitions and file:
@@ -122,18 +122,18 @@ def conflicts(values: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
     for name in ("kafka_recovery_partitions", "kafka_recovery_partitions_file"):
         if name in given and not given[name]:
             yield f"{name} is empty: name some partitions, or leave it out to mean all that it is for"
-    # From a look-up of an environment variable that is not set. As a path it would be the current directory.
+    # A lookup of an environment variable that is not set gives this. As a path it would be the current directory.
     if str(values.get("kafka_recovery_workdir", "set")).strip() == "":
         yield f"kafka_recovery_workdir is empty: name a directory, or leave it out to use {DEFAULT_WORKDIR}"
     output = values.get("kafka_recovery_manual_output_dir")
     if output and is_true(values.get("kafka_recovery_allow_data_loss")):
         yield (
-            "kafka_recovery_manual_output_dir and kafka_recovery_allow_data_loss are mutually exclusive: the first writes a plan to be read and changed, "
-            "the second elects it in this run. "
+            "kafka_recovery_manual_output_dir and kafka_recovery_allow_data_loss are mutually exclusive: the first writes a plan for review, "
+            "the second elects in this run. "
             f"Run the playbook plan with the first, then apply with the second and -e kafka_recovery_plan_dir={shown(output)}"
         )
 
 
 def is_true(value: Any) -> bool:
-    """A variable as modules take an option of type bool."""
+    """Return a variable's value as modules read an option of type bool; False if it is not set."""
     return boolean(value, strict=False) if value is not None else False

@@ -19,40 +19,42 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.blast_radius import (
-    SILENT_FOR,
+    SILENCE_SECONDS,
     BlastRadiusError,
+    BrokerLiveness,
     Limits,
-    Sight,
 )
 
 BROKERS = st.sets(st.integers(1, 40), max_size=8)
 
 
 @given(st.integers(0, 60), BROKERS, st.integers(0, 60), st.integers(0, 8))
-def test_what_goes_beyond_a_limit_may_go_ahead_by_the_number_that_is_told(
+def test_an_election_is_allowed_with_the_limit_that_the_reason_names(
     partitions: int, offline: set[int], max_partitions: int, max_offline_brokers: int
 ) -> None:
     limits = Limits(max_partitions, max_offline_brokers)
-    reasons = blast_radius.beyond(partitions, offline, limits, "east")
+    reasons = blast_radius.limit_violations(partitions, offline, limits, "east")
     assert bool(reasons) == (partitions > max_partitions or (partitions > 0 and len(offline) > max_offline_brokers))
     for option, number in re.findall(r"-e kafka_recovery_(\w+)=(\d+)", "; ".join(reasons)):
         raised: dict[str, Any] = {option: int(number)}
         limits = replace(limits, **raised)
-    assert blast_radius.beyond(partitions, offline, limits, "east") == []
+    assert blast_radius.limit_violations(partitions, offline, limits, "east") == []
 
 
-def test_the_number_that_is_told_is_just_enough() -> None:
-    assert blast_radius.beyond(7, {1, 2, 3}, Limits(7, 3), "east") == []
-    assert [re.findall(r"--limit east -e (\S+?)\)", reason) for reason in blast_radius.beyond(7, {3, 2, 1}, Limits(6, 2), "east")] == [
+def test_the_limit_that_the_reason_names_is_just_enough() -> None:
+    assert blast_radius.limit_violations(7, {1, 2, 3}, Limits(7, 3), "east") == []
+    assert [
+        re.findall(r"--limit east -e (\S+)", reason) for reason in blast_radius.limit_violations(7, {3, 2, 1}, Limits(6, 2), "east")
+    ] == [
         ["kafka_recovery_max_partitions=7"],
         ["kafka_recovery_max_offline_brokers=3"],
     ]
-    assert "(1, 2, 3)" in blast_radius.beyond(7, {3, 2, 1}, Limits(7, 2), "east")[0]
+    assert "(1, 2, 3)" in blast_radius.limit_violations(7, {3, 2, 1}, Limits(7, 2), "east")[0]
 
 
-def sight(broker_id: int = 4, **changed: Any) -> Sight:
+def liveness(broker_id: int = 4, **changed: Any) -> BrokerLiveness:
     """A broker that is lost, but for what is `changed`."""
-    dead = Sight(broker_id, known=True, unfenced=False, address="b4:9092", answers=False, silent_seconds=90.0, epoch=7)
+    dead = BrokerLiveness(broker_id, known=True, unfenced=False, address="b4:9092", answers=False, silent_seconds=90.0, epoch=7)
     return dead._replace(**changed)
 
 
@@ -62,22 +64,22 @@ def sight(broker_id: int = 4, **changed: Any) -> Sight:
         ({}, None),
         ({"silent_seconds": None}, None),
         ({"address": None}, None),
-        ({"known": False}, "it is no broker of this cluster"),
+        ({"known": False}, "it is not a broker of this cluster"),
         ({"unfenced": True}, "it is not fenced"),
         ({"answers": True}, "its port b4:9092 accepts connections"),
-        ({"silent_seconds": SILENT_FOR}, "it fetched the metadata log 9.0 s ago"),
+        ({"silent_seconds": SILENCE_SECONDS}, "it fetched the metadata log 9.0 s ago"),
         ({"silent_seconds": 0.3}, "it fetched the metadata log 0.3 s ago"),
         ({"epoch": None}, "the leader of the metadata quorum changed"),
     ],
 )
 def test_signs_of_life(changed: dict[str, Any], sign: str | None) -> None:
-    signs = blast_radius.signs_of_life(sight(**changed))
+    signs = blast_radius.signs_of_life(liveness(**changed))
     assert len(signs) == (0 if sign is None else 1)
     assert all(found.startswith(str(sign)) for found in signs)
 
 
-SIGHTS = st.builds(
-    sight,
+BROKER_LIVENESS = st.builds(
+    liveness,
     known=st.booleans(),
     unfenced=st.booleans(),
     answers=st.booleans(),
@@ -86,21 +88,21 @@ SIGHTS = st.builds(
 )
 
 
-@given(st.lists(SIGHTS, max_size=5), BROKERS)
-def test_the_list_is_right_only_when_it_names_exactly_those_without_life(found: list[Sight], lost: set[int]) -> None:
-    sights = [one._replace(broker_id=number) for number, one in enumerate(found, start=1)]
-    lifeless = {one.broker_id for one in sights if not blast_radius.signs_of_life(one)}
-    seen = {one.broker_id for one in sights}
-    assert (blast_radius.not_lost(sights, lost) == []) == (lifeless == lost & seen)
+@given(st.lists(BROKER_LIVENESS, max_size=5), BROKERS)
+def test_the_list_is_right_only_when_it_names_exactly_those_without_life(found: list[BrokerLiveness], lost: set[int]) -> None:
+    brokers = [one._replace(broker_id=number) for number, one in enumerate(found, start=1)]
+    lifeless = {one.broker_id for one in brokers if not blast_radius.signs_of_life(one)}
+    seen = {one.broker_id for one in brokers}
+    assert (blast_radius.lost_broker_mismatches(brokers, lost) == []) == (lifeless == lost & seen)
 
 
-def test_every_sign_is_told() -> None:
-    alive = sight(answers=True, silent_seconds=0.2)
-    assert blast_radius.not_lost([alive, sight(5)], [4]) == [
+def test_every_sign_is_named() -> None:
+    alive = liveness(answers=True, silent_seconds=0.2)
+    assert blast_radius.lost_broker_mismatches([alive, liveness(5)], [4]) == [
         "broker 4 is named in lost_brokers, but its port b4:9092 accepts connections, and it fetched the metadata log 0.2 s ago",
         "broker 5 is offline and silent, too, but not named in lost_brokers: name it if it is lost for good, or bring it back first",
     ]
-    assert blast_radius.rows([alive, sight(5)], [5]) == [
+    assert blast_radius.rows([alive, liveness(5)], [5]) == [
         {"broker_id": 5, "address": "b4:9092", "silent_seconds": 90.0, "signs_of_life": []}
     ]
 
@@ -113,7 +115,7 @@ class Cluster:
         self.silence = silence
 
     def registered(self) -> list[Node]:
-        # Port 9 on loopback: nobody listens there.
+        # Nothing listens on port 9 of loopback.
         return [Node(1, "127.0.0.1", 9, None, False), Node(2, "127.0.0.1", 9, None, True)]
 
     def quorum(self) -> Quorum:
@@ -138,18 +140,18 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_waiting")
 def test_what_is_seen_of_each_broker() -> None:
-    found = blast_radius.look_for(Cluster(7, 7, silence=4.0), [2, 3, 8], [1, 2])
+    found = blast_radius.watch_brokers(Cluster(7, 7, silence=4.0), [2, 3, 8], [1, 2])
     assert found == [
-        Sight(1, True, True, "127.0.0.1:9", False, 0.2, 7),
-        Sight(2, True, False, "127.0.0.1:9", False, 4.0, 7),
-        Sight(3, True, False, None, False, None, 7),
-        Sight(8, False, False, None, False, None, 7),
+        BrokerLiveness(1, True, True, "127.0.0.1:9", False, 0.2, 7),
+        BrokerLiveness(2, True, False, "127.0.0.1:9", False, 4.0, 7),
+        BrokerLiveness(3, True, False, None, False, None, 7),
+        BrokerLiveness(8, False, False, None, False, None, 7),
     ]
-    assert {one.epoch for one in blast_radius.look_for(Cluster(7, 8), [2], [])} == {None}
+    assert {one.epoch for one in blast_radius.watch_brokers(Cluster(7, 8), [2], [])} == {None}
 
 
 def refused(limits: Limits, entries: int = 5, predicted: int = 5, cluster: Cluster | None = None) -> str:
-    """What `check` says, or an empty text."""
+    """Return the text of the error that `check` raises, or an empty text."""
     try:
         blast_radius.check(cluster or Cluster(7, 7), "east", {1, 2, 3}, entries, lambda: predicted, limits)
     except BlastRadiusError as error:

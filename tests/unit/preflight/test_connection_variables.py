@@ -23,7 +23,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "words"),
+    ("variables", "expected"),
     [
         ({}, "east has no kafka_bootstrap_servers in the inventory: name some brokers"),
         ({"bootstrap_servers": "broker-1"}, "kafka_bootstrap_servers: 'broker-1' is not host:port"),
@@ -37,10 +37,10 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"request_timeout": 0}, "kafka_request_timeout must be more than 0 seconds"),
     ],
 )
-def test_a_wrong_variable_is_named_as_the_inventory_has_it(variables: dict[str, Any], words: str) -> None:
+def test_a_wrong_variable_is_named_as_the_inventory_has_it(variables: dict[str, Any], expected: str) -> None:
     servers = {} if not variables else SERVERS
     (text,) = connection_problems("east", {**servers, **{f"kafka_{name}": value for name, value in variables.items()}})
-    assert text.startswith(words), text
+    assert text.startswith(expected), text
 
 
 def test_a_good_connection_has_no_problem_and_the_environment_counts(monkeypatch: pytest.MonkeyPatch) -> None:

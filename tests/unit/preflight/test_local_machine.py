@@ -144,7 +144,7 @@ def test_a_directory_of_plans_is_named(tmp_path: Path) -> None:
     assert "name the directory with -e kafka_recovery_plan_dir=DIR" in text("", None)
     assert f"kafka_recovery_plan_dir is plans ({tmp_path}/none), and there is no such directory" in text("plans", tmp_path / "none")
     (tmp_path / "file").write_text("")
-    assert f"{tmp_path}/file, and that is no directory" in text(str(tmp_path / "file"), tmp_path / "file")
+    assert f"{tmp_path}/file, which is not a directory" in text(str(tmp_path / "file"), tmp_path / "file")
     assert f"kafka_recovery_plan_dir is {tmp_path}, and it has no CLUSTER.json for any of east, west" in text(str(tmp_path), tmp_path)
     (tmp_path / "east.json").mkdir()
     assert f"{tmp_path}/east.json cannot be read" in text(str(tmp_path), tmp_path)

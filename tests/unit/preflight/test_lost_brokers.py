@@ -35,7 +35,7 @@ def test_each_cluster_has_its_own(value: Any, east: list[int] | None, west: list
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
+    ("value", "expected"),
     [
         ({"eas": [1]}, ("eas", "did you mean east?")),
         # As near to one as to the other.
@@ -51,10 +51,10 @@ def test_each_cluster_has_its_own(value: Any, east: list[int] | None, west: list
         ([2**31], ("cannot be the id of a broker",)),
     ],
 )
-def test_what_is_refused_is_named_in_one_line(value: Any, words: tuple[str, ...]) -> None:
+def test_what_is_refused_is_named_in_one_line(value: Any, expected: tuple[str, ...]) -> None:
     with pytest.raises(LostBrokersError) as refused:
         of_cluster(value, "east", CLUSTERS)
-    assert all(word in str(refused.value) for word in words), str(refused.value)
+    assert all(word in str(refused.value) for word in expected), str(refused.value)
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 300
     assert lost_brokers(value, "east", CLUSTERS) == {"objection": str(refused.value)}
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quorum: what makes it calm, whatever was seen in whatever order."""
+"""The verdict on the metadata quorum, for any sequence of observations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
     CHURNING,
     MAJORITY_BEHIND,
     NO_LEADER,
-    Look,
+    QuorumObservation,
 )
 
 LEADER = 101
@@ -45,28 +45,28 @@ def led(epoch: int = 1, leader: int = LEADER, voters: Sequence[Replica] = ()) ->
     return Quorum(leader, epoch, 500, tuple(voters or map(close, (101, 102, 103))), ())
 
 
-def look(seconds: float, found: Quorum | None) -> Look:
-    return Look(seconds, found, None if found else "no broker answered")
+def observation(seconds: float, found: Quorum | None) -> QuorumObservation:
+    return QuorumObservation(seconds, found, None if found else "no broker answered")
 
 
-def looks(found: Sequence[Quorum | None]) -> list[Look]:
-    return [look(float(number), one) for number, one in enumerate(found)]
+def observations(found: Sequence[Quorum | None]) -> list[QuorumObservation]:
+    return [observation(float(number), one) for number, one in enumerate(found)]
 
 
 QUORUMS = st.builds(led, st.integers(1, 3), st.sampled_from((101, 102)))
-LOOKS = st.lists(st.none() | QUORUMS, min_size=1, max_size=6).map(looks)
+LOOKS = st.lists(st.none() | QUORUMS, min_size=1, max_size=6).map(observations)
 
 
 @given(LOOKS)
-def test_a_quorum_is_calm_only_when_one_leader_in_one_epoch_answered_up_to_the_end(seen: list[Look]) -> None:
+def test_a_quorum_is_calm_only_when_one_leader_in_one_epoch_answered_up_to_the_end(seen: list[QuorumObservation]) -> None:
     places = {(one.quorum.leader_id, one.quorum.leader_epoch) for one in seen if one.quorum}
     word = NO_LEADER if seen[-1].quorum is None else CHURNING if len(places) > 1 else CALM
     assert quorum.judge(seen).verdict == word
 
 
 @given(LOOKS, st.integers(0, 5))
-def test_a_look_without_an_answer_between_others_changes_nothing(seen: list[Look], where: int) -> None:
-    with_gap = [*seen[:where], look(0.0, None), *seen[where:]] if where < len(seen) else seen
+def test_a_look_without_an_answer_between_others_changes_nothing(seen: list[QuorumObservation], where: int) -> None:
+    with_gap = [*seen[:where], observation(0.0, None), *seen[where:]] if where < len(seen) else seen
     assert quorum.judge(with_gap).verdict == quorum.judge(seen).verdict
 
 
@@ -74,14 +74,14 @@ def test_a_look_without_an_answer_between_others_changes_nothing(seen: list[Look
 def test_the_leader_and_those_who_follow_closely_have_to_be_more_than_half(following: int, behind: int, silent: int) -> None:
     others = [close] * following + [stopped] * behind + [unheard] * silent
     voters = [stopped(LEADER), *(kind(102 + number) for number, kind in enumerate(others))]
-    verdict = quorum.judge([look(0.0, led(voters=voters))])
+    verdict = quorum.judge([observation(0.0, led(voters=voters))])
     assert (verdict.verdict == CALM) == (1 + following > behind + silent)
     assert verdict.verdict in (CALM, MAJORITY_BEHIND)
     assert sum(reason.startswith("voter ") for reason in verdict.reasons) == behind + silent
 
 
 @pytest.mark.parametrize(
-    ("voter", "words"),
+    ("voter", "expected"),
     [
         (close(102), None),
         (unheard(102), "has not fetched the metadata log since the leader took over"),
@@ -92,12 +92,12 @@ def test_the_leader_and_those_who_follow_closely_have_to_be_more_than_half(follo
         # Lag of the moment, and a leader that writes nothing for long: neither is behind.
         (Replica(102, None, 480, 20, 0.1, BEHIND_AFTER), None),
         (Replica(102, None, 500, 0, 0.1, 10.0), None),
-        # DescribeQuorum version 0 tells no times.
+        # DescribeQuorum version 0 has no times.
         (Replica(102, None, 500, 0, None, None), None),
     ],
 )
-def test_behind_goes_by_lag_and_time(voter: Replica, words: str | None) -> None:
-    assert model_quorum.behind(voter, LEADER) == words
+def test_behind_goes_by_lag_and_time(voter: Replica, expected: str | None) -> None:
+    assert model_quorum.behind(voter, LEADER) == expected
 
 
 @pytest.mark.parametrize(
@@ -108,41 +108,41 @@ def test_behind_goes_by_lag_and_time(voter: Replica, words: str | None) -> None:
     ],
 )
 def test_voters_that_join_or_leave_make_it_churn(before: Sequence[int], after: Sequence[int], reason: str) -> None:
-    found = quorum.judge(looks([led(voters=[close(one) for one in before]), None, led(voters=[close(one) for one in after])]))
+    found = quorum.judge(observations([led(voters=[close(one) for one in before]), None, led(voters=[close(one) for one in after])]))
     assert found == (CHURNING, [reason.replace("1.0", "2.0")])
 
 
 def test_a_voter_that_lost_its_disk_makes_it_churn() -> None:
     """KIP-996's disk loss: with directory ids by another one, without them by a log that is shorter than it was."""
     changed = [led(voters=[close(LEADER), close(102)._replace(directory_id=name), close(103)]) for name in ("A", "B")]
-    assert quorum.judge(looks(changed)) == (
+    assert quorum.judge(observations(changed)) == (
         CHURNING,
         ["the directory of voter 102 changed from A to B within 1.0 s: it has another disk"],
     )
     emptied = [led(voters=[close(LEADER), close(102)._replace(log_end_offset=end), close(103)]) for end in (500, 12)]
-    assert quorum.judge(looks(emptied)) == (
+    assert quorum.judge(observations(emptied)) == (
         CHURNING,
         ["the log of voter 102 went back from offset 500 to 12 within 1.0 s: it lost its disk"],
     )
     # A new leader has not heard of the others yet, and may cut off what was never committed.
-    led_anew = [emptied[0], emptied[1]._replace(leader_epoch=2)]
-    assert [reason for reason in quorum.judge(looks(led_anew)).reasons if "went back" in reason] == []
-    assert quorum.judge(looks([led(), led(voters=[close(LEADER), unheard(102), close(103)])])).verdict == CALM
+    other_epoch = [emptied[0], emptied[1]._replace(leader_epoch=2)]
+    assert [reason for reason in quorum.judge(observations(other_epoch)).reasons if "went back" in reason] == []
+    assert quorum.judge(observations([led(), led(voters=[close(LEADER), unheard(102), close(103)])])).verdict == CALM
 
 
 def test_the_reasons_name_what_was_seen() -> None:
-    moved = looks([led(4), None, led(9, 103)])
+    moved = observations([led(4), None, led(9, 103)])
     assert quorum.judge(moved).reasons == ["the leader went from controller 101 in epoch 4 to controller 103 in epoch 9 within 2.0 s"]
     assert quorum.judge(moved[:2]).reasons == [
         "no leader of the metadata quorum answers: no broker answered",
         "it was controller 101 in epoch 4, 1.0 s earlier",
     ]
     voters = [close(101), stopped(102), unheard(103)]
-    assert quorum.judge([look(0.0, led(voters=voters))]).reasons[0] == "2 of 3 voters are behind"
+    assert quorum.judge([observation(0.0, led(voters=voters))]).reasons[0] == "2 of 3 voters are behind"
 
 
 def test_the_history_has_every_change_once() -> None:
-    seen = looks([led(1), led(1), None, None, led(3, 102), led(3, 102)])
+    seen = observations([led(1), led(1), None, None, led(3, 102), led(3, 102)])
     assert quorum.history(seen) == [
         {"seconds": 0.0, "leader_id": 101, "leader_epoch": 1},
         {"seconds": 2.0, "leader_id": None, "leader_epoch": None},
@@ -223,7 +223,7 @@ def test_one_voter_holds_no_elections_and_is_looked_at_once() -> None:
     assert quorum.judge(seen) == (CALM, [])
 
 
-def test_not_to_be_allowed_to_look_is_no_verdict() -> None:
+def test_a_quorum_that_may_not_be_described_gets_no_verdict() -> None:
     with pytest.raises(model_quorum.Refused):
         quorum.watch(Cluster(model_quorum.Refused("grant DESCRIBE")), 60)
 
@@ -232,16 +232,16 @@ def controller(address: str, pre_vote: bool | None, active: bool | None = False)
     return {"address": address, "active": active, "pre_vote": pre_vote, "error": "refused" if active is None else None}
 
 
-def test_where_brokers_get_no_answer_the_controllers_have_a_say() -> None:
+def test_controllers_give_the_reasons_if_brokers_get_no_answer() -> None:
     rows = [controller("c1:9093", True, True), controller("c2:9093", True, False), controller("c3:9093", None, None)]
-    report = quorum.report([look(0.0, None)], rows, 5.0)
+    report = quorum.report([observation(0.0, None)], rows, 5.0)
     assert (report["verdict"], report["leader_id"], report["voters"]) == (NO_LEADER, None, [])
     assert report["reasons"][1:] == [
         "controller c1:9093 leads the quorum, but brokers get no answer from it",
         "controller c2:9093 answers, and does not lead the quorum",
         "controller c3:9093 refused",
     ]
-    assert quorum.report([look(0.0, led())], rows, 5.0)["reasons"] == []
+    assert quorum.report([observation(0.0, led())], rows, 5.0)["reasons"] == []
 
 
 def test_silence_is_counted_on_the_controllers_own_clock_and_the_latest_fetch_of_an_id_counts() -> None:
@@ -279,21 +279,21 @@ class Answering:
 
 
 def test_a_watch_goes_on_for_what_is_left_of_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock is turned by those who sleep; a look takes no time."""
+    """Only sleeping advances the clock; an observation takes no time."""
     now = [1000.0]
     monkeypatch.setattr(quorum.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(quorum.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
     before = {"leader_id": LEADER, "leader_epoch": 1, "looked_at": 998.0}
-    seen = quorum.resumed(Answering(led()), before, 3.0)
+    seen = quorum.resume_watch(Answering(led()), before, 3.0)
     assert (seen[0].seconds, seen[1].seconds, seen[-1].seconds, now[0]) == (0.0, 2.0, 3.0, 1001.0)
-    # Long ago, and a quorum that holds no elections: one look. A clock that tells nothing: the whole window.
-    assert len(quorum.resumed(Answering(led()), {**before, "looked_at": 900.0}, 3.0)) == 2
-    assert len(quorum.resumed(Answering(led(voters=[close(LEADER)])), {**before, "looked_at": now[0]}, 3.0)) == 2
-    assert quorum.resumed(Answering(led()), {**before, "looked_at": 5000.0}, 3.0)[-1].seconds == 3.0
+    # Long ago, and a quorum that holds no elections: one observation. A clock that does not help: the whole window.
+    assert len(quorum.resume_watch(Answering(led()), {**before, "looked_at": 900.0}, 3.0)) == 2
+    assert len(quorum.resume_watch(Answering(led(voters=[close(LEADER)])), {**before, "looked_at": now[0]}, 3.0)) == 2
+    assert quorum.resume_watch(Answering(led()), {**before, "looked_at": 5000.0}, 3.0)[-1].seconds == 3.0
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "verdict"),
     [
         ([led(epoch=2)], "churning"),
         ([led(leader=102, epoch=2), led(epoch=3)], "churning"),
@@ -306,9 +306,9 @@ def test_a_watch_goes_on_for_what_is_left_of_its_window(monkeypatch: pytest.Monk
         ),
     ],
 )
-def test_nothing_is_elected_where_the_quorum_did_not_stay_calm(found: list[Quorum], said: str) -> None:
+def test_nothing_is_elected_if_the_quorum_did_not_stay_stable(found: list[Quorum], verdict: str) -> None:
     voters = [close(one)._asdict() for one in (101, 102, 103)]
     before = {"leader_id": LEADER, "leader_epoch": 1, "looked_at": quorum.time.monotonic(), "voters": voters}
-    with pytest.raises(quorum.NotCalmError, match=rf"^nothing was elected: the metadata quorum is not calm \({said}\), seen in "):
-        quorum.stay_calm(Answering(*found), before, 0.1)
-    quorum.stay_calm(Answering(led()), before, 0.1)
+    with pytest.raises(quorum.QuorumUnstableError, match=rf"\({verdict}\)"):
+        quorum.require_stable_quorum(Answering(*found), before, 0.1)
+    quorum.require_stable_quorum(Answering(led()), before, 0.1)

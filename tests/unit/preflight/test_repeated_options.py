@@ -25,7 +25,7 @@ HERE = Path("/home/op")
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "expected"),
     [
         ({"kafka_recovery_strategy": "aggressive"}, ["-e", "kafka_recovery_strategy=aggressive"]),
         ({"kafka_recovery_lost_brokers": [1, 2]}, ["-e", "{kafka_recovery_lost_brokers: [1, 2]}"]),
@@ -42,8 +42,8 @@ HERE = Path("/home/op")
         ({"kafka_recovery_spark_remote": "https://op:hunter2@h/x"}, ["-e", "kafka_recovery_spark_remote=VALUE"]),
     ],
 )
-def test_the_words_of_an_extra_variable(given: Any, words: list[str]) -> None:
-    assert run_options([given], {}, SHOWN, HERE) == words
+def test_the_arguments_that_repeat_an_extra_variable(given: Any, expected: list[str]) -> None:
+    assert run_options([given], {}, SHOWN, HERE) == expected
 
 
 @pytest.mark.parametrize("name", ["kafka_recovery_partitions", "kafka_recovery_partitions_file"])

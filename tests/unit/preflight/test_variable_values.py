@@ -21,7 +21,7 @@ EXAMPLE = """-e '{"kafka_recovery_partitions": [{"topic": "orders", "partition":
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"),
+    ("name", "value", "expected"),
     [
         ("strategy", "agressive", "is agressive: it must be one of none, balanced, kip966_balanced, aggressive; did you mean aggressive?"),
         ("backend", "fast", "it must be one of auto, compat, native"),
@@ -45,9 +45,9 @@ EXAMPLE = """-e '{"kafka_recovery_partitions": [{"topic": "orders", "partition":
         ("partitions", ["orders-0"], "has orders-0 as entry 1"),
     ],
 )
-def test_a_value_that_cannot_be_used_is_named_with_what_it_has_to_be(name: str, value: Any, words: str) -> None:
+def test_a_value_that_cannot_be_used_is_named_with_what_it_has_to_be(name: str, value: Any, expected: str) -> None:
     (text,) = value_problems(role_options(), {f"kafka_recovery_{name}": value})
-    assert text.startswith(f"kafka_recovery_{name} ") and words in text
+    assert text.startswith(f"kafka_recovery_{name} ") and expected in text
     assert "\n" not in text and len(text) < 240
 
 
@@ -112,7 +112,7 @@ def test_a_long_hostile_value_is_shown_in_one_short_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "expected"),
     [
         ({"partitions": [{"topic": "a", "partition": 0}], "partitions_file": "f"}, ["kafka_recovery_partitions and kafka_recovery_partitions_file are"]),
         ({"partitions": []}, ["kafka_recovery_partitions is empty: name some partitions"]),
@@ -123,10 +123,10 @@ def test_a_long_hostile_value_is_shown_in_one_short_line() -> None:
         ({"partitions": [{"topic": "a", "partition": 0}]}, []),
     ],
 )  # fmt: skip
-def test_variables_that_exclude_each_other_are_named(values: dict[str, Any], words: list[str]) -> None:
+def test_variables_that_exclude_each_other_are_named(values: dict[str, Any], expected: list[str]) -> None:
     given = {f"kafka_recovery_{name}": value for name, value in values.items()}
     texts = list(conflicts(given, given))
-    assert len(texts) == len(words) and all(word in text for word, text in zip(words, texts, strict=True))
+    assert len(texts) == len(expected) and all(word in text for word, text in zip(expected, texts, strict=True))
 
 
 def test_an_empty_default_means_nothing() -> None:

@@ -87,7 +87,7 @@ def test_a_journal_with_half_a_line_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_the_quorum_is_kept_with_the_voters_that_are_behind(tmp_path: Path) -> None:
     voters = (Replica(101, None, 90, 0, 0.0, 0.0), Replica(102, None, 90, 0, 0.2, 0.2), Replica(103, None, 50, 40, 9.0, 9.0))
-    quorum_file.write(tmp_path, "east", quorum_file.look(Quorum(101, 4, 90, voters, ())))
+    quorum_file.write(tmp_path, "east", quorum_file.summarize(Quorum(101, 4, 90, voters, ())))
     quorum = operations.of_workdir(tmp_path, None)[0]["quorum"]
     assert quorum | {"observed_at": ""} == {"observed_at": "", "verdict": "calm", "leader_epoch": 4, "voters": 3, "voters_behind": 1}
 
@@ -112,7 +112,7 @@ def test_what_no_run_has_written_is_left_out(tmp_path: Path, content: str) -> No
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    quorum_file.write(tmp_path / "elsewhere", "east", quorum_file.look(Quorum(101, 4, 90, (Replica(101, None, 90, 0, 0.0, 0.0),), ())))
+    quorum_file.write(tmp_path / "elsewhere", "east", quorum_file.summarize(Quorum(101, 4, 90, (Replica(101, None, 90, 0, 0.0, 0.0),), ())))
     (tmp_path / "work" / "quorum").mkdir(parents=True, mode=0o700)
     (tmp_path / "work" / "quorum" / "east.json").symlink_to(tmp_path / "elsewhere" / "quorum" / "east.json")
     assert operations.of_workdir(tmp_path / "work", None)[0]["quorum"] is None
