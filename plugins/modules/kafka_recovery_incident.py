@@ -171,7 +171,7 @@ def claimed(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir:
     if wanted and not reasons:
         with ledger.locked(make=not module.check_mode):
             before = ledger.claims()
-            reasons = auto_recovery_ledger.tried_before(wanted, before) or auto_recovery_ledger.too_often(
+            reasons = auto_recovery_ledger.already_claimed(wanted, before) or auto_recovery_ledger.rate_limit_violations(
                 params["cluster"], before, limits, now
             )
             if not reasons and not module.check_mode:

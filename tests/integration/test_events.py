@@ -30,7 +30,7 @@ from unit.event_sources import free_port
 from unit.remotes import Forge, git, plan_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.fleet import Looker
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.fleet import ClusterObserver
 from rig import Damage, KafkaCluster, NewTopic, Roles
 from rig.fleet import host_vars, inventory, write_inventory
 
@@ -232,7 +232,7 @@ def test_an_outage_that_the_fleet_source_sees_is_proposed_once_and_nothing_is_el
         assert [(row["topic"], row["partition"]) for row in plan["partitions"]] == [(topic, 0)]
         assert leader(cluster, topic) == -1 and log.written() == {} and claims(west) == []
         cluster.heal()
-        rulebook.wait_for("no partition is without a leader any more")
+        rulebook.wait_for("every partition has a leader again")
     assert rulebook.said.count("PLAY RECAP") == 1, "one outage, one proposal"
 
 
@@ -251,21 +251,21 @@ def test_a_watch_outlives_every_broker_that_it_was_told_of(west: Operator) -> No
     cluster, topic = west.cluster, "everywhere"
     cluster.create_topics([NewTopic(topic, [[2, 3]])])
     first, *others = cluster.bootstrap_servers.split(",")
-    looker = Looker(Connection((first,), request_timeout=5.0))
+    observer = ClusterObserver(Connection((first,), request_timeout=5.0))
     try:
-        assert looker.look().offline == ()
+        assert observer.observe().offline == ()
         cluster.kill(1)
         cluster.wait_fenced([1])
-        look = looker.look()
+        look = observer.observe()
         assert (look.offline, look.offline_brokers) == ((), (1,))
-        looker.close()
-        assert looker.look().offline == (), f"through {others}, whom it has met"
+        observer.close()
+        assert observer.observe().offline == (), f"through {others}, whom it has met"
         cluster.terminate(2)
         cluster.kill(3)
         cluster.start_node(2)
         cluster.wait_unfenced([2])
-        wait_until(lambda: looker.look().offline, "an outage")
-        (state,) = looker.look().offline
+        wait_until(lambda: observer.observe().offline, "an outage")
+        (state,) = observer.observe().offline
         assert (state.topic, state.partition) == (topic, 0)
     finally:
-        looker.close()
+        observer.close()

@@ -41,7 +41,7 @@ async def running(main: Any, args: dict[str, Any]) -> AsyncIterator[asyncio.Queu
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
+    """A port of the loopback interface that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

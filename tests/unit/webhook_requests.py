@@ -29,7 +29,7 @@ async def listening(port: int) -> None:
         else:
             writer.close()
             return
-    raise AssertionError("nobody listens")
+    raise AssertionError("nothing listens")
 
 
 BEARER = {"Authorization": f"Bearer {SECRET}"}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A fleet: the clusters that an event source is to know, from its own arguments or from an Ansible inventory, and one look at each of them."""
+"""A fleet: the clusters that an event source watches, from its own arguments or from an Ansible inventory, and observations of each."""
 
 from __future__ import annotations
 
@@ -29,35 +29,41 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import SAFE_NAME
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import CLUSTER_ID, Look
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import CLUSTER_ID, ClusterObservation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition, has_live_leader
 
 GROUP = "kafka_clusters"
 INVENTORY_SECONDS = 120.0
-# Patterns of Ansible: as a limit these would mean more than one cluster.
-NO_NAMES = ("all", "ungrouped", GROUP)
+# Patterns of Ansible: as a limit these would select more than one cluster.
+RESERVED_NAMES = ("all", "ungrouped", GROUP)
 HOST_LINE = re.compile(r"(?m)^(\S+) \| (\w+)!? => ")
-# Brokers that are asked in place of the bootstrap servers, once these are gone.
-LEARNED = 6
+# How many brokers to remember, to connect to if the bootstrap servers are gone.
+MAX_LEARNED_BROKERS = 6
 
 
 class FleetError(SpokenError):
-    """A source's arguments or its inventory cannot be used; the text names what and the remedy."""
+    """An argument of a source, or its inventory, cannot be used; the text names it and the remedy."""
 
 
 def checked_name(name: object, where: str) -> str:
-    """Return a cluster's name if it is one host of an inventory to everybody: no pattern, no path, no template. FleetError else."""
-    if not isinstance(name, str) or not SAFE_NAME.fullmatch(name) or name in NO_NAMES:
+    """Return a cluster's name if it can only be one host of an inventory: not a pattern, path or template. Raises FleetError otherwise.
+
+    `where`: the argument or file that has the name, for the error.
+    """
+    if not isinstance(name, str) or not SAFE_NAME.fullmatch(name) or name in RESERVED_NAMES:
         raise FleetError(
             f"{where}: {name!r:.80} cannot be the name of a cluster: letters, digits, dots, dashes and underscores, a letter or digit first, "
-            f"and none of {', '.join(NO_NAMES)}"
+            f"and none of {', '.join(RESERVED_NAMES)}"
         )
     return name
 
 
 def connections(clusters: object, inventory: object, request_timeout: float | None) -> dict[str, Connection]:
-    """Connection by name, of the `clusters` that are listed and of the hosts in `inventory`. FleetError where there are none."""
+    """Return the connection of each cluster by name: of the argument `clusters`, and of the hosts in `inventory`.
+
+    `request_timeout`: seconds, None for each cluster's own. Raises FleetError if there is no cluster, or one cannot be used.
+    """
     rows: dict[str, dict[str, Any]] = {}
     if clusters is not None:
         rows |= listed(clusters)
@@ -67,13 +73,13 @@ def connections(clusters: object, inventory: object, request_timeout: float | No
                 raise FleetError(f"cluster {name} is in the inventory {inventory} and in clusters, too: leave one of them out")
             rows[name] = row
     if not rows:
-        raise FleetError("there is no cluster to look at: give clusters, or the inventory that the playbooks use")
+        raise FleetError("there is no cluster to watch: give clusters, or the inventory that the playbooks use")
     found = {name: _connection(name, row) for name, row in rows.items()}
     return {name: replace(each, request_timeout=request_timeout) if request_timeout else each for name, each in found.items()}
 
 
 def listed(clusters: object) -> dict[str, dict[str, Any]]:
-    """Connection options by name, as the argument `clusters` has them."""
+    """Return the connection options of each cluster by name, from the argument `clusters`. Raises FleetError if it is not valid."""
     if not isinstance(clusters, list) or not clusters or not all(isinstance(row, Mapping) for row in clusters):
         raise FleetError("clusters: expected a list with name and bootstrap_servers of each")
     rows: dict[str, dict[str, Any]] = {}
@@ -81,37 +87,37 @@ def listed(clusters: object) -> dict[str, dict[str, Any]]:
         options = dict(row)
         name = checked_name(options.pop("name", None), f"clusters, entry {number}")
         if name in rows:
-            raise FleetError(f"clusters: {name} is there twice")
+            raise FleetError(f"clusters: {name} is named twice")
         rows[name] = options
     return rows
 
 
 def resolved(inventory: object) -> dict[str, dict[str, Any]]:
-    """Connection options of each host in the group, by name: variables of the inventory with templates and Vault resolved by Ansible.
+    """Return the connection options of each host in the group, by name. Ansible resolves templates and Vault of the inventory's variables.
 
-    They come through a pipe and are in no file and no log.
+    The values come through a pipe, and are in no file and no log. Raises FleetError if a host's variables cannot be resolved.
     """
     names = hosts(inventory)
     wanted = {option: f"{{{{ kafka_{option} | default(none) }}}}" for option in CONNECTION_ARGUMENTS}
-    said = _ansible(inventory, "ansible", GROUP, "-c", "local", "-m", "ansible.builtin.debug", "-a", json.dumps({"msg": wanted}))
+    output = _ansible(inventory, "ansible", GROUP, "-c", "local", "-m", "ansible.builtin.debug", "-a", json.dumps({"msg": wanted}))
     rows: dict[str, dict[str, Any]] = {}
-    # Hosts answer in any order; of several that cannot be used the first by name is told.
-    for found in sorted(HOST_LINE.finditer(said), key=lambda found: found[1]):
-        answer, _end = json.JSONDecoder().raw_decode(said[found.end() :])
-        if found[2] != "SUCCESS":
-            said_of_it = str(answer.get("msg", found[2]))
-            raise FleetError(f"inventory {inventory}: the variables of {found[1]} cannot be resolved: {_complaint(said_of_it)}")
-        rows[found[1]] = {option: value for option, value in answer["msg"].items() if value is not None}
+    # Hosts answer in any order. If several cannot be resolved, the error names the first by name.
+    for match in sorted(HOST_LINE.finditer(output), key=lambda match: match[1]):
+        answer, _end = json.JSONDecoder().raw_decode(output[match.end() :])
+        if match[2] != "SUCCESS":
+            problem = str(answer.get("msg", match[2]))
+            raise FleetError(f"inventory {inventory}: the variables of {match[1]} cannot be resolved: {_error_of(problem)}")
+        rows[match[1]] = {option: value for option, value in answer["msg"].items() if value is not None}
     missing = sorted(set(names) - rows.keys())
     if missing:
-        raise FleetError(f"inventory {inventory}: nothing was said of the variables of {', '.join(missing[:5])}")
+        raise FleetError(f"inventory {inventory}: Ansible did not return the variables of {', '.join(missing[:5])}")
     return rows
 
 
 def hosts(inventory: object) -> list[str]:
-    """Names of the hosts in the group, without a look at their variables."""
-    said = _ansible(inventory, "ansible", GROUP, "--list-hosts")
-    names = [checked_name(line.strip(), f"inventory {inventory}") for line in said.splitlines()[1:] if line.strip()]
+    """Return the names of the hosts in the group, without their variables. Raises FleetError if there are none."""
+    output = _ansible(inventory, "ansible", GROUP, "--list-hosts")
+    names = [checked_name(line.strip(), f"inventory {inventory}") for line in output.splitlines()[1:] if line.strip()]
     if not names:
         raise FleetError(
             f"inventory {inventory} has no group {GROUP} with one host for each cluster. It is the inventory that the playbooks use, for example "
@@ -121,15 +127,15 @@ def hosts(inventory: object) -> list[str]:
 
 
 def _ansible(inventory: object, command: str, *arguments: str) -> str:
-    """What Ansible prints about an inventory."""
+    """Return what an Ansible command prints about an inventory. Raises FleetError if it fails."""
     path = Path(str(inventory)).expanduser().absolute()
     if not path.exists():
         raise FleetError(f"inventory {path}: there is no such file or directory")
     beside = Path(sys.executable).parent / command
     program = str(beside) if beside.exists() else shutil.which(command)
     if program is None:
-        raise FleetError(f"the command {command} is not there: install ansible-core beside ansible-rulebook")
-    # Without log and callbacks of the operator's own, which would be told the variables.
+        raise FleetError(f"the command {command} was not found: install ansible-core beside ansible-rulebook")
+    # The operator's own log and callbacks would receive the variables.
     quiet = {"ANSIBLE_LOG_PATH": os.devnull, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0", "ANSIBLE_LOAD_CALLBACK_PLUGINS": "0"}
     argv = [program, *arguments[:1], "-i", str(path), *arguments[1:]]
     try:
@@ -146,38 +152,39 @@ def _ansible(inventory: object, command: str, *arguments: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise FleetError(f"inventory {path}: reading it took more than {INVENTORY_SECONDS:g} s") from error
     if done.returncode and not HOST_LINE.search(done.stdout):
-        raise FleetError(f"inventory {path}: {_complaint(done.stderr or done.stdout)}")
+        raise FleetError(f"inventory {path}: {_error_of(done.stderr or done.stdout)}")
     return done.stdout
 
 
-def _complaint(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _error_of(output: str) -> str:
+    """Return the line of Ansible's output that names the error, with a remedy if Vault is the cause."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     worst = next((line for line in lines if "ERROR" in line), lines[-1] if lines else "it cannot be read")
-    if "vault" in said.lower():
+    if "vault" in output.lower():
         return f"{worst:.400}; unlock it: give the file with the Vault password in ANSIBLE_VAULT_PASSWORD_FILE"
     return worst[:500]
 
 
 def _connection(name: str, options: Mapping[str, Any]) -> Connection:
-    """The modules' own checks and environment variables, so that what works for the playbooks works here."""
+    """Return a connection, with the checks and environment variables of the modules, so that playbooks and sources accept the same."""
     validator = ArgumentSpecValidator(
         CONNECTION_ARGUMENTS, required_if=CONNECTION_REQUIRED_IF, required_together=CONNECTION_REQUIRED_TOGETHER
     )
     found = validator.validate(dict(options))
     if found.error_messages:
-        said = "; ".join(found.error_messages)
-        hint = " (in an inventory kafka_bootstrap_servers)" if "bootstrap_servers" in said else ""
-        raise FleetError(f"cluster {name}: {said}{hint}")
+        problems = "; ".join(found.error_messages)
+        hint = " (in an inventory kafka_bootstrap_servers)" if "bootstrap_servers" in problems else ""
+        raise FleetError(f"cluster {name}: {problems}{hint}")
     try:
         return Connection.from_params(found.validated_parameters)
     except SpokenError as error:
         raise FleetError(f"cluster {name}: {error}") from error
 
 
-class Looker:
-    """Looks at one cluster, again and again, through connections that stay open. One thread at a time.
+class ClusterObserver:
+    """Observes one cluster repeatedly, through connections that stay open. One thread at a time may use it.
 
-    Finds a cluster by its bootstrap servers and by brokers that it has met there, so that it does without any of them.
+    It connects to bootstrap servers and to brokers that it has learned of, so that any of them may be gone.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -187,21 +194,21 @@ class Looker:
         self._cluster: Cluster | None = None
         self._learned: tuple[str, ...] = ()
 
-    def look(self) -> Look:
-        """Look once. A SpokenError, or one of the client's own, where the cluster cannot be asked."""
+    def observe(self) -> ClusterObservation:
+        """Read the cluster's partitions and brokers once. Raises SpokenError or an error of the Kafka client if the cluster does not answer."""
         if self._cluster is not None:
-            with suppress(Exception):  # what was open may be stale: the next attempt tells what is wrong
-                return self._looked(self._cluster)
+            with suppress(Exception):  # an open connection may be stale: the next attempt raises the error
+                return self._read(self._cluster)
             self.close()
         self._cluster = self._open()
         try:
-            return self._looked(self._cluster)
+            return self._read(self._cluster)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         cluster, self._cluster = self._cluster, None
         if cluster is not None:
             with suppress(Exception):
@@ -216,32 +223,34 @@ class Looker:
         self._learned = learned
         return cluster
 
-    def _looked(self, cluster: Cluster) -> Look:
+    def _read(self, cluster: Cluster) -> ClusterObservation:
         nodes = cluster.registered()
         states = cluster.partitions()
         unfenced = {node.broker_id for node in nodes if not node.fenced}
         if any(state.leader >= 0 and state.leader not in unfenced for state in states.values()):
-            # A broker that was unfenced between the two questions, and leads by now.
+            # A broker was unfenced between the two requests, and leads by now.
             nodes = cluster.registered()
             unfenced |= {node.broker_id for node in nodes if not node.fenced}
         offline = tuple(state for state in states.values() if not has_live_leader(state, unfenced))
         known = {node.broker_id for node in nodes} | {broker for state in offline for broker in state.replicas}
         self._learn([node for node in nodes if not node.fenced])
-        return Look(_believable(cluster.cluster_id), tuple(map(_usable, offline)), tuple(sorted(known - unfenced)))
+        return ClusterObservation(
+            _checked_cluster_id(cluster.cluster_id), tuple(map(_checked_partition, offline)), tuple(sorted(known - unfenced))
+        )
 
     def _learn(self, alive: list[Node]) -> None:
         if alive:
-            self._learned = tuple(f"{node.host}:{node.port}" for node in sorted(alive)[:LEARNED])
+            self._learned = tuple(f"{node.host}:{node.port}" for node in sorted(alive)[:MAX_LEARNED_BROKERS])
 
 
-def _believable(cluster_id: str) -> str:
+def _checked_cluster_id(cluster_id: str) -> str:
     if not CLUSTER_ID.fullmatch(cluster_id or ""):
-        raise FleetError(f"the cluster says that its id is {cluster_id!r:.80}, which is no id of a cluster")
+        raise FleetError(f"the cluster's id is {cluster_id!r:.80}, which is not a valid cluster id")
     return cluster_id
 
 
-def _usable(state: Any) -> Any:
-    """What a broker says becomes variables of playbooks: nothing but names that Kafka itself allows gets there."""
+def _checked_partition(state: Any) -> Any:
+    """Return the state. A broker's answer becomes variables of playbooks, so only names that Kafka allows may get there; else FleetError."""
     if not can_be_partition(state.topic, state.partition):
         raise FleetError(f"the cluster names a partition that Kafka cannot have: {state.topic!r:.80} {state.partition}")
     return state

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Outages: which events come of what is seen of a cluster, look by look, and how long to wait for the next look. Pure: no I/O, no clock.
+"""Outages: the events that follow from observations of a cluster, and how long to wait between two observations. Pure: no I/O, no clock.
 
-An outage lasts from the first partition without a live leader until there is none. It is told when it begins, when it grows, and when it is over.
-What is told becomes variables of playbooks, where braces would be a template, so nothing that is told has any.
+An outage lasts from the first partition without a live leader until there is none. It has events when it begins, grows and ends.
+Events become variables of playbooks, where braces would be a template, so no text in an event has braces.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 PARTITIONS_OFFLINE, PARTITIONS_BACK, CLUSTER_UNREACHABLE = "partitions_offline", "partitions_back", "cluster_unreachable"
 BEGINS, GROWS, CONTINUES = "begins", "grows", "continues"
 SHOWN = 20
-LONGEST_REASON = 500
-# What Kafka makes of 16 random bytes; operators may have given a cluster an id of their own.
+MAX_REASON_LENGTH = 500
+# Kafka encodes 16 random bytes; operators may have chosen another id.
 CLUSTER_ID = re.compile(r"[A-Za-z0-9_.\-]{1,100}")
 
 # One outage of one partition: topic id, partition, leader epoch. A new leader counts the epoch up, so the next outage has another key.
@@ -32,46 +32,46 @@ Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Look:
-    """What one look at a cluster has shown. `offline`: its partitions without a live leader; `offline_brokers`: ids."""
+class ClusterObservation:
+    """One observation of a cluster. `offline`: its partitions without a live leader; `offline_brokers`: ids."""
 
     cluster_id: str
     offline: tuple[PartitionState, ...]
     offline_brokers: tuple[int, ...] = ()
 
 
-def key_of(state: PartitionState) -> Key:
-    """The outage of a partition that has no leader."""
+def outage_key(state: PartitionState) -> Key:
+    """Return the key of the outage of a partition that has no leader."""
     return state.topic_id, state.partition, state.leader_epoch
 
 
 def incident_id(cluster_id: str, keys: Iterable[Key]) -> str:
-    """The name of an outage: the same for the same partitions in the same leader epochs, whoever looks and whenever."""
-    said = "\n".join([cluster_id, *(f"{topic_id} {partition} {epoch}" for topic_id, partition, epoch in sorted(keys))])
-    return f"incident-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+    """Return the id of an outage: the same for the same partitions in the same leader epochs, on every machine and at any time."""
+    content = "\n".join([cluster_id, *(f"{topic_id} {partition} {epoch}" for topic_id, partition, epoch in sorted(keys))])
+    return f"incident-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
-def harmless(text: str) -> str:
-    """A text from elsewhere as it may stand in an event: one line of modest length, and no template to anybody."""
-    return printable(text).translate(str.maketrans("{}", "()"))[:LONGEST_REASON]
+def sanitize_event_text(text: str) -> str:
+    """Return an untrusted text as an event may hold it: one line of at most MAX_REASON_LENGTH characters, without braces."""
+    return printable(text).translate(str.maketrans("{}", "()"))[:MAX_REASON_LENGTH]
 
 
-def instant(now: float) -> str:
-    """A time (seconds since 1970) as events have it."""
+def event_time(now: float) -> str:
+    """Return a time (seconds since 1970) in the form of events: UTC, in whole seconds."""
     return timestamps.written(datetime.fromtimestamp(now, UTC))
 
 
 def run_id(now: float, cluster: str) -> str:
-    """The name of a run that an event starts: by its time, as other runs, and of its own for each cluster."""
+    """Return the id of the run that an event starts: its time, as for other runs, and the cluster. `now`: seconds since 1970."""
     return f"{datetime.fromtimestamp(now, UTC):{timestamps.RUN_FORMAT}}-{cluster}"
 
 
 def event(kind: str, cluster: str, now: float, **fields: Any) -> dict[str, Any]:
-    """An event of one cluster. What a rulebook does about it is limited to that host of the inventory (`meta.hosts`)."""
+    """Return an event of one cluster. `meta.hosts` limits the actions of a rulebook to that host of the inventory."""
     return {
         "type": kind,
         "cluster": cluster,
-        "at": instant(now),
+        "at": event_time(now),
         "run_id": run_id(now, cluster),
         **fields,
         "meta": {"hosts": [cluster]},
@@ -79,9 +79,12 @@ def event(kind: str, cluster: str, now: float, **fields: Any) -> dict[str, Any]:
 
 
 @dataclass
-class Outages:
-    """Of one cluster. `remind`: seconds after which an outage that goes on is told again, 0 for never. `patience`: looks that have to fail before
-    the cluster is called unreachable."""
+class OutageTracker:
+    """Tracks the outage of one cluster and returns its events.
+
+    remind    seconds after which an outage that continues gets another event, 0 for never
+    patience  observations that must fail in a row before the cluster counts as unreachable
+    """
 
     cluster: str
     remind: float = 0.0
@@ -90,60 +93,60 @@ class Outages:
     _cluster_id: str = field(default="", init=False)
     _incident: str = field(default="", init=False)
     _since: float = field(default=0.0, init=False)
-    _told_at: float = field(default=0.0, init=False)
-    _told: set[Key] = field(default_factory=set, init=False)
+    _reported_at: float = field(default=0.0, init=False)
+    _reported: set[Key] = field(default_factory=set, init=False)
 
-    def seen(self, look: Look, now: float) -> list[dict[str, Any]]:
-        """Events of a look that succeeded. `now`: seconds since 1970."""
+    def on_success(self, observation: ClusterObservation, now: float) -> list[dict[str, Any]]:
+        """Return the events of an observation. `now`: seconds since 1970."""
         self.failures = 0
-        if look.cluster_id != self._cluster_id:
-            # Another cluster at the same addresses: nothing that was told of the one before is true of it.
-            self._cluster_id, self._incident = look.cluster_id, ""
-            self._told.clear()
-        keys = {key_of(state) for state in look.offline}
+        if observation.cluster_id != self._cluster_id:
+            # Another cluster at the same addresses: earlier events do not apply to it.
+            self._cluster_id, self._incident = observation.cluster_id, ""
+            self._reported.clear()
+        keys = {outage_key(state) for state in observation.offline}
         if not keys:
             return self._over(now)
-        new = keys - self._told
+        new = keys - self._reported
         if not self._incident:
-            change, self._since, self._incident = BEGINS, now, incident_id(look.cluster_id, keys)
+            change, self._since, self._incident = BEGINS, now, incident_id(observation.cluster_id, keys)
         elif new:
             change = GROWS
-        elif self.remind and now - self._told_at >= self.remind:
+        elif self.remind and now - self._reported_at >= self.remind:
             change = CONTINUES
         else:
             return []
-        self._told |= keys
-        self._told_at = now
-        return [self._offline(change, look, new, now)]
+        self._reported |= keys
+        self._reported_at = now
+        return [self._offline(change, observation, new, now)]
 
-    def missed(self, why: str, now: float) -> list[dict[str, Any]]:
-        """Events of a look that failed."""
+    def on_failure(self, why: str, now: float) -> list[dict[str, Any]]:
+        """Return the events of an observation that failed. `why`: the error. `now`: seconds since 1970."""
         self.failures += 1
         if self.failures != self.patience:
             return []
-        return [event(CLUSTER_UNREACHABLE, self.cluster, now, cluster_id=self._cluster_id, reason=harmless(why))]
+        return [event(CLUSTER_UNREACHABLE, self.cluster, now, cluster_id=self._cluster_id, reason=sanitize_event_text(why))]
 
     def _over(self, now: float) -> list[dict[str, Any]]:
         if not self._incident:
             return []
-        incident, told, self._incident, self._told = self._incident, len(self._told), "", set()
+        incident, count, self._incident, self._reported = self._incident, len(self._reported), "", set()
         lasted = round(now - self._since, 1)
-        fields = {"cluster_id": self._cluster_id, "incident": incident, "since": instant(self._since), "seconds": lasted, "count": told}
+        fields = {"cluster_id": self._cluster_id, "incident": incident, "since": event_time(self._since), "seconds": lasted, "count": count}
         return [event(PARTITIONS_BACK, self.cluster, now, **fields)]
 
-    def _offline(self, change: str, look: Look, new: Collection[Key], now: float) -> dict[str, Any]:
-        first = sorted(look.offline, key=lambda state: (key_of(state) not in new, *in_recovery_order(state.key)))[:SHOWN]
+    def _offline(self, change: str, observation: ClusterObservation, new: Collection[Key], now: float) -> dict[str, Any]:
+        first = sorted(observation.offline, key=lambda state: (outage_key(state) not in new, *in_recovery_order(state.key)))[:SHOWN]
         return event(
             PARTITIONS_OFFLINE,
             self.cluster,
             now,
-            cluster_id=look.cluster_id,
+            cluster_id=observation.cluster_id,
             incident=self._incident,
             change=change,
-            since=instant(self._since),
-            count=len(look.offline),
+            since=event_time(self._since),
+            count=len(observation.offline),
             new=len(new),
-            offline_brokers=list(look.offline_brokers),
+            offline_brokers=list(observation.offline_brokers),
             partitions=[
                 {"topic": state.topic, "partition": state.partition, "topic_id": state.topic_id, "leader_epoch": state.leader_epoch}
                 for state in first
@@ -152,9 +155,8 @@ class Outages:
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How often a cluster is looked at, in seconds: every `interval` and up to `jitter` more, and after failures less and less often,
-    beginning with `backoff_min`, up to `backoff_max`."""
+class PollInterval:
+    """Seconds between observations: `interval` and up to `jitter` more; after failures `backoff_min`, doubled each time up to `backoff_max`."""
 
     interval: float = 5.0
     jitter: float = 1.0
@@ -162,7 +164,7 @@ class Pace:
     backoff_max: float = 60.0
 
     def pause(self, failures: int, share: float) -> float:
-        """Seconds to the next look after so many `failures` in a row. `share`: a random number from 0 to 1."""
+        """Return the seconds to the next observation after so many `failures` in a row. `share`: a random number from 0 to 1."""
         if not failures:
             return self.interval + share * self.jitter
         doubled = min(self.backoff_max, self.backoff_min * 2.0 ** min(failures - 1, 60))

@@ -37,29 +37,29 @@ def test_describe_cluster_leads_no_password_to_another_machine() -> None:
         assert far.logins == []
 
 
-def looked(near: Broker, far: Broker) -> fleet.Looker:
+def looked(near: Broker, far: Broker) -> fleet.ClusterObserver:
     """An event source that has learned both addresses, the second one from a broker."""
-    looker = fleet.Looker(plain_login([near.server]))
-    looker._learned = (near.server, f"{ELSEWHERE}:{far.port}")
-    return looker
+    observer = fleet.ClusterObserver(plain_login([near.server]))
+    observer._learned = (near.server, f"{ELSEWHERE}:{far.port}")
+    return observer
 
 
 def test_what_an_event_source_learned_leads_no_password_to_another_machine() -> None:
     with brokers(2) as (near, far):
         near.names([(1, "127.0.0.1", near.port)])
-        looker = looked(near, far)
+        observer = looked(near, far)
         with pytest.raises(ConnectionOptionError, match=REFUSED):
-            looker.look()
+            observer.observe()
         assert far.requests == []
 
 
 def test_an_event_source_forgets_what_it_learned_when_that_does_not_open_the_cluster() -> None:
     with brokers(2) as (near, far):
         near.names([(1, "127.0.0.1", near.port)])
-        looker = looked(near, far)
+        observer = looked(near, far)
         with pytest.raises(ConnectionOptionError, match=REFUSED):
-            looker.look()
-        looker._open().close()
+            observer.observe()
+        observer._open().close()
         assert far.requests == []
 
 

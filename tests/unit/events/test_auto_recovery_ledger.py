@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Incidents: what is applied with nobody looking on, and that nothing is taken on twice, whoever is killed and however many try."""
+"""Automatic recoveries: which plans are applied unattended, and that no outage is claimed twice, even if runs are killed or concurrent."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LOSS = {
 def entry(partition: int, evidence: str = "prefix", epoch: int = 4, topic_id: str = "3rCxnsJbS1mYcVG5OAoIqQ") -> dict[str, Any]:
     survivors = [{"broker_id": 2, "last_written_epoch": 1, "log_end_offset": 7, "broker_epoch": 7}]
     return {
-        "topic": "orders", "partition": partition, "designatedLeader": 2, "replicas_best_first": [2, 1], "evidence": evidence, "explanation": "words",
+        "topic": "orders", "partition": partition, "designatedLeader": 2, "replicas_best_first": [2, 1], "evidence": evidence, "explanation": "text",
         "guards": {"topic_id": topic_id, "leader_epoch": epoch, "replicas": [1, 2], "survivors": survivors}, "loss": LOSS, "truncated": [],
         "isr": [], "eligible_leader_replicas": [], "last_known_elr": [], "named": False, "min_insync_replicas": 1, "unclean_leader_election_enable": False,
     }  # fmt: skip
@@ -92,7 +92,7 @@ def run(workdir: Path, content: Mapping[str, Any], before: str = "", check: bool
     return result
 
 
-def words(reasons: list[str]) -> set[str]:
+def codes_of(reasons: list[str]) -> set[str]:
     return {reason.partition(":")[0] for reason in reasons}
 
 
@@ -112,7 +112,7 @@ def words(reasons: list[str]) -> set[str]:
     ],
 )
 def test_only_what_needs_no_judgement_and_is_small_goes_by_itself(content: dict[str, Any], allowed: bool, expected: set[str]) -> None:
-    assert words(auto_recovery_ledger.objections(content, LIMITS, allowed)) == expected
+    assert codes_of(auto_recovery_ledger.objections(content, LIMITS, allowed)) == expected
 
 
 EVIDENCE = st.sampled_from(
@@ -156,7 +156,7 @@ def test_a_run_that_was_killed_while_it_took_things_on_has_taken_them_on_and_say
     assert run(tmp_path, plan(entry(0), entry(1)), before=KILLED) == {}
     assert len(list((tmp_path / "incidents/east").iterdir())) == 1
     after = run(tmp_path, plan(entry(0), entry(1), run_id="r2"))
-    assert not after["automatic"] and words(after["reasons"]) == {"tried_before"}
+    assert not after["automatic"] and codes_of(after["reasons"]) == {"tried_before"}
     assert run(tmp_path, plan(entry(1), run_id="r3"))["automatic"], "the other one was not reached"
 
 
@@ -164,7 +164,7 @@ def test_of_many_at_once_one_takes_it_on(tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda number: run(tmp_path, plan(entry(0), run_id=f"r{number}")), range(6)))
     assert sorted(answer["automatic"] for answer in answers) == [False] * 5 + [True]
-    assert {word for answer in answers for word in words(answer["reasons"])} == {"tried_before"}
+    assert {code for answer in answers for code in codes_of(answer["reasons"])} == {"tried_before"}
 
 
 def test_not_too_often_in_one_cluster_and_not_in_all_of_them(tmp_path: Path) -> None:
@@ -172,17 +172,17 @@ def test_not_too_often_in_one_cluster_and_not_in_all_of_them(tmp_path: Path) -> 
     for number in range(2):
         assert run(tmp_path, plan(entry(0, epoch=number), run_id=f"r{number}"), **limits)["automatic"]
     third = run(tmp_path, plan(entry(0, epoch=3), run_id="r3"), **limits)
-    assert words(third["reasons"]) == {"throttled"} and "kafka_recovery_auto_max_per_hour is 2" in third["reasons"][0]
+    assert codes_of(third["reasons"]) == {"throttled"} and "kafka_recovery_auto_max_per_hour is 2" in third["reasons"][0]
     assert run(tmp_path, plan(entry(0, topic_id="west"), cluster="west", run_id="r4"), **limits)["automatic"]
     north = run(tmp_path, plan(entry(0, topic_id="north"), cluster="north", run_id="r5"), **limits)
-    assert words(north["reasons"]) == {"throttled"} and "fleet" in north["reasons"][0]
+    assert codes_of(north["reasons"]) == {"throttled"} and "fleet" in north["reasons"][0]
 
 
 def test_an_hour_is_over_at_some_time_and_a_clock_that_was_put_back_does_not_shorten_it() -> None:
     claims = auto_recovery_ledger.claims_of(plan(entry(0)), "", NOW) + auto_recovery_ledger.claims_of(plan(entry(1), run_id="r2"), "", NOW)
-    assert words(auto_recovery_ledger.too_often("east", claims, LIMITS, NOW + 3599)) == {"throttled"}
-    assert auto_recovery_ledger.too_often("east", claims, LIMITS, NOW + 3600) == []
-    assert words(auto_recovery_ledger.too_often("east", claims, LIMITS, NOW - 9999)) == {"throttled"}
+    assert codes_of(auto_recovery_ledger.rate_limit_violations("east", claims, LIMITS, NOW + 3599)) == {"throttled"}
+    assert auto_recovery_ledger.rate_limit_violations("east", claims, LIMITS, NOW + 3600) == []
+    assert codes_of(auto_recovery_ledger.rate_limit_violations("east", claims, LIMITS, NOW - 9999)) == {"throttled"}
 
 
 def test_check_mode_takes_nothing_on(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_check_mode_takes_nothing_on(tmp_path: Path) -> None:
 
 def test_check_mode_writes_the_files_that_its_commands_name_and_no_others(tmp_path: Path) -> None:
     row: dict[str, Any] = {
-        "topic": "orders", "reason_code": "no_survivor", "evidence": "none", "candidate": None, "explanation": "words", "loss": LOSS,
+        "topic": "orders", "reason_code": "no_survivor", "evidence": "none", "candidate": None, "explanation": "text", "loss": LOSS,
         "truncated": [], "survivors": [], "named": False, "min_insync_replicas": 1, "unclean_leader_election_enable": False,
     }  # fmt: skip
     content = {**plan(), "held": [{**row, "partition": number} for number in range(MOST_NAMED + 1)]}
@@ -205,19 +205,19 @@ def test_check_mode_writes_the_files_that_its_commands_name_and_no_others(tmp_pa
     assert [row["partition"] for row in json.loads(named.read_text())["partitions"]] == [*range(MOST_NAMED + 1)]
 
 
-def test_what_cannot_be_read_may_be_the_very_outage_so_nothing_goes_by_itself(tmp_path: Path) -> None:
+def test_a_claim_that_cannot_be_read_stops_every_automatic_recovery(tmp_path: Path) -> None:
     assert run(tmp_path, plan(entry(0)))["automatic"]
     file = next((tmp_path / "incidents/east").iterdir())
     file.write_text("")
     refused = run(tmp_path, plan(entry(1), run_id="r2"))
-    assert refused["failed"] and str(file) in refused["msg"] and "has removed the file" in refused["msg"]
+    assert refused["failed"] and str(file) in refused["msg"]
 
 
 def test_bad_input_is_named(tmp_path: Path) -> None:
     other = run(tmp_path, plan(entry(0)), run_id="r9")
     assert "only a plan that was made just now" in other["msg"]
     hostile = run(tmp_path, plan(entry(0, topic_id="../../x"), run_id="r2"))
-    assert "none of Kafka's" in hostile["msg"]
+    assert "topic id" in hostile["msg"]
     assert "incident" in run(tmp_path, plan(entry(0), run_id="r3"), incident="{{ x }}")["msg"]
     assert "max_partitions is -1" in run(tmp_path, plan(entry(0), run_id="r4"), max_partitions=-1)["msg"]
     bare = {"partitions": [{"topic": "foo", "partition": 1, "designatedLeader": 0}]}
@@ -228,5 +228,5 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, "east")
     with ledger.locked():
         ledger.take(claim)
-        with pytest.raises(IncidentError, match="is there already"):
+        with pytest.raises(IncidentError, match=r"claim\..*\.json"):
             ledger.take(claim)

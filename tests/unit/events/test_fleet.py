@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fleet of an event source: where its clusters come from, what is refused, and that nobody waits for one that hangs."""
+"""The fleet of an event source: where its clusters come from, what is refused, and that no cluster waits for one that hangs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,10 @@ def test_a_vault_with_another_password_is_as_locked(inventory: Path, tmp_path: P
         ({"kafka_clusters": {"hosts": {}}}, "has no group kafka_clusters"),
         ({"kafka_clusters": {"hosts": {"east": {}}}}, "cluster east.*kafka_bootstrap_servers"),
         ({"kafka_clusters": {"hosts": {"east": {"kafka_bootstrap_servers": "east"}}}}, "cluster east.*is not host:port"),
-        ({"kafka_clusters": {"hosts": {"east": {"kafka_bootstrap_servers": "{{ nobody }}"}}}}, "cluster east.*kafka_bootstrap_servers"),
+        (
+            {"kafka_clusters": {"hosts": {"east": {"kafka_bootstrap_servers": "{{ undefined_variable }}"}}}},
+            "cluster east.*kafka_bootstrap_servers",
+        ),
         (
             {"kafka_clusters": {"hosts": {"east": {"kafka_bootstrap_servers": "a:1", "kafka_security_protocol": "SASL_SSL"}}}},
             "cluster east.*sasl_mechanism",
@@ -100,7 +103,7 @@ def test_a_vault_with_another_password_is_as_locked(inventory: Path, tmp_path: P
         ({"kafka_clusters": {"hosts": {"a{b}": {"kafka_bootstrap_servers": "a:1"}}}}, "cannot be the name of a cluster"),
     ],
 )
-def test_an_inventory_that_cannot_be_used_is_told_with_the_remedy(
+def test_an_inventory_that_cannot_be_used_is_refused_with_the_remedy(
     content: Any, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
@@ -112,15 +115,15 @@ def test_an_inventory_that_cannot_be_used_is_told_with_the_remedy(
 
 EAST = {"name": "east", "bootstrap_servers": "127.0.0.1:1"}
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({}, "there is no cluster to look at"),
+    ({}, "give clusters, or the inventory"),
     ({"clusters": []}, "clusters: expected a list"),
     ({"clusters": [{"bootstrap_servers": "a:1"}]}, "entry 1: None cannot be the name"),
     ({"clusters": [{**EAST, "name": "../x"}]}, "cannot be the name of a cluster"),
     ({"clusters": [{**EAST, "name": "all"}]}, "cannot be the name of a cluster"),
-    ({"clusters": [EAST, EAST]}, "east is there twice"),
+    ({"clusters": [EAST, EAST]}, "clusters: east"),
     ({"clusters": [{**EAST, "password": "x"}]}, "cluster east.*password"),
     ({"clusters": [{"name": "east"}]}, "cluster east.*bootstrap_servers"),
-    ({"clusters": [EAST], "intervall": 3}, "'intervall' is no option"),
+    ({"clusters": [EAST], "intervall": 3}, "'intervall'"),
     ({"clusters": [EAST], "interval": "often"}, "interval is 'often'"),
     ({"clusters": [EAST], "interval": 0}, "interval is 0"),
     ({"clusters": [EAST], "remind": "inf"}, "remind is 'inf'"),
@@ -129,7 +132,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("args, expected", WRONG, ids=[words for _, words in WRONG])
+@pytest.mark.parametrize("args, expected", WRONG, ids=[expected for _, expected in WRONG])
 def test_arguments_that_cannot_be_used_are_named(args: dict[str, Any], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
     with pytest.raises(SpokenError, match=expected):
@@ -145,8 +148,8 @@ def hanging() -> Iterator[str]:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
-async def told(args: dict[str, Any], events: int, seconds: float = 0.0) -> list[dict[str, Any]]:
-    """So many events of the source, and what else it tells within so many seconds."""
+async def received(args: dict[str, Any], events: int, seconds: float = 0.0) -> list[dict[str, Any]]:
+    """Return so many events of the source, and any more that it sends within so many seconds."""
     async with running(loaded("fleet")["main"], {"jitter": 0, "backoff_min": 0.1, "backoff_max": 0.2, **args}) as queue:
         found = [await asyncio.wait_for(queue.get(), 300) for _ in range(events)]
         await asyncio.sleep(seconds)
@@ -156,7 +159,7 @@ async def told(args: dict[str, Any], events: int, seconds: float = 0.0) -> list[
 def test_one_that_hangs_for_an_hour_delays_no_other(hanging: str) -> None:
     gone = [{"name": f"gone-{number}", "bootstrap_servers": f"127.0.0.1:{free_port()}"} for number in range(4)]
     slow = {"name": "slow", "bootstrap_servers": hanging, "request_timeout": 3600}
-    events = asyncio.run(told({"clusters": [slow, *gone], "look_timeout": 3600}, len(gone), 1.0))
+    events = asyncio.run(received({"clusters": [slow, *gone], "look_timeout": 3600}, len(gone), 1.0))
     assert sorted(event["cluster"] for event in events) == [cluster["name"] for cluster in gone], "each once"
     assert {event["type"] for event in events} == {"cluster_unreachable"}
     assert "is a broker running there" in events[0]["reason"]
@@ -165,11 +168,11 @@ def test_one_that_hangs_for_an_hour_delays_no_other(hanging: str) -> None:
 @pytest.mark.slow
 def test_one_that_hangs_is_unreachable_once(hanging: str) -> None:
     slow = {"name": "slow", "bootstrap_servers": hanging, "request_timeout": 3600}
-    (event,) = asyncio.run(told({"clusters": [slow], "look_timeout": 1}, 1, 2.5))
-    assert event["type"] == "cluster_unreachable" and "has not come back within 1 s" in event["reason"]
+    (event,) = asyncio.run(received({"clusters": [slow], "look_timeout": 1}, 1, 2.5))
+    assert event["type"] == "cluster_unreachable" and "look_timeout" in event["reason"]
 
 
-def test_by_hand_it_prints_what_it_would_tell(hanging: str) -> None:
+def test_run_by_hand_it_prints_its_events(hanging: str) -> None:
     source = loaded("fleet")["__file__"]
     args = {"clusters": [{"name": "east", "bootstrap_servers": f"127.0.0.1:{free_port()}"}], "backoff_min": 0.1, "unreachable_after": 1}
     with subprocess.Popen([sys.executable, source, json.dumps(args)], stdout=subprocess.PIPE, text=True, env=os.environ) as process:

@@ -154,7 +154,7 @@ def test_handshakes_that_never_end_keep_no_real_request_out(args: dict[str, Any]
 
 
 def test_a_sender_with_the_secret_is_not_closed_for_others(args: dict[str, Any]) -> None:
-    """The queue takes nothing for a while, as when a rulebook is busy: its sender waits, whoever else comes."""
+    """The queue takes nothing for a while, as when a rulebook is busy: its sender waits, even if others connect."""
 
     async def waited() -> int:
         taken = asyncio.Event()

@@ -15,34 +15,34 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# ansible-rulebook runs a source from its path: what belongs to it is found from there.
+# ansible-rulebook runs a source from its path, so the collection is imported from there.
 _PARENTS = Path(__file__).absolute().parents
 if len(_PARENTS) > 7 and _PARENTS[6].name == "ansible_collections" and str(_PARENTS[7]) not in sys.path:
     sys.path.append(str(_PARENTS[7]))
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import Look, Outages, Pace
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import ClusterObservation, OutageTracker, PollInterval
 
 DOCUMENTATION = r"""
 ---
 short_description: Watch Kafka clusters for partitions without a live leader
 description:
-  - An ansible-rulebook event source that looks at every cluster of a fleet again and again, and tells when an outage begins, grows and is over.
-  - Each cluster is looked at by itself. One that is slow or hangs delays no other. One that cannot be reached is asked less and less often.
+  - An ansible-rulebook event source that polls every cluster of a fleet, and sends an event when an outage begins, grows and ends.
+  - Clusters are polled independently. A cluster that is slow or hangs delays no other. A cluster that cannot be reached is polled less and less often.
   - Reads only. Needs DESCRIBE on the cluster and on the topics.
-  - An outage that goes on is told once, not with every look. C(partitions_offline) has C(change), which is C(begins), C(grows) or (see O(remind))
-    C(continues). C(partitions_back) is told when no partition is without a leader any more, C(cluster_unreachable) once until it answers again.
-  - Events have C(type), C(cluster), C(cluster_id), C(at) (UTC), C(run_id) (for the playbook that is run) and C(meta.hosts), which limits what a
-    rulebook does to this cluster. Those of an outage have C(incident), the same until it is over and after a restart of this source, too, as
-    long as the same partitions are offline; C(since), C(count), C(new), C(offline_brokers) and the first C(partitions).
-  - Names in events are those that Kafka allows, and no text in them is a template.
+  - An outage that continues is sent once, not with every poll. C(partitions_offline) has C(change), which is C(begins), C(grows) or (see O(remind))
+    C(continues). C(partitions_back) is sent when every partition has a leader again, C(cluster_unreachable) once until the cluster answers again.
+  - Events have C(type), C(cluster), C(cluster_id), C(at) (UTC), C(run_id) (for the playbook that is run) and C(meta.hosts), which limits the actions of
+    a rulebook to this cluster. Events of an outage have C(incident), C(since), C(count), C(new), C(offline_brokers) and the first C(partitions).
+    C(incident) stays the same until the outage ends, also after a restart of this source if the same partitions are offline.
+  - Events hold only names that Kafka allows, and no text in them is a template.
 options:
   inventory:
     description:
       - The inventory that the playbooks use, a file or a directory. Its hosts of the group C(kafka_clusters) are watched, with their C(kafka_*)
         variables, templates and Vault resolved by Ansible. Read when the source starts.
-      - One of O(inventory) and O(clusters) is needed, and both may be given.
+      - At least one of O(inventory) and O(clusters) is needed.
     type: path
   clusters:
     description:
@@ -51,34 +51,34 @@ options:
     type: list
     elements: dict
   interval:
-    description: Seconds from one look at a cluster to the next.
+    description: Seconds between two polls of a cluster.
     type: float
     default: 5
   jitter:
-    description: Up to so many seconds more, at random, so that not all clusters are asked at once.
+    description: Maximum of the random seconds that are added to O(interval), so that not all clusters are polled at once.
     type: float
     default: 1
   backoff_min:
-    description: Seconds until a cluster that did not answer is asked again. Doubled each time that it does not.
+    description: Seconds until a cluster that did not answer is polled again. Doubled after each further failure.
     type: float
     default: 5
   backoff_max:
-    description: Seconds that are not gone beyond by that.
+    description: Maximum of these seconds.
     type: float
     default: 60
   request_timeout:
-    description: Seconds within which a broker has to answer. Default is each cluster's own C(kafka_request_timeout), or 10.
+    description: Seconds within which a broker must answer. Default is each cluster's own C(kafka_request_timeout), or 10.
     type: float
   look_timeout:
-    description: Seconds after which a look that has not come back counts as failed. No other one is begun until it has.
+    description: Seconds after which a poll that has not finished counts as failed. The next poll begins only after it has finished.
     type: float
     default: 60
   remind:
-    description: Seconds after which an outage that goes on is told again, V(0) for never.
+    description: Seconds after which an outage that continues is sent again, V(0) for never.
     type: float
     default: 0
   unreachable_after:
-    description: Looks that have to fail in a row before C(cluster_unreachable) is told.
+    description: Polls that must fail in a row before C(cluster_unreachable) is sent.
     type: int
     default: 2
 requirements:
@@ -105,7 +105,7 @@ EXAMPLES = r"""
 
 logger = logging.getLogger("streamops.kafka_recovery.fleet")
 
-# Option → type, what it has to be at least, default.
+# Option → type, minimum, default.
 NUMBERS: dict[str, tuple[type, float, Any]] = {
     "interval": (float, 0.1, 5.0),
     "jitter": (float, 0.0, 1.0),
@@ -116,16 +116,16 @@ NUMBERS: dict[str, tuple[type, float, Any]] = {
     "remind": (float, 0.0, 0.0),
     "unreachable_after": (int, 1, 2),
 }
-# ansible-rulebook's own.
-GIVEN = ("eda_feedback_queue",)
+# ansible-rulebook adds these itself.
+ADDED_OPTIONS = ("eda_feedback_queue",)
 
 
 def numbers(args: dict[str, Any]) -> dict[str, Any]:
-    """The options that are numbers. FleetError names one that is none or too small, and any option that there is not."""
-    unknown = sorted(set(args) - set(NUMBERS) - {"inventory", "clusters", *GIVEN})
+    """Return the options that are numbers. Raises FleetError for a value that is not a number or too small, and for an unknown option."""
+    unknown = sorted(set(args) - set(NUMBERS) - {"inventory", "clusters", *ADDED_OPTIONS})
     if unknown:
         raise fleet.FleetError(
-            f"{unknown[0]!r:.80} is no option of streamops.kafka_recovery.fleet; there are inventory, clusters, {', '.join(NUMBERS)}"
+            f"{unknown[0]!r:.80} is not an option of streamops.kafka_recovery.fleet; options are inventory, clusters, {', '.join(NUMBERS)}"
         )
     found: dict[str, Any] = {}
     for name, (kind, least, default) in NUMBERS.items():
@@ -135,7 +135,7 @@ def numbers(args: dict[str, Any]) -> dict[str, Any]:
         except ValueError:
             number = float("nan")
         if number is not None and not least <= number < float("inf"):
-            raise fleet.FleetError(f"{name} is {value!r:.80}: it has to be a number, {least:g} or more")
+            raise fleet.FleetError(f"{name} is {value!r:.80}: it must be a number, {least:g} or more")
         found[name] = number
     if found["backoff_max"] < found["backoff_min"]:
         raise fleet.FleetError(
@@ -145,41 +145,41 @@ def numbers(args: dict[str, Any]) -> dict[str, Any]:
 
 
 class Watch:
-    """Of one cluster, for as long as the source runs."""
+    """Polls one cluster and puts its events into the queue, for as long as the source runs."""
 
-    def __init__(self, queue: Any, looker: Any, outages: Outages, pace: Pace, look_timeout: float) -> None:
+    def __init__(self, queue: Any, observer: Any, outages: OutageTracker, interval: PollInterval, look_timeout: float) -> None:
         self._queue = queue
-        self._looker = looker
+        self._observer = observer
         self._outages = outages
-        self._pace = pace
+        self._interval = interval
         self._look_timeout = look_timeout
-        self._under_way: asyncio.Future[Look] | None = None
+        self._under_way: asyncio.Future[ClusterObservation] | None = None
 
     async def run(self) -> None:
-        """Look, tell, wait; never end."""
+        """Poll, send events, wait; never end."""
         while True:
             for event in await self._events():
                 logger.info("%s: %s %s", event["cluster"], event["type"], event.get("incident", event.get("reason", "")))
                 await self._queue.put(event)
-            # Where the random number comes from is of no importance to anybody.
-            await asyncio.sleep(self._pace.pause(self._outages.failures, random.random()))
+            # The random number needs no secure source.
+            await asyncio.sleep(self._interval.pause(self._outages.failures, random.random()))
 
     async def _events(self) -> list[dict[str, Any]]:
         try:
-            look = await self._look()
+            observation = await self._poll()
         except TimeoutError:
-            return self._outages.missed(f"a look at it has not come back within {self._look_timeout:g} s", time.time())
+            return self._outages.on_failure(f"a poll has not finished within {self._look_timeout:g} s (look_timeout)", time.time())
         except SpokenError as error:
-            return self._outages.missed(str(error), time.time())
-        except Exception as error:  # whatever it is, it is this cluster's, and the others go on
-            logger.debug("%s: cannot be looked at", self._outages.cluster, exc_info=True)
-            return self._outages.missed(f"{type(error).__name__}: {error}", time.time())
-        return self._outages.seen(look, time.time())
+            return self._outages.on_failure(str(error), time.time())
+        except Exception as error:  # any error of one cluster must not stop the others
+            logger.debug("%s: cannot be polled", self._outages.cluster, exc_info=True)
+            return self._outages.on_failure(f"{type(error).__name__}: {error}", time.time())
+        return self._outages.on_success(observation, time.time())
 
-    async def _look(self) -> Look:
-        """In a thread of its own, which a cluster that hangs may keep for as long as it likes."""
+    async def _poll(self) -> ClusterObservation:
+        """Observe the cluster in a thread of its own, which a cluster that hangs can block without delaying others."""
         if self._under_way is None:
-            self._under_way = in_thread(self._looker.look)
+            self._under_way = in_thread(self._observer.observe)
         done, _pending = await asyncio.wait([self._under_way], timeout=self._look_timeout)
         if not done:
             raise TimeoutError
@@ -188,11 +188,11 @@ class Watch:
 
 
 def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
-    """Start `work` in a thread that does not keep the process from ending."""
+    """Start `work` in a daemon thread. Returns a future with its result or exception."""
     loop = asyncio.get_running_loop()
     future = loop.create_future()
 
-    def tell(result: Any, error: BaseException | None) -> None:
+    def finish(result: Any, error: BaseException | None) -> None:
         if not future.done():
             if error is None:
                 future.set_result(result)
@@ -206,34 +206,34 @@ def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
         except BaseException as problem:
             error = problem
         try:
-            loop.call_soon_threadsafe(tell, result, error)
+            loop.call_soon_threadsafe(finish, result, error)
         except RuntimeError:  # the source has ended meanwhile
-            logger.debug("nobody waits for a look any more")
+            logger.debug("the source ended before a poll did")
 
     threading.Thread(target=run, daemon=True).start()
     return future
 
 
 async def main(queue: Any, args: dict[str, Any]) -> None:
-    """Watch until cancelled. Raises FleetError for arguments that cannot be used."""
+    """Watch all clusters until cancelled. Raises FleetError if an argument is not valid."""
     options = numbers(args)
-    found = await in_thread(lambda: fleet.connections(args.get("clusters"), args.get("inventory"), options["request_timeout"]))
-    pace = Pace(options["interval"], options["jitter"], options["backoff_min"], options["backoff_max"])
-    lookers = {name: fleet.Looker(connection) for name, connection in found.items()}
+    connections = await in_thread(lambda: fleet.connections(args.get("clusters"), args.get("inventory"), options["request_timeout"]))
+    interval = PollInterval(options["interval"], options["jitter"], options["backoff_min"], options["backoff_max"])
+    observers = {name: fleet.ClusterObserver(connection) for name, connection in connections.items()}
     watches = [
-        Watch(queue, looker, Outages(name, options["remind"], options["unreachable_after"]), pace, options["look_timeout"])
-        for name, looker in lookers.items()
+        Watch(queue, observer, OutageTracker(name, options["remind"], options["unreachable_after"]), interval, options["look_timeout"])
+        for name, observer in observers.items()
     ]
-    logger.info("watching %s", ", ".join(sorted(found)))
+    logger.info("watching %s", ", ".join(sorted(connections)))
     try:
         await asyncio.gather(*(watch.run() for watch in watches))
     finally:
-        for looker in lookers.values():
-            in_thread(looker.close)
+        for observer in observers.values():
+            in_thread(observer.close)
 
 
 if __name__ == "__main__":
-    # By hand: python fleet.py '{"inventory": "inventory.yml"}' prints what it would tell.
+    # By hand: python fleet.py '{"inventory": "inventory.yml"}' prints the events.
     import json
 
     class Printed:

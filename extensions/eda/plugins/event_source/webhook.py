@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Event source: webhooks of Alertmanager, GitHub and GitLab, from those alone who know a secret."""
+"""Event source: webhooks of Alertmanager, GitHub and GitLab, authenticated by a shared secret."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 from aiohttp import web
 
-# ansible-rulebook runs a source from its path: what belongs to it is found from there.
+# ansible-rulebook runs a source from its path, so the collection is imported from there.
 _PARENTS = Path(__file__).absolute().parents
 if len(_PARENTS) > 7 and _PARENTS[6].name == "ansible_collections" and str(_PARENTS[7]) not in sys.path:
     sys.path.append(str(_PARENTS[7]))
@@ -38,16 +38,16 @@ DOCUMENTATION = r"""
 ---
 short_description: Webhooks of Alertmanager, GitHub and GitLab
 description:
-  - An ansible-rulebook event source that takes webhooks from those who know a secret, and makes events of what it knows.
+  - An ansible-rulebook event source that accepts webhooks from senders that know a secret, and turns them into events.
   - An alert of this collection's rule file that fires becomes C(partitions_offline) with C(cluster), C(incident), C(run_id) and C(alert), as
-    the source C(streamops.kafka_recovery.fleet) tells it. It is told once until it is resolved or fires anew.
+    in the events of the source C(streamops.kafka_recovery.fleet). It is sent once, until the alert is resolved or fires again.
   - A push to O(branch) of O(repository) becomes C(merged) with C(commit).
-  - Secrets and signatures are compared in constant time. Without a secret the source does not start. What is forged, too large, no JSON or
-    about something unknown is answered with 4xx, logged in one line without what it held, and becomes no event.
-  - Nothing that was sent gets into an event but names that were known before, ids and times.
+  - Secrets and signatures are compared in constant time. Without a secret the source does not start. A request that is forged, too large, not JSON or
+    about something unknown is answered with 4xx, logged in one line without its contents, and becomes no event.
+  - Of a payload, events hold only names that are configured, ids and times.
 options:
   format:
-    description: Who sends.
+    description: The sender of the webhooks.
     type: str
     choices: [alertmanager, github, gitlab]
     required: true
@@ -56,11 +56,11 @@ options:
     type: int
     required: true
   host:
-    description: Address to listen on. Beyond this machine O(certfile) is needed. A proxy with TLS on this machine does as well.
+    description: Address to listen on. An address beyond this machine needs O(certfile), or a proxy with TLS on this machine.
     type: str
     default: 127.0.0.1
   path:
-    description: Path of the address.
+    description: Path of the webhook's URL.
     type: str
     default: /
   secret_file:
@@ -81,32 +81,33 @@ options:
     type: path
   allow_plaintext_secrets:
     description:
-      - Whether to listen beyond this machine without TLS. Everybody on the network path can then read the secret of Alertmanager and GitLab, and what
-        is sent, and can send events with it.
+      - Whether to listen beyond this machine without TLS. Anyone on the network path can then read the secret of Alertmanager and GitLab and all
+        payloads, and can send events with that secret.
     type: bool
     default: false
   max_bytes:
-    description: Size that a body must not exceed.
+    description: Maximum size of a request's body, in bytes.
     type: int
     default: 1048576
   max_connections:
     description:
-      - Connections that are open at once. One more closes one that has not sent the secret yet, the oldest one of the address that has the most of them.
+      - Maximum of connections that are open at once. One more closes a connection that has not sent the secret yet, the oldest of the address that has
+        the most of them.
     type: int
     default: 100
   request_timeout:
-    description: Seconds for the TLS handshake, the headers and the body of a request together. The connection is closed after them.
+    description: Seconds for the TLS handshake, the headers and the body of a request together. The connection is then closed.
     type: int
     default: 10
   inventory:
-    description: Alertmanager. The inventory that the playbooks use. Alerts of clusters that are no hosts of its group C(kafka_clusters) become no events.
+    description: Alertmanager. The inventory that the playbooks use. Alerts of clusters that are not in its group C(kafka_clusters) become no events.
     type: path
   clusters:
     description: Alertmanager. Names of the clusters, instead of O(inventory).
     type: list
     elements: str
   alerts:
-    description: Alertmanager. Names of the alerts that count. Default are those of the collection that tell of partitions without a leader.
+    description: Alertmanager. Names of the alerts that become events. Default are the alerts of the collection for partitions without a leader.
     type: list
     elements: str
   cluster_label:
@@ -114,7 +115,7 @@ options:
     type: str
     default: cluster
   remind:
-    description: Alertmanager. Seconds after which an alert that is sent again counts again, V(0) for never.
+    description: Alertmanager. Seconds after which an alert that is sent again becomes another event, V(0) for never.
     type: float
     default: 0
   repository:
@@ -146,44 +147,44 @@ EXAMPLES = r"""
 logger = logging.getLogger("streamops.kafka_recovery.webhook")
 
 OPTIONS = frozenset(yaml.safe_load(DOCUMENTATION)["options"])
-GIVEN = frozenset({"eda_feedback_queue"})  # ansible-rulebook's own
-LEAST_SECRET = 16
+ADDED_OPTIONS = frozenset({"eda_feedback_queue"})  # ansible-rulebook adds it itself
+MIN_SECRET_LENGTH = 16
 PATH = re.compile(r"/[A-Za-z0-9_./\-]{0,200}")
-Understand = Callable[[Any, Any, float], tuple[list[dict[str, Any]], list[str]]]
+EventParser = Callable[[Any, Any, float], tuple[list[dict[str, Any]], list[str]]]
 
 
 class WebhookError(SpokenError):
-    """The source cannot be started; the text names the option and the remedy."""
+    """An option of the source is not valid; the text names the option and the remedy."""
 
 
 def secret(args: dict[str, Any]) -> bytes:
-    """The shared secret. WebhookError or SecretFileError if there is none, or one that others can read or guess."""
+    """Return the shared secret. Raises WebhookError or SecretFileError if there is none, or if others can read or guess it."""
     file, name = args.get("secret_file"), args.get("secret_env")
     if bool(file) == bool(name):
-        raise WebhookError("no secret, no webhook: give one of secret_file and secret_env, so that only those who know it can send events")
+        raise WebhookError("a webhook needs a secret: give exactly one of secret_file and secret_env")
     if file:
         path = Path(str(file)).expanduser()
         found, where = secret_files.read("secret_file", path), f"secret_file {path}"
     else:
         found, where = os.environ.get(str(name), "").encode("utf-8", "surrogateescape"), f"the environment variable {name} (secret_env)"
     found = found.strip()
-    if len(found) < LEAST_SECRET or any(letter < 0x21 for letter in found):
+    if len(found) < MIN_SECRET_LENGTH or any(letter < 0x21 for letter in found):
         raise WebhookError(
-            f"{where} has no secret of at least {LEAST_SECRET} characters in one line: make one, for example with openssl rand -hex 32"
+            f"{where} has no secret of at least {MIN_SECRET_LENGTH} characters in one line: create one, for example with openssl rand -hex 32"
         )
     return found
 
 
 def number(args: dict[str, Any], name: str, least: int, most: int, default: int | None = None) -> int:
-    """An option that is a whole number."""
+    """Return an option that is a whole number from `least` to `most`. Raises WebhookError for any other value."""
     value = args.get(name, default)
     if not re.fullmatch(r"[0-9]{1,12}", str(value)) or not least <= int(str(value)) <= most:
-        raise WebhookError(f"{name} is {value!r:.80}: it has to be a whole number from {least} to {most}")
+        raise WebhookError(f"{name} is {value!r:.80}: it must be a whole number from {least} to {most}")
     return int(str(value))
 
 
 def names(args: dict[str, Any], name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """An option that is a list of texts."""
+    """Return an option that is a list of texts. Raises WebhookError for any other value."""
     value = args.get(name)
     if value is None:
         return default
@@ -192,14 +193,16 @@ def names(args: dict[str, Any], name: str, default: tuple[str, ...] = ()) -> tup
     return tuple(value)
 
 
-def understanding(args: dict[str, Any]) -> tuple[str, Understand]:
-    """Who sends, and what makes events of what is sent."""
-    unknown = sorted(set(args) - OPTIONS - GIVEN)
+def build_event_parser(args: dict[str, Any]) -> tuple[str, EventParser]:
+    """Return the sender (one of FORMATS) and a function that turns its payloads into events. Raises WebhookError, FleetError."""
+    unknown = sorted(set(args) - OPTIONS - ADDED_OPTIONS)
     if unknown:
-        raise WebhookError(f"{unknown[0]!r:.80} is no option of streamops.kafka_recovery.webhook; there are {', '.join(sorted(OPTIONS))}")
+        raise WebhookError(
+            f"{unknown[0]!r:.80} is not an option of streamops.kafka_recovery.webhook; options are {', '.join(sorted(OPTIONS))}"
+        )
     kind = args.get("format")
     if kind not in FORMATS:
-        raise WebhookError(f"format is {kind!r:.80}: it has to be one of {', '.join(FORMATS)}")
+        raise WebhookError(f"format is {kind!r:.80}: it must be one of {', '.join(FORMATS)}")
     if kind != ALERTMANAGER:
         if not args.get("repository") or not args.get("branch"):
             raise WebhookError(f"format {kind} needs repository (its full name) and branch (the protected one)")
@@ -214,7 +217,7 @@ def understanding(args: dict[str, Any]) -> tuple[str, Understand]:
 
 
 def tls(args: dict[str, Any]) -> ssl.SSLContext | None:
-    """TLS, where a certificate is given."""
+    """Return the TLS context, None without a certificate. Raises WebhookError or SecretFileError if it cannot be used."""
     certificate, key = args.get("certfile"), args.get("keyfile")
     if not certificate and not key:
         return None
@@ -230,7 +233,7 @@ def tls(args: dict[str, Any]) -> ssl.SSLContext | None:
 
 
 def check_plaintext(args: dict[str, Any], host: str) -> None:
-    """Raise WebhookError if the source would listen without TLS beyond this machine without leave."""
+    """Raise WebhookError if the source would listen without TLS beyond this machine and allow_plaintext_secrets is not true."""
     try:
         allowed = boolean(args.get("allow_plaintext_secrets", False))
     except TypeError as error:
@@ -243,18 +246,18 @@ def check_plaintext(args: dict[str, Any], host: str) -> None:
 
 
 class Receiver:
-    """Answers requests, and puts what comes of them into the queue."""
+    """Answers requests, and puts their events into the queue."""
 
-    def __init__(self, queue: Any, kind: str, key: bytes, understand: Understand, trust: Callable[[Any], None]) -> None:
-        """`trust` is called with the transport of a request that has the secret."""
+    def __init__(self, queue: Any, kind: str, key: bytes, parse: EventParser, trust: Callable[[Any], None]) -> None:
+        """`trust`: called with the transport of a request that has the secret."""
         self._queue = queue
         self._trust = trust
         self._kind = kind
         self._key = key
-        self._understand = understand
+        self._parse = parse
 
     async def receive(self, request: web.Request) -> web.Response:
-        """One request. Its connection is closed after the answer."""
+        """Answer one request. Its connection is closed after the answer."""
         response = await self._answer(request)
         response.force_close()
         return response
@@ -264,19 +267,19 @@ class Receiver:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return self._refused(request, 413, "the body is too large")
-        if not webhook_payloads.authentic(self._kind, self._key, request.headers, body):
+        if not webhook_payloads.is_authentic(self._kind, self._key, request.headers, body):
             return self._refused(request, 401, "no or a wrong secret or signature")
         self._trust(request.transport)
         try:
-            payload = webhook_payloads.parsed(body)
+            payload = webhook_payloads.parse_body(body)
         except PayloadError as error:
             return self._refused(request, 400, str(error))
         try:
-            events, left_out = self._understand(payload, request.headers, time.time())
+            events, left_out = self._parse(payload, request.headers, time.time())
         except PayloadError as error:
             return self._refused(request, 422, str(error))
-        for said in left_out:
-            logger.warning("left out: %s", printable(said))
+        for reason in left_out:
+            logger.warning("left out: %s", printable(reason))
         for event in events:
             logger.info("%s %s", event["type"], event.get("cluster", event.get("commit", "")))
             await self._queue.put(event)
@@ -284,28 +287,28 @@ class Receiver:
 
     def _refused(self, request: web.Request, status: int, why: str) -> web.Response:
         logger.warning("refused a request from %s with %s: %s", request.remote, status, why)
-        # Whoever knows the secret may know what was wrong with what they sent.
+        # A sender that knows the secret gets the reason.
         return web.json_response({"error": why if status in (400, 413, 422) else "refused"}, status=status)
 
 
 async def main(queue: Any, args: dict[str, Any]) -> None:
-    """Listen until cancelled. Raises WebhookError and FleetError for arguments that cannot be used."""
+    """Listen until cancelled. Raises WebhookError or FleetError if an argument is not valid."""
     key = secret(args)
     port, limit = number(args, "port", 1, 65535), number(args, "max_bytes", 1, 100_000_000, 1 << 20)
     path = str(args.get("path", "/"))
     if not PATH.fullmatch(path):
-        raise WebhookError(f"path is {path!r:.80}: it has to begin with / and have letters, digits, dots, dashes and underscores")
+        raise WebhookError(f"path is {path!r:.80}: it must begin with / and have letters, digits, dots, dashes and underscores")
     context = tls(args)
     most, seconds = number(args, "max_connections", 1, 10_000, 100), number(args, "request_timeout", 1, 600, 10)
-    kind, understand = await asyncio.to_thread(understanding, args)
+    kind, parse = await asyncio.to_thread(build_event_parser, args)
     host = str(args.get("host") or "127.0.0.1")
     if context is None:
         check_plaintext(args, host)
     application = web.Application(client_max_size=limit)
-    # aiohttp would inflate a compressed body before the secret is checked, and none of the senders compresses.
+    # aiohttp would inflate a compressed body before the secret is checked, and no sender compresses.
     runner = web.AppRunner(application, access_log=None, auto_decompress=False)
     connections = Connections(context, most, seconds)
-    application.router.add_post(path, Receiver(queue, kind, key, understand, connections.trust).receive)
+    application.router.add_post(path, Receiver(queue, kind, key, parse, connections.trust).receive)
     await runner.setup()
     assert runner.server is not None
     listeners: list[socket.socket] = []
