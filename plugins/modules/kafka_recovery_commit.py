@@ -175,7 +175,7 @@ def recovery_commit(module: AnsibleModule, repository: Repository, layout: propo
         "signed": published.signed,
         "protected_branch": repository.branch,
         "files": sorted(published.files),
-        "remote_messages": published.said,
+        "remote_messages": published.remote_messages,
         "left_out": [{"cluster": cluster, "reason": reason} for cluster, reason in sorted(published.left_out.items())],
     }
     if module._diff:

@@ -18,7 +18,7 @@ PATH = f"{FOLDER}/plans/east.json"
 
 
 def judged(forge: Forge, tmp_path: Path, *paths: Path, rules: Rules | None = None, **options: Any) -> list[dict[str, Any]]:
-    """What is said of these plan files, or of all that is on the branch."""
+    """Return the approvals of these plan files, or of all plans on the branch."""
     with scratch(Remote(forge.url), "main") as repository:
         approvals = Approvals(repository, LAYOUT, tmp_path / "work", rules or Rules())
         return approvals.of_files({path.stem: path for path in paths}) if paths else approvals.merged(["east", "west"], **options)

@@ -30,7 +30,7 @@ class GitServer:
 
 @contextmanager
 def git_server(folder: Path, token: str, certificate: Path | None = None) -> Iterator[GitServer]:
-    """Serve the bare repositories in `folder` to whoever has `token`, over TLS if there is a `certificate`."""
+    """Serve the bare repositories in `folder` to clients that have `token`, over TLS if there is a `certificate`."""
     running = GitServer()
 
     class Handler(QuietHandler):

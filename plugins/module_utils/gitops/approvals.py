@@ -1,12 +1,12 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Approvals: which plans are merged into the protected branch, by whom, and may be applied. A doubt refuses, and the reason names file and remedy.
+"""Approvals: which plans are merged into the protected branch, by whom, and may be applied. In doubt a plan is refused; the reason names file and remedy.
 
-Everything in the folder of a recovery is checked, not the plan alone: who may push a branch writes all of it, and reviewers read README.md.
+All files in the folder of a recovery are checked, not only the plan: anyone who may push a branch can write all of them, and reviewers read README.md.
 
-A plan that may be applied is written to `<workdir>/merged/<run_id>/<cluster>.json`, byte for byte as it is on the branch. That file is what is applied, so
-it cannot change between the check and the election.
+A plan that may be applied is written to `<workdir>/merged/<run_id>/<cluster>.json`, byte for byte as it is on the branch. That file is applied, so it
+cannot change between the check and the election.
 """
 
 from __future__ import annotations
@@ -38,14 +38,18 @@ STATES = (
     MERGED, NOT_MERGED, CHANGED, UNUSABLE, OTHER_CLUSTER, ALREADY_APPLIED, UNSIGNED, TOO_OLD, OTHER_SUMMARY, OTHER_RESULTS, UNEXPECTED_FILE,
     IN_FUTURE,
 )  # fmt: skip
-# How far the clocks of two machines may be apart, in seconds.
+# Seconds by which the clocks of two machines may differ.
 CLOCK_SKEW = 300.0
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What an approval takes. `require_signature`: of the commit that merged a plan, by one of `merge_signers` or a key of gpg; `max_plan_age`: seconds, 0
-    for no limit; `plan_signers`: who may make plans, None if anybody may."""
+    """Requirements of an approval.
+
+    require_signature  whether the commit that merged a plan must be signed, by one of `merge_signers` or a key of gpg
+    max_plan_age       seconds, 0 for no limit
+    plan_signers       keys that may sign plans, None if plans need no signature
+    """
 
     require_signature: bool = False
     merge_signers: AllowedSigners | None = None
@@ -55,7 +59,7 @@ class Rules:
 
 @dataclass
 class Approval:
-    """One plan. `path`: in the repository; `plan`: the private copy that may be applied, empty where it may not be."""
+    """One plan. `path`: in the repository; `plan`: the private copy to apply, empty if the plan may not be applied."""
 
     run_id: str
     cluster: str
@@ -87,42 +91,47 @@ class Approvals:
         self._layout = layout
         self._workdir = workdir
         self._rules = rules
-        self._present = repository.listed(repository.tip, layout.directory)
+        self._present = repository.list_files(repository.tip, layout.directory)
         self._changes = branch_log.changes(repository, repository.tip, layout.directory)
         self._where = f"{repository.branch} (at {repository.tip[:12]})"
         self._folders: dict[str, SpokenError | None] = {}
         self.applied: list[dict[str, Any]] = []
 
     def of_files(self, plans: Mapping[str, Path]) -> list[dict[str, Any]]:
-        """Judge plan files (by cluster) that are to be applied: they must be what was merged."""
-        found = []
+        """Return an approval for each plan file (by cluster), oldest plan first. A file must equal the merged one."""
+        approvals = []
         for cluster, path in plans.items():
             approval = Approval("", cluster, "")
             try:
                 plan = plan_file.load(path)
                 if "plan_id" not in plan:
-                    raise _RefusedError(
-                        UNUSABLE, f"{path} is a bare KIP-1275 file: what was merged are plans that the playbook plan has written"
-                    )
+                    raise _RefusedError(UNUSABLE, f"{path} is a bare KIP-1275 file: apply a plan that the playbook plan has written")
                 if plan["cluster"] != cluster:
                     raise _RefusedError(OTHER_CLUSTER, f"{path} was made for cluster {plan['cluster']}, not for {cluster}")
                 approval = Approval(plan["run_id"], cluster, self._layout.plan(plan["run_id"], cluster), plan_id=plan["plan_id"])
                 self._judge(approval, path)
             except SpokenError as error:
                 approval.state, approval.reason = getattr(error, "state", UNUSABLE), str(error)
-            found.append(asdict(approval))
-        return _oldest_first(found)
+            approvals.append(asdict(approval))
+        return _oldest_first(approvals)
 
     def merged(self, clusters: Collection[str], run_ids: Sequence[str] = (), since: str = "") -> list[dict[str, Any]]:
-        """Judge what is on the branch and was not applied yet: all of it, or these recoveries (applied ones too), or what came after a commit.
+        """Return an approval for each plan on the branch that was not applied yet, oldest plan first.
 
-        `applied` then has what is left out because it has results.
+        run_ids  if not empty, only plans of these recoveries, applied ones included
+        since    if not empty, only plans that changed after this commit. Raises GitError if it is not a commit of the branch
+
+        Plans that are left out because they were applied are then in `applied`.
         """
-        came = provenance.came_since(self._repository, since, self._repository.tip, self._layout.directory) if since.strip("0") else None
-        found = []
+        changed = (
+            provenance.files_changed_since(self._repository, since, self._repository.tip, self._layout.directory)
+            if since.strip("0")
+            else None
+        )
+        approvals = []
         self.applied = []
         for run_id, cluster, path in self._candidates():
-            if cluster not in clusters or (run_ids and run_id not in run_ids) or (came is not None and path not in came):
+            if cluster not in clusters or (run_ids and run_id not in run_ids) or (changed is not None and path not in changed):
                 continue
             approval = Approval(run_id, cluster, path)
             try:
@@ -130,11 +139,11 @@ class Approvals:
             except SpokenError as error:
                 approval.state, approval.reason = getattr(error, "state", UNUSABLE), str(error)
             if run_ids or approval.state != ALREADY_APPLIED:
-                found.append(asdict(approval))
+                approvals.append(asdict(approval))
             else:
                 self.applied.append(asdict(approval))
         self.applied.sort(key=lambda row: (row["run_id"], row["cluster"]))
-        return _oldest_first(found)
+        return _oldest_first(approvals)
 
     def _candidates(self) -> Iterator[tuple[str, str, str]]:
         depth = len(self._layout.directory.split("/"))
@@ -156,20 +165,20 @@ class Approvals:
         if given is not None and read_regular(given) != content:
             raise _RefusedError(
                 CHANGED,
-                f"{given} is not what was merged as {path} on {self._where}: take it from there, or make a new plan and have it merged",
+                f"{given} differs from {path} on {self._where}: apply that file, or make a new plan and have it merged",
             )
         self._check_results(approval, content)
         plan = plan_file.parse(content, path)
         if (plan.get("cluster"), plan.get("run_id")) != (approval.cluster, approval.run_id):
             raise _RefusedError(
                 OTHER_CLUSTER,
-                f"{path} on {self._where} was made for cluster {plan.get('cluster')} in run {plan.get('run_id')}: it is not in its own place",
+                f"{path} on {self._where} was made for cluster {plan.get('cluster')} in run {plan.get('run_id')}: move it to its own path, or remove it",
             )
         approval.plan_id, approval.created_at = plan["plan_id"], plan["created_at"]
         self._check_folder(approval.run_id)
         self._check_signature_of_plan(approval, content)
         self._check_date(approval)
-        approval.brought_by = provenance.brought_by(repository, repository.tip, path)
+        approval.brought_by = provenance.commit_introducing(repository, repository.tip, path)
         approval.merged_by = provenance.merged_by(repository, repository.tip, path)
         self._check_signature_of_commit(approval)
         copy = work_file(self._workdir, "merged", approval.cluster, approval.run_id)
@@ -184,8 +193,8 @@ class Approvals:
         return self._repository.content(self._present[path])
 
     def _check_results(self, approval: Approval, content: bytes) -> None:
-        """Refuse a plan that was applied. Only results of this very plan prove it, in a commit of the branch itself after the plan's first one: a plan
-        that is removed and put back stays applied."""
+        """Refuse a plan that was applied. The proof is results with its plan id, in a commit of the branch itself after the plan's first commit: a plan
+        that is removed and added again stays applied."""
         path = self._layout.results(approval.run_id, approval.cluster)
         first = max(change.age for change in self._changes[approval.path] if change.content == self._present[approval.path])
         plan_id = _plan_id(content)
@@ -198,24 +207,24 @@ class Approvals:
             raise _RefusedError(
                 ALREADY_APPLIED,
                 f"recovery {approval.run_id} of cluster {approval.cluster} is not applied: results by {of_plan[0].committer} in commit "
-                f"{of_plan[0].commit[:12]} of {self._repository.branch} ({of_plan[0].committed_at}) say that it was already. Make a new plan for what has no "
-                "leader",
+                f"{of_plan[0].commit[:12]} of {self._repository.branch} ({of_plan[0].committed_at}) say that it was already. Make a new plan for "
+                "partitions without a leader",
             )
         if path in self._present:
             raise _RefusedError(
                 OTHER_RESULTS,
-                f"{path} on {self._where} does not prove that {approval.path} was applied: it is of another plan, or was not committed after it. "
-                "Find out who put it there, remove it, and have a new proposal merged",
+                f"{path} on {self._where} does not prove that {approval.path} was applied: it belongs to another plan, or was not committed after it. "
+                "Find out who committed it, remove it, and have a new proposal merged",
             )
         if of_plan:
             raise _RefusedError(
                 OTHER_RESULTS,
-                f"{path} was on {self._repository.branch} (commit {of_plan[0].commit[:12]}) and was removed. If the plan was applied, put it back; "
-                f"else remove {self._layout.folder(approval.run_id)} and have a new proposal merged",
+                f"{path} was on {self._repository.branch} (commit {of_plan[0].commit[:12]}) and was removed. If the plan was applied, restore the file; "
+                f"otherwise remove {self._layout.folder(approval.run_id)} and have a new proposal merged",
             )
 
     def _check_folder(self, run_id: str) -> None:
-        """Refuse a recovery whose folder has another summary than its plans make, or anything that is none of a proposal and its results."""
+        """Refuse a recovery if the summary in its folder is not that of its plans, or if a file belongs to neither a proposal nor its results."""
         if run_id not in self._folders:
             try:
                 self._judge_folder(run_id)
@@ -227,21 +236,21 @@ class Approvals:
 
     def _judge_folder(self, run_id: str) -> None:
         folder = self._layout.folder(run_id)
-        there = {path for path in self._present if path.startswith(f"{folder}/")}
+        present = {path for path in self._present if path.startswith(f"{folder}/")}
         clusters = sorted(cluster for run, cluster, _path in self._candidates() if run == run_id)
-        links = {path for path in there if not self._present[path]}
-        if unexpected := sorted(links | there - self._layout.files(run_id, clusters)):
+        links = {path for path in present if not self._present[path]}
+        if unexpected := sorted(links | present - self._layout.files(run_id, clusters)):
             raise _RefusedError(
                 UNEXPECTED_FILE,
                 f"{unexpected[0]} on {self._where} does not belong to a recovery and may mislead reviewers: remove it and merge the removal",
             )
         plans = [plan_file.parse(self._content(path), path) for path in (self._layout.plan(run_id, cluster) for cluster in clusters)]
         summary = self._layout.summary(run_id)
-        if summary not in there or self._content(summary) != proposals.summary(plans, run_id):
+        if summary not in present or self._content(summary) != proposals.summary(plans, run_id):
             raise _RefusedError(
                 OTHER_SUMMARY,
-                f"{summary} on {self._where} is not the summary of its plans, so it is not known what was approved: make a new plan, propose it with the "
-                "version of the collection that applies it, and have it merged",
+                f"{summary} on {self._where} is not the summary of its plans, so reviewers may have approved something else: make a new plan, "
+                "propose it with the version of the collection that applies it, and have it merged",
             )
 
     def _check_signature_of_plan(self, approval: Approval, content: bytes) -> None:
@@ -254,19 +263,17 @@ class Approvals:
         try:
             approval.plan_signer = self._rules.plan_signers.signer(content, self._content(signature))
         except SignatureError as error:
-            raise _RefusedError(
-                UNSIGNED, f"{signature} on {self._where} is not a valid signature: {error}. To mend it, {remedy}"
-            ) from error
+            raise _RefusedError(UNSIGNED, f"{signature} on {self._where} is not a valid signature: {error}. To fix it, {remedy}") from error
 
     def _check_signature_of_commit(self, approval: Approval) -> None:
         if not self._rules.require_signature:
             return
         commit = approval.merged_by["commit"]
-        if why := provenance.unsigned(self._repository, commit, self._rules.merge_signers):
+        if why := provenance.signature_problem(self._repository, commit, self._rules.merge_signers):
             raise _RefusedError(
                 UNSIGNED,
-                f"the commit {commit[:12]} that brought {approval.path} onto {self._repository.branch} is not approved: {why}. Have the recovery merged by "
-                "somebody whose signature counts (kafka_recovery_merge_signers, or gpg's keyring), with a signed commit",
+                f"the commit {commit[:12]} that merged {approval.path} into {self._repository.branch} is not approved: {why}. Have it merged with a commit "
+                "that is signed by a key of kafka_recovery_merge_signers, or of gpg's keyring",
             )
         approval.signer = provenance.signer(self._repository, commit, self._rules.merge_signers)
 
@@ -274,9 +281,7 @@ class Approvals:
         try:
             age = (datetime.now(UTC) - datetime.fromisoformat(approval.created_at)).total_seconds()
         except (ValueError, TypeError, OverflowError) as error:
-            raise _RefusedError(
-                UNUSABLE, f"{approval.path} does not say when it was made ({approval.created_at!r}): make a new plan"
-            ) from error
+            raise _RefusedError(UNUSABLE, f"{approval.path} has no valid created_at ({approval.created_at!r}): make a new plan") from error
         if age < -CLOCK_SKEW:
             raise _RefusedError(
                 IN_FUTURE,
@@ -292,7 +297,7 @@ class Approvals:
 
 
 def _plan_id(content: bytes) -> str:
-    """The plan id of a plan or of results, of whichever version; an empty text if there is none."""
+    """Return the plan id of a plan or of results, of any version; an empty text if there is none."""
     try:
         document = strict_json.parse(content)
     except (strict_json.ContentError, RecursionError):

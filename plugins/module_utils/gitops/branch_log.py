@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import REGULAR, Repository, spoken
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import REGULAR, Repository, redacted_line
 
 
 @dataclass(frozen=True)
 class Change:
     """A file after a commit. `age`: how many commits with changes are newer; `content`: id of the content, empty if there is no regular file.
 
-    `committer`: name and address, which whoever made the commit could choose; `committed_at`: as ISO 8601, likewise.
+    `committer`: name and address; `committed_at`: ISO 8601. The author of the commit could choose both freely.
     """
 
     age: int
@@ -26,7 +26,7 @@ class Change:
 
 def changes(repository: Repository, tip: str, folder: str) -> dict[str, list[Change]]:
     """Return the changes of every file below `folder` on the first-parent line of `tip`, by path, the newest first."""
-    # Settings of the user must not hide what the first commit brought.
+    # The user's settings must not hide the changes of the first commit.
     arguments = [
         "-c",
         "log.showRoot=true",
@@ -48,7 +48,7 @@ def changes(repository: Repository, tip: str, folder: str) -> dict[str, list[Cha
         if row.startswith(":"):
             _before, mode, _content, content, _status = row.removeprefix(":").split()
             found.setdefault(next(tokens), []).append(
-                Change(age, commit[0], content if mode in REGULAR else "", spoken(commit[2]), spoken(commit[1]))
+                Change(age, commit[0], content if mode in REGULAR else "", redacted_line(commit[2]), redacted_line(commit[1]))
             )
         elif row:
             age, commit = age + 1, row.split("\x1f", 2)

@@ -26,15 +26,15 @@ GIT_ARGUMENTS: dict[str, Any] = {
 
 
 def files(folder: str, clusters: list[str]) -> dict[str, Path]:
-    """The files `<cluster>.json` of a folder, as many as are there, by cluster."""
+    """Return the files `<cluster>.json` of a folder that exist, by cluster."""
     paths = {cluster: Path(folder).expanduser().absolute() / f"{cluster}.json" for cluster in clusters}
     return {cluster: path for cluster, path in paths.items() if path.exists() or path.is_symlink()}
 
 
 def run(module: AnsibleModule, work: Callable[[AnsibleModule, Repository, Layout], dict[str, Any]]) -> None:
-    """Call `work` with the repository and end as `answer` does."""
+    """Call `work` with the fetched repository, and end the module as `answer` does."""
     params = module.params
-    # Of what is here a path is meant; anything else is for git to understand.
+    # A local directory is used as a path; anything else is passed to git.
     local = Path(params["repository"]).expanduser()
     url = str(local.absolute()) if local.is_dir() else params["repository"]
 

@@ -4,8 +4,8 @@
 """A recovery in a git repository: `<directory>/<run_id>/` with README.md, `plans/<cluster>.json`, `plans/<cluster>.json.sig` if it is signed, and once it
 is applied `results/<cluster>.json`.
 
-Plans go to a new branch `recovery/<run_id>`, for a review and a merge. Results go to the protected branch itself, and say there that a plan was applied.
-What a remote has already is left as it is: the same is no change, anything else is an error.
+Plans are pushed to a new branch `recovery/<run_id>`, for review and merge. Results are pushed to the protected branch, and prove there that a plan was
+applied. Existing files are never overwritten: the same content is no change, other content is an error.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.re
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 
-# Forges run no pipeline for such a commit: results are no approval.
+# Forges run no pipeline for such a commit: results do not approve anything.
 SKIP = "[skip ci]"
-# With these reason codes a plan stays to be applied.
-TO_GO_ON: Mapping[str, str] = {
-    ReasonCode.INTERRUPTED: "it was interrupted; apply it again, it goes on where it was stopped",
-    ReasonCode.DATA_LOSS_NOT_ALLOWED: "nothing was allowed to be elected; apply it with -e kafka_recovery_allow_data_loss=true",
+# Results with these reason codes are not committed: the plan is still to be applied.
+STILL_TO_APPLY: Mapping[str, str] = {
+    ReasonCode.INTERRUPTED: "it was interrupted; apply it again to continue",
+    ReasonCode.DATA_LOSS_NOT_ALLOWED: "data loss is not allowed, so nothing was elected; apply it with -e kafka_recovery_allow_data_loss=true",
 }
 APPLY = """\
 ansible-playbook streamops.kafka_recovery.apply_merged -i INVENTORY -e kafka_recovery_allow_data_loss=true \\
@@ -43,40 +43,46 @@ ansible-playbook streamops.kafka_recovery.apply_merged -i INVENTORY -e kafka_rec
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the files of a recovery are in the repository. `directory` was checked."""
+    """Paths of a recovery's files in the repository. `directory`: as `check_folder` returned it."""
 
     directory: str
 
     def folder(self, run_id: str) -> str:
-        """The folder of a recovery."""
+        """Return the folder of a recovery."""
         return f"{self.directory}/{safe_name('run_id', run_id)}"
 
     def summary(self, run_id: str) -> str:
-        """What reviewers read."""
+        """Return the path of the summary that reviewers read."""
         return f"{self.folder(run_id)}/README.md"
 
     def plan(self, run_id: str, cluster: str) -> str:
-        """The plan of a cluster."""
+        """Return the path of a cluster's plan."""
         return f"{self.folder(run_id)}/plans/{safe_name('cluster', cluster)}.json"
 
     def signature(self, run_id: str, cluster: str) -> str:
-        """The signature of the plan of a cluster."""
+        """Return the path of the signature of a cluster's plan."""
         return self.plan(run_id, cluster) + signatures.SUFFIX
 
     def results(self, run_id: str, cluster: str) -> str:
-        """What became of it."""
+        """Return the path of a cluster's results."""
         return f"{self.folder(run_id)}/results/{safe_name('cluster', cluster)}.json"
 
     def files(self, run_id: str, clusters: Iterable[str]) -> set[str]:
-        """All that may be in the folder of a recovery of these clusters."""
+        """Return all paths that the folder of a recovery of these clusters may have."""
         kinds = self.plan, self.signature, self.results
         return {self.summary(run_id), *(kind(run_id, cluster) for cluster in clusters for kind in kinds)}
 
 
 @dataclass
 class Published:
-    """What a remote has now. `files`: what the commit adds, none where all was there; `left_out`: clusters and why; `signed`: whether every plan
-    of a proposal has a signature, which is not checked."""
+    """State of a remote after a push.
+
+    files            files that the commit adds, empty if the remote had them all
+    merged           whether the proposal is on the protected branch already
+    signed           whether every plan of a proposal has a signature, which is not verified here
+    remote_messages  lines of the remote's output, for example where to open a pull request
+    left_out         clusters whose results were not committed, with the reason
+    """
 
     branch: str
     run_id: str
@@ -84,22 +90,22 @@ class Published:
     files: dict[str, bytes] = field(default_factory=dict)
     merged: bool = False
     signed: bool = False
-    said: list[str] = field(default_factory=list)
+    remote_messages: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
-        """Whether anything was (or would be) added."""
+        """Return whether any file was (or would be) added."""
         return bool(self.files)
 
 
 def branch_of(run_id: str) -> str:
-    """The branch on which a recovery is proposed."""
+    """Return the branch on which a recovery is proposed."""
     return f"recovery/{run_id}"
 
 
 def summary(plans: Sequence[Mapping[str, Any]], run_id: str) -> bytes:
-    """README.md of a recovery. The same plans, in the order of their clusters, make the same bytes on every machine."""
+    """Return README.md of a recovery. The same plans, in the order of their clusters, give the same bytes on every machine."""
     return pull_request_page.page(plans, run_id, block(APPLY))
 
 
@@ -111,7 +117,11 @@ def propose(
     push: bool = True,
     sign: Callable[[bytes], bytes] | None = None,
 ) -> Published:
-    """Put plans (by cluster), their summary and, if `sign` makes them, their signatures on the branch of the recovery."""
+    """Push plans (by cluster), their summary and, if `sign` is given, their signatures to the branch of the recovery.
+
+    `push`: False to make the commit only (check mode). Raises GitError if a plan cannot be used or the repository has other files,
+    PushRejectedError if the remote rejects the branch.
+    """
     branch, folder = branch_of(run_id), layout.folder(run_id)
     repository.check_branch(branch)
     contents = {cluster: _content(path) for cluster, path in sorted(plans.items())}
@@ -120,26 +130,26 @@ def propose(
     files |= {layout.plan(run_id, cluster): content for cluster, content in contents.items()}
     if sign is not None:
         files |= {layout.signature(run_id, cluster): sign(content) for cluster, content in contents.items()}
-    present = repository.listed(repository.tip, folder)
+    present = repository.list_files(repository.tip, folder)
     if present:
         if other := _others(repository, repository.tip, files, folder, exact=False):
             raise GitError(
-                f"recovery {run_id} is on {repository.branch} already, and says something else ({other[0]}): make the plan under another "
+                f"recovery {run_id} is on {repository.branch} already, with other content ({other[0]}): make the plan under another "
                 "kafka_recovery_run_id"
             )
         return Published(repository.branch, run_id, repository.tip, merged=True, signed=_signed(present))
-    if head := repository.look_up(branch):
+    if head := repository.fetch_branch(branch):
         return _same(repository, branch, run_id, head, files, folder)
     commit = repository.commit(repository.tip, files, _proposal_message(run_id, loaded))
     published = Published(branch, run_id, commit, files, signed=sign is not None)
     if push:
         try:
-            published.said = repository.push(commit, branch)
+            published.remote_messages = repository.push(commit, branch)
         except PushRejectedError as error:
-            if head := repository.look_up(branch):  # somebody was faster
+            if head := repository.fetch_branch(branch):  # another run was faster
                 return _same(repository, branch, run_id, head, files, folder)
             raise PushRejectedError(
-                f"the repository did not take the branch {branch}: {error}; nothing was proposed. Let whoever runs this push to branches recovery/*, "
+                f"the repository rejected the branch {branch}: {error}; nothing was proposed. Grant this user push access to recovery/*, "
                 "then run again"
             ) from error
     return published
@@ -148,15 +158,16 @@ def propose(
 def commit_results(
     repository: Repository, layout: Layout, run_id: str, plans: Mapping[str, Path], results: Mapping[str, Path], push: bool = True
 ) -> Published:
-    """Put the results of clusters onto the protected branch. `run_id`: the recovery where a plan names none.
+    """Push the results of clusters to the protected branch. `plans`, `results`: files by cluster. `run_id`: used if a plan has none.
 
-    Results of a run that was interrupted, or that was not allowed to elect, are left out: the plan is still to be applied.
+    Results of a run that was interrupted, or that was not allowed to elect, are left out: the plan is still to be applied. Raises
+    GitError if results do not belong to their plan or the branch has others, PushRejectedError if the remote rejects the push.
     """
-    found, left_out = {}, {}
+    contents, left_out = {}, {}
     applied = {cluster: plan_file.load(plans[cluster]) for cluster in results}
     names = {plan.get("run_id", run_id) for plan in applied.values()}
     if len(names) > 1:
-        raise GitError(f"the plans are of several recoveries ({', '.join(sorted(names))}): commit the results of each by itself")
+        raise GitError(f"the plans belong to several recoveries ({', '.join(sorted(names))}): commit the results of each separately")
     recovery = names.pop() if names else run_id
     for cluster, path in sorted(results.items()):
         content, document = _results(path)
@@ -165,9 +176,9 @@ def commit_results(
         if why := _not_applied(document):
             left_out[cluster] = why
             continue
-        found[cluster] = content, document["summary"]
-    files = {layout.results(recovery, cluster): content for cluster, (content, _summary) in found.items()}
-    message = _results_message(recovery, {cluster: summary for cluster, (_content, summary) in found.items()})
+        contents[cluster] = content, document["summary"]
+    files = {layout.results(recovery, cluster): content for cluster, (content, _summary) in contents.items()}
+    message = _results_message(recovery, {cluster: summary for cluster, (_content, summary) in contents.items()})
     for attempt in range(ATTEMPTS):
         missing = _missing(repository, layout.folder(recovery), files)
         if not missing:
@@ -178,14 +189,15 @@ def commit_results(
         if not push:
             return published
         try:
-            published.said = repository.push(commit, repository.branch)
+            published.remote_messages = repository.push(commit, repository.branch)
             return published
         except PushRejectedError as error:
-            # Somebody has pushed meanwhile, or the remote takes nothing from us.
+            # Another commit was pushed meanwhile, or the remote rejects every push.
             if repository.fetch() == tip or attempt + 1 == ATTEMPTS:
                 raise PushRejectedError(
-                    f"the repository did not take the results of recovery {recovery} on {repository.branch}: {error}. What was elected is elected, and the "
-                    f"results are in {', '.join(str(path) for path in results.values())}. Let whoever runs this push to {repository.branch}, then apply again"
+                    f"the repository rejected the results of recovery {recovery} on {repository.branch}: {error}. The elections are already done, and the "
+                    f"results are in {', '.join(str(path) for path in results.values())}. Grant this user push access to {repository.branch}, "
+                    "then apply again"
                 ) from error
     raise AssertionError("unreachable")
 
@@ -200,7 +212,7 @@ def _content(path: Path) -> bytes:
 def _plan(content: bytes, path: Path, cluster: str, run_id: str) -> dict[str, Any]:
     plan = plan_file.parse(content, path)
     if "plan_id" not in plan:
-        raise GitError(f"{path} is a bare KIP-1275 file without evidence: propose what the playbook plan has written")
+        raise GitError(f"{path} is a bare KIP-1275 file without evidence: propose a plan that the playbook plan has written")
     if (plan["cluster"], plan["run_id"]) != (cluster, run_id):
         raise GitError(f"{path} was made for cluster {plan['cluster']} in run {plan['run_id']}, not for {cluster} in run {run_id}")
     return plan
@@ -213,62 +225,64 @@ def _results(path: Path) -> tuple[bytes, dict[str, Any]]:
     except ContentError as error:
         raise GitError(f"{path}: {error}") from error
     if not isinstance(document, dict) or not {"plan_id", "summary", "partitions"} <= set(document):
-        raise GitError(f"{path} is no file of results: apply the plan again")
+        raise GitError(f"{path} is not a results file: apply the plan again")
     return content, document
 
 
 def _not_applied(document: Mapping[str, Any]) -> str:
-    """Why these results do not say that the plan was applied; empty where they do."""
+    """Return the reason why these results do not prove that the plan was applied; empty if they do."""
     codes = {row.get("reason_code") for row in document["partitions"]}
-    return next((why for code, why in TO_GO_ON.items() if code in codes), "")
+    return next((why for code, why in STILL_TO_APPLY.items() if code in codes), "")
 
 
 def _same(repository: Repository, branch: str, run_id: str, head: str, files: Mapping[str, bytes], folder: str) -> Published:
-    """What is on the branch already, if that is what would be put there."""
+    """Return the state of a branch that exists already. Raises GitError if its plans or files are not those to propose."""
     if other := _others(repository, head, files, folder, exact=True):
         raise GitError(
-            f"the branch {branch} is there already and holds something else ({other[0]}); it is not written over. Make the plan under another "
+            f"the branch {branch} exists already, with other content ({other[0]}); it is not overwritten. Make the plan under another "
             f"kafka_recovery_run_id, or delete that branch"
         )
-    return Published(branch, run_id, head, signed=_signed(repository.listed(head, folder)))
+    return Published(branch, run_id, head, signed=_signed(repository.list_files(head, folder)))
 
 
 def _signed(paths: Collection[str]) -> bool:
-    """Whether each of the plans among these files has a signature beside it."""
+    """Return whether each of the plans among these files has a signature file."""
     return all(f"{path}{signatures.SUFFIX}" in paths for path in paths if path.endswith(".json") and "/plans/" in path)
 
 
 def _others(repository: Repository, commit: str, files: Mapping[str, bytes], folder: str, exact: bool) -> list[str]:
-    """Paths whose content is another one, sorted. `exact`: nothing else may be in the folder, and the summary counts, too.
+    """Return the paths whose content differs from `files`, sorted. `exact`: the folder may have no other file, and the summary counts, too.
 
-    A plan that was made anew while nothing had moved is the same plan, under another id and with another time.
+    A plan that was made again while the cluster did not change is the same plan, with another id and another time.
     """
-    present = repository.listed(commit, folder)
-    there = {path: repository.content(present[path]) for path in files if present.get(path)}
+    present = repository.list_files(commit, folder)
+    contents = {path: repository.content(present[path]) for path in files if present.get(path)}
     plans = [path for path in files if path.endswith(".json")]
-    # Signatures of the same plan by the same key can differ, and who applies a plan checks them.
-    made = {f"{path}{signatures.SUFFIX}" for path in plans}
-    anew = {path: _parsed(there[path]) for path in plans if path in there and there[path] != files[path]}
-    other = {path for path in plans if path not in there or (path in anew and _essence(anew[path]) != _essence(_parsed(files[path])))}
+    # Signatures of the same plan by the same key can differ. They are verified when a plan is applied.
+    signature_paths = {f"{path}{signatures.SUFFIX}" for path in plans}
+    changed = {path: _parsed(contents[path]) for path in plans if path in contents and contents[path] != files[path]}
+    other = {
+        path for path in plans if path not in contents or (path in changed and _essence(changed[path]) != _essence(_parsed(files[path])))
+    }
     if exact and not other:
         readme = f"{folder}/README.md"
-        pages = [anew.get(path) or _parsed(there[path]) for path in plans]
-        other = (set(present) - set(files) - made) | {path for path in files if path not in there}
-        if there.get(readme) != summary(pages, folder.rpartition("/")[2]):
+        pages = [changed.get(path) or _parsed(contents[path]) for path in plans]
+        other = (set(present) - set(files) - signature_paths) | {path for path in files if path not in contents}
+        if contents.get(readme) != summary(pages, folder.rpartition("/")[2]):
             other.add(readme)
     return sorted(other)
 
 
 def _parsed(content: bytes) -> Mapping[str, Any]:
-    """A plan; nothing where it is none."""
+    """Return a plan, empty if the content is not a valid plan."""
     try:
-        return plan_file.parse(content, "what the repository has")
+        return plan_file.parse(content, "a plan of the repository")
     except plan_file.PlanError:
         return {}
 
 
 def _essence(plan: Mapping[str, Any]) -> Any:
-    """What a plan would have done, and why; not when it was made, nor how long brokers had been silent by then."""
+    """Return the decisions of a plan and their evidence, without ids and times, which differ if the same plan is made again."""
     elected = ("topic", "partition", "designatedLeader", "replicas_best_first", "evidence", "guards", "loss", "truncated")
     held = ("topic", "partition", "reason_code", "evidence", "candidate", "survivors", "loss")
     return plan and [
@@ -279,13 +293,13 @@ def _essence(plan: Mapping[str, Any]) -> Any:
 
 
 def _missing(repository: Repository, folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files that the protected branch does not have yet. GitError where it has others of these names."""
-    present = repository.listed(repository.tip, folder)
+    """Return the files that the protected branch does not have yet. Raises GitError if it has other content under one of the paths."""
+    present = repository.list_files(repository.tip, folder)
     for path in files:
         if path in present and (not present[path] or repository.content(present[path]) != files[path]):
             raise GitError(
-                f"{path} is on {repository.branch} already and says something else, so somebody else has applied this recovery; it is not written over. "
-                "Look at both, then make a new plan for what has no leader"
+                f"{path} is on {repository.branch} already, with other content: another run has applied this recovery. It is not overwritten. "
+                "Compare both, then make a new plan for partitions without a leader"
             )
     return {path: content for path, content in files.items() if path not in present}
 
@@ -305,7 +319,7 @@ def _results_message(run_id: str, summaries: Mapping[str, Mapping[str, int]]) ->
     }
     return (
         "\n".join(
-            [f"Results of recovery {run_id} {SKIP}", "", *(f"{cluster}: {said or 'nothing to do'}" for cluster, said in counts.items())]
+            [f"Results of recovery {run_id} {SKIP}", "", *(f"{cluster}: {text or 'nothing to do'}" for cluster, text in counts.items())]
         )
         + "\n"
     )

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who brought a file to a branch, who merged it, and whether that commit is signed by somebody who may."""
+"""The commits that introduced and merged a file, and whether the merge is signed by an allowed key."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Repository, spoken
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import GitError, Repository, redacted_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.signatures import MERGE_SIGNERS, AllowedSigners
 
 _FIELDS = {"commit": "%H", "author": "%an <%ae>", "committer": "%cn <%ce>", "committed_at": "%cI", "subject": "%s"}
 GOOD = "G"
-# What git's %G? says, as it is told to an operator.
+# Meanings of git's %G?, as operators read them.
 _VERDICTS = {
     "N": "it carries no signature",
     "U": "its signature is good, but by a key that is not trusted: it is not in the file of allowed signers, or has no trust in gpg's keyring",
-    "B": "its signature does not fit its content",
+    "B": "its signature does not match its content",
     "X": "its signature has expired",
     "Y": "its signature is by a key that has expired",
     "R": "its signature is by a key that was revoked",
@@ -26,57 +26,60 @@ _VERDICTS = {
 }
 
 
-def brought_by(repository: Repository, tip: str, path: str) -> dict[str, str]:
-    """The commit that gave the file the content that it has at `tip`."""
+def commit_introducing(repository: Repository, tip: str, path: str) -> dict[str, str]:
+    """Return the commit that gave the file its content at `tip`, with the keys of `_FIELDS`. Raises GitError if there is none."""
     return _last(repository, tip, path)
 
 
 def merged_by(repository: Repository, tip: str, path: str) -> dict[str, str]:
-    """The commit of the branch itself that did: the merge commit where there is one, else what was pushed, squashed or rebased onto it."""
+    """Return the commit on the first-parent line of `tip` that did: the merge commit, or the commit that was pushed, squashed or rebased."""
     return _last(repository, tip, path, "--first-parent")
 
 
-def came_since(repository: Repository, since: str, tip: str, folder: str) -> set[str]:
-    """Files below `folder` that are not at `tip` what they were at `since`, which has to be an ancestor of it."""
-    known = repository.succeeds("rev-parse", "--verify", "--quiet", "--end-of-options", f"{since}^{{commit}}")
+def files_changed_since(repository: Repository, since: str, tip: str, folder: str) -> set[str]:
+    """Return the files below `folder` that differ between `since` and `tip`. Raises GitError if `since` is not an ancestor of `tip`."""
+    known = repository.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{since}^{{commit}}")
     commit = known.stdout.decode(errors="replace").strip()
-    if known.returncode or repository.succeeds("merge-base", "--is-ancestor", commit, tip).returncode:
-        raise GitError(f"since {since!r} is no commit of {repository.branch}: name the commit that the branch stood at before the merge")
+    if known.returncode or repository.attempt("merge-base", "--is-ancestor", commit, tip).returncode:
+        raise GitError(f"since {since!r} is not a commit of {repository.branch}: name the tip of the branch before the merge")
     rows = repository.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", commit, tip, "--", f"{folder}/")
     return {path for path in rows.decode(errors="surrogateescape").split("\0") if path}
 
 
 def merge_signers(repository: Repository, path: Path | None, seconds: float) -> AllowedSigners | None:
-    """The ssh keys that may sign merges: those of `path`, else of git's own file, None if git names none. SignatureError if others could change it."""
+    """Return the ssh keys that may sign merges: of `path`, else of git's gpg.ssh.allowedSignersFile, None if that is not set.
+
+    `seconds`: time limit of ssh-keygen. Raises SignatureError if the file cannot be read, or if other users could change it.
+    """
     if path is not None:
         return AllowedSigners(path, seconds, MERGE_SIGNERS)
-    configured = repository.succeeds("config", "--type=path", "--get", "gpg.ssh.allowedSignersFile")
+    configured = repository.attempt("config", "--type=path", "--get", "gpg.ssh.allowedSignersFile")
     name = configured.stdout.decode(errors="surrogateescape").rstrip("\n")
     return AllowedSigners(Path(name), seconds, f"{MERGE_SIGNERS} (git's gpg.ssh.allowedSignersFile)") if name else None
 
 
-def unsigned(repository: Repository, commit: str, signers: AllowedSigners | None) -> str:
-    """Why the signature of a commit is not good enough; an empty text where it is good, by a key that is trusted."""
+def signature_problem(repository: Repository, commit: str, signers: AllowedSigners | None) -> str:
+    """Return the reason why a commit's signature does not count; an empty text if it is good, by a trusted key."""
     with _trusting(signers) as trust:
         verdict = repository.run(*trust, "log", "-1", "--format=%G?", commit).decode(errors="replace").strip()
-        checked = repository.succeeds(*trust, "verify-commit", commit)
+        checked = repository.attempt(*trust, "verify-commit", commit)
     if verdict == GOOD and checked.returncode == 0:
         return ""
-    said = spoken(checked.stderr.decode(errors="replace"))
-    return _VERDICTS.get(verdict, "git does not find its signature good") + (f" ({said})" if said else "")
+    output = redacted_line(checked.stderr.decode(errors="replace"))
+    return _VERDICTS.get(verdict, "git does not accept its signature") + (f" ({output})" if output else "")
 
 
 def signer(repository: Repository, commit: str, signers: AllowedSigners | None) -> str:
-    """Who has signed a commit, as git says it."""
+    """Return the signer of a commit, as git prints it: principal and key."""
     with _trusting(signers) as trust:
-        return spoken(repository.run(*trust, "log", "-1", "--format=%GS (%GK)", commit).decode(errors="replace"))
+        return redacted_line(repository.run(*trust, "log", "-1", "--format=%GS (%GK)", commit).decode(errors="replace"))
 
 
 @contextmanager
 def _trusting(signers: AllowedSigners | None) -> Iterator[list[str]]:
-    """Arguments of git that make signatures of these keys good."""
+    """Yield the arguments of git that make signatures of these keys valid."""
     trust = ["-c", "gpg.minTrustLevel=marginal"]
-    if signers is None:  # git names no file either
+    if signers is None:  # git's configuration names no file either
         yield trust
         return
     with signers.private_copy() as path:
@@ -87,5 +90,5 @@ def _last(repository: Repository, tip: str, path: str, *how: str) -> dict[str, s
     shape = "%x00".join(_FIELDS.values())
     values = repository.run("log", "-1", *how, f"--format={shape}", tip, "--", path).decode(errors="replace").rstrip("\n").split("\0")
     if len(values) != len(_FIELDS):
-        raise GitError(f"no commit of {repository.branch} has brought {path}")
-    return {name: spoken(value) for name, value in zip(_FIELDS, values, strict=True)}
+        raise GitError(f"no commit of {repository.branch} introduced {path}")
+    return {name: redacted_line(value) for name, value in zip(_FIELDS, values, strict=True)}

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page by which somebody decides whether a recovery is merged: whom the plans elect, on which evidence, what that costs, what is held. Pure.
+"""The page that reviewers read before they merge a recovery: elected leaders, evidence, loss, held partitions. Pure.
 
-The same plans make the same page, byte for byte. It stays readable with thousands of partitions: topics are counted, some partitions are shown, and the
-page says how many more are in the plan file.
+The same plans give the same page, byte for byte. It stays readable with thousands of partitions: it counts topics, shows some partitions, and
+states how many more are in the plan file.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 
-MOST_TOPICS = 50
-MOST_PARTITIONS = 50
-MOST_HELD = 20  # for one reason: why they are held is told at length
-MOST_OF_A_TOPIC = 5
-MOST_NAMED = 20
-FEWEST = 5  # of a cluster, however many clusters share the page
+MAX_TOPICS = 50
+MAX_PARTITIONS = 50
+MAX_HELD = 20  # for one reason code: their explanations are long
+MAX_ROWS_OF_TOPIC = 5
+MAX_NAMED = 20
+MIN_ROWS = 5  # of a cluster, even if many clusters share the page
 
 Plan = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
 def page(plans: Sequence[Plan], run_id: str, apply: Sequence[str]) -> bytes:
-    """The summary of one recovery. `plans` in the order in which they are shown; `apply`: lines that tell how merged plans are applied."""
+    """Return the summary of one recovery, Markdown in UTF-8. `plans`: in the order of the page; `apply`: lines with the command that applies them."""
     elect, held = (sum(len(plan[section]) for plan in plans) for section in ("partitions", "held"))
     lines = [f"# Recovery {code(run_id)}", ""]
     lines += [
@@ -70,11 +70,11 @@ def _cluster(plan: Plan, clusters: int) -> list[str]:
 
 
 def _topic_strategies(plan: Plan, name: str, clusters: int) -> list[str]:
-    """The strategies of single topics, `aggressive` first: one of them can elect what the strategy of the plan would hold."""
+    """Return the strategies of single topics, `aggressive` first: it can elect partitions that the strategy of the plan would hold."""
     rows = sorted(plan["topic_strategies"], key=lambda row: (row["strategy"], row["topic"]))
     if not rows:
         return []
-    shown = rows[: max(FEWEST, MOST_TOPICS // clusters)]
+    shown = rows[: max(MIN_ROWS, MAX_TOPICS // clusters)]
     counts = _counted(rows, "strategy")
     lines = ["", f"**Strategies of single topics, in the place of {code(plan['strategy'])}:** {counts}.", ""]
     lines += table(["topic", "its strategy"], [[code(row["topic"]), code(row["strategy"])] for row in shown])
@@ -82,13 +82,13 @@ def _topic_strategies(plan: Plan, name: str, clusters: int) -> list[str]:
 
 
 def _named(rows: Sequence[Row]) -> list[str]:
-    """Which partitions to elect the operator named: naming consents to an election that a plan would otherwise hold."""
+    """Return the partitions to elect that the operator named: naming consents to an election that a plan would otherwise hold."""
     named = [code(f"{row['topic']}-{row['partition']}") for row in rows if row["named"]]
     if not named:
         return []
-    more = [f"and {number(len(named) - MOST_NAMED)} more"] if len(named) > MOST_NAMED else []
+    more = [f"and {number(len(named) - MAX_NAMED)} more"] if len(named) > MAX_NAMED else []
     return [
-        f"**Named by the operator: {number(len(named))} of {count(len(rows), 'partition')}:** {', '.join([*named[:MOST_NAMED], *more])}.",
+        f"**Named by the operator: {number(len(named))} of {count(len(rows), 'partition')}:** {', '.join([*named[:MAX_NAMED], *more])}.",
         "",
     ]
 
@@ -102,10 +102,10 @@ def _elected(plan: Plan, name: str, clusters: int) -> list[str]:
     by_topic = _by_topic(rows)
     if len(rows) > len(by_topic):
         lines += table(
-            ["topic", "partitions", "leaders", "evidence", "loss"], map(_topic, list(by_topic.values())[:MOST_TOPICS]), numbers=(1,)
+            ["topic", "partitions", "leaders", "evidence", "loss"], map(_topic, list(by_topic.values())[:MAX_TOPICS]), numbers=(1,)
         )
-        lines += [*_more(len(by_topic) - MOST_TOPICS, "topic", name), ""]
-    shown = _shown(by_topic, max(FEWEST, MOST_PARTITIONS // clusters))
+        lines += [*_more(len(by_topic) - MAX_TOPICS, "topic", name), ""]
+    shown = _shown(by_topic, max(MIN_ROWS, MAX_PARTITIONS // clusters))
     head = ["partition", "leader", "evidence", "logs of the survivors", "lost at least", "lost at most", "truncated"]
     lines += table(head, map(_election, shown), numbers=(1, 4, 5))
     return [*lines, *_more(len(rows) - len(shown), "partition", name), ""]
@@ -145,7 +145,7 @@ def _held(plan: Plan, name: str, clusters: int) -> list[str]:
         lines += [f"#### {text(phrases.capital(spaced(reason_code)))}: {count(len(same), 'partition')}", "", f"Next: {text(step)}.", ""]
         if command := next_steps.command([reason_code], plan["cluster"], keys, name, Playbooks(require_commit=True)):
             lines += [*block(command), ""]
-        shown = _shown(_by_topic(same), max(FEWEST, MOST_HELD // clusters))
+        shown = _shown(_by_topic(same), max(MIN_ROWS, MAX_HELD // clusters))
         lines += table(["partition", "evidence", "logs of the survivors", "why"], map(_holding, shown))
         lines += [*_more(len(same) - len(shown), "partition", name), ""]
     return lines
@@ -167,11 +167,11 @@ def _by_topic(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _shown(by_topic: Mapping[str, Sequence[Row]], most: int) -> list[Row]:
-    """Few partitions are shown all; of many some of each topic."""
+    """Return all partitions if they are at most `most`, else some of each topic."""
     everything = [row for rows in by_topic.values() for row in rows]
     if len(everything) <= most:
         return everything
-    return [row for rows in by_topic.values() for row in rows[:MOST_OF_A_TOPIC]][:most]
+    return [row for rows in by_topic.values() for row in rows[:MAX_ROWS_OF_TOPIC]][:most]
 
 
 def _more(left: int, kind: str, name: str) -> list[str]:

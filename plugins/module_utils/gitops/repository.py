@@ -1,11 +1,11 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Git: a branch of a remote repository, fetched afresh into a scratch repository without a work tree, read and added to.
+"""Git: a branch of a remote repository, fetched into a new scratch repository without a work tree, read and added to.
 
-Nobody's own clone or work tree is touched, and nothing is ever checked out: files are read as objects, byte by byte, and commits are made of objects, so
-that no filter, attribute, hook or symbolic link of a repository has a say. Nothing is pushed with force. Credentials are git's own business
-(credential helper, GIT_ASKPASS, ssh agent); git runs without a terminal, so that it fails where it would ask.
+No existing clone or work tree is touched, and nothing is checked out: files are read as objects, byte by byte, and commits are made of objects, so
+that no filter, attribute, hook or symbolic link of a repository has an effect. Nothing is pushed with force. Git finds its credentials itself
+(credential helper, GIT_ASKPASS, ssh agent); it runs without a terminal, so it fails instead of prompting.
 """
 
 from __future__ import annotations
@@ -25,34 +25,37 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.processes import run_bounded
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import unencrypted
 
-# Where git was told to work by whoever called us, for example as a hook. Its configuration stays: credentials may be in it.
-ELSEWHERE = (
+# Variables of the calling process, for example a hook, that point git to another repository. Git's configuration stays: credentials may be in it.
+CALLER_VARIABLES = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_NAMESPACE",
     "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE", "GIT_TRACE", "GIT_CURL_VERBOSE", "GIT_TEMPLATE_DIR",
 )  # fmt: skip
 REGULAR = ("100644", "100755")
-# How often a commit is made anew because somebody else has pushed meanwhile.
+# How often a commit is made again because another commit was pushed meanwhile.
 ATTEMPTS = 8
-# What git says to everybody whom a remote does not answer.
+# Lines that git prints whenever a remote does not answer.
 _ADVICE = ("hint:", "Please make sure you have the correct access rights", "and the repository exists.")
 _USER = re.compile(r"(?<=://)[^/@\s]+@")
-_SAID = 600
+MAX_OUTPUT_LENGTH = 600
 NO_GIT = "git is not installed on the host that runs Ansible: install git 2.34 or newer, and have it on the PATH"
 
 
 class GitError(SpokenError):
-    """Git could not do what was asked; the text says what, in git's words, and the remedy."""
+    """A git command failed, or a repository cannot be used; the text has git's message and the remedy."""
 
 
 class PushRejectedError(GitError):
-    """The remote did not take a commit."""
+    """The remote rejected a push."""
 
 
 @dataclass(frozen=True)
 class Remote:
-    """Where the repository is, and how git is run for it. `author`: name and address of commits, empty for git's own.
+    """A remote repository, and how git connects to it.
 
-    `allow_plaintext_secrets`: whether git may send its credentials unencrypted to another machine.
+    timeout                  seconds for each git command
+    author                   name and address of commits, empty for git's own configuration
+    signing_key              ssh key that signs commits, empty for git's own configuration
+    allow_plaintext_secrets  whether git may send its credentials unencrypted to another machine
     """
 
     url: str
@@ -62,29 +65,29 @@ class Remote:
     allow_plaintext_secrets: bool = False
 
     def check(self) -> None:
-        """Raise GitError for an address that git must not be given."""
+        """Raise GitError if git must not be called with this address."""
         if not self.url or self.url.startswith("-") or not self.url.isprintable():
             raise GitError(f"repository {self.url!r} is not the address of a git repository: name a URL or a path")
         try:
             password = urlsplit(self.url).password
         except ValueError as error:
-            raise GitError(f"repository: this is no URL that can be read ({error})") from error
+            raise GitError(f"repository: not a valid URL ({error})") from error
         if password is not None:
             raise GitError(
-                f"repository {spoken(self.url)} holds a password, which other processes could see: "
+                f"repository {redacted_line(self.url)} holds a password, which other processes could see: "
                 "leave it out, and give it to git through a credential helper, GIT_ASKPASS or an ssh key"
             )
 
 
-def spoken(text: str) -> str:
-    """What git said, on one line, without user names and passwords in URLs."""
+def redacted_line(text: str) -> str:
+    """Return git's output on one line, without user names and passwords in URLs, and with a remedy if git refused an unencrypted URL."""
     lines = [line.strip() for line in text.replace("\r", "\n").splitlines() if line.strip() and not line.startswith(_ADVICE)]
-    said = printable(_USER.sub("", "; ".join(lines)))[:_SAID]
-    return f"{said}; {unencrypted.REMEDY}" if unencrypted.NOT_ALLOWED.search(said) else said
+    line = printable(_USER.sub("", "; ".join(lines)))[:MAX_OUTPUT_LENGTH]
+    return f"{line}; {unencrypted.REMEDY}" if unencrypted.NOT_ALLOWED.search(line) else line
 
 
 class Repository:
-    """A scratch repository (bare) of one remote. `branch`: the protected branch, whose fetched tip is `tip`."""
+    """A bare scratch repository of one remote. `branch`: the protected branch; `tip`: the id of its fetched commit."""
 
     def __init__(self, folder: Path, remote: Remote, branch: str) -> None:
         self._folder = folder
@@ -102,21 +105,20 @@ class Repository:
         self.tip = self.fetch()
 
     def fetch(self) -> str:
-        """Fetch the protected branch afresh and return its tip."""
-        tip = self.look_up(self.branch)
+        """Fetch the protected branch again and return its tip. Raises GitError if the remote does not have it."""
+        tip = self.fetch_branch(self.branch)
         if tip is None:
             raise GitError(
-                f"the repository {spoken(self._remote.url)} has no branch {self.branch}: name the protected branch with kafka_recovery_git_branch, "
-                "and give it a first commit where it has none"
+                f"the repository {redacted_line(self._remote.url)} has no branch {self.branch}: name the protected branch with kafka_recovery_git_branch, "
+                "and push a first commit if it has none"
             )
         self.tip = tip
         return tip
 
-    def look_up(self, branch: str) -> str | None:
-        """Fetch a branch and return its tip, None where the remote has none."""
+    def fetch_branch(self, branch: str) -> str | None:
+        """Fetch a branch and return its tip, None if the remote does not have it."""
         self.check_branch(branch)
-        found = self._advertised(f"refs/heads/{branch}")
-        commit = found.get(f"refs/heads/{branch}")
+        commit = self._advertised(f"refs/heads/{branch}").get(f"refs/heads/{branch}")
         if commit is None:
             return None
         self._prepare(len(commit))
@@ -127,12 +129,12 @@ class Repository:
         return self.run("rev-parse", "--verify", "--quiet", f"{local}^{{commit}}").decode().strip()
 
     def check_branch(self, name: str) -> None:
-        """Raise GitError for what cannot be a branch, or could be taken for an option."""
+        """Raise GitError if this cannot be the name of a branch, or if git could read it as an option."""
         if name.startswith("-") or not name.isprintable() or self._run("check-ref-format", f"refs/heads/{name}").returncode:
             raise GitError(f"{name!r} cannot be the name of a branch: see git check-ref-format")
 
-    def listed(self, commit: str, folder: str) -> dict[str, str]:
-        """The files below `folder` at a commit: path → id of the content, an empty text for links and submodules."""
+    def list_files(self, commit: str, folder: str) -> dict[str, str]:
+        """Return the files below `folder` at a commit: path → id of the content, an empty text for links and submodules."""
         rows = self.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", f"{folder}/").decode(errors="surrogateescape").split("\0")
         found = {}
         for row in filter(None, rows):
@@ -142,11 +144,11 @@ class Repository:
         return found
 
     def content(self, identity: str) -> bytes:
-        """The content of a file, as `listed` names it."""
+        """Return the content of a file. `identity`: an id that `list_files` returned."""
         return self.run("cat-file", "blob", identity)
 
     def commit(self, parent: str, files: Mapping[str, bytes], message: str) -> str:
-        """Make a commit that adds files to `parent`, and return its id."""
+        """Make a commit that adds files (content by path) to `parent`, and return its id. Raises GitError if a path is in use."""
         index = {"GIT_INDEX_FILE": str(self._folder / "scratch.index")}
         self.run("read-tree", parent, environment=index)
         for path, content in files.items():
@@ -162,45 +164,45 @@ class Repository:
         return self.run("commit-tree", tree, "-p", parent, *sign, given=message.encode(), environment=self._author()).decode().strip()
 
     def push(self, commit: str, branch: str) -> list[str]:
-        """Push a commit to a branch, which has to be behind it or new. Return what the remote said. PushRejectedError where it does not take it."""
+        """Push a commit to a branch, which must be new or an ancestor of it. Return the remote's messages. Raises PushRejectedError."""
         self.check_branch(branch)
         done = self._run("push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no", "origin", f"{commit}:refs/heads/{branch}")
-        told = done.stderr.decode(errors="replace")
+        output = done.stderr.decode(errors="replace")
         if done.returncode:
             refused = [line for line in done.stdout.decode(errors="replace").splitlines() if line.startswith("!")]
-            raise PushRejectedError(spoken("\n".join([*(line.rpartition("\t")[2] for line in refused), told])))
+            raise PushRejectedError(redacted_line("\n".join([*(line.rpartition("\t")[2] for line in refused), output])))
         return [
-            spoken(line.removeprefix("remote:"))
-            for line in told.splitlines()
+            redacted_line(line.removeprefix("remote:"))
+            for line in output.splitlines()
             if line.startswith("remote:") and line.removeprefix("remote:").strip()
         ]
 
     def run(self, *arguments: str, given: bytes = b"", environment: Mapping[str, str] | None = None) -> bytes:
-        """Run a git command and return what it prints. GitError where it fails."""
+        """Run a git command and return its output. `given`: its standard input. Raises GitError if it fails."""
         done = self._run(*arguments, given=given, environment=environment)
         if done.returncode:
-            raise GitError(f"git {_command(('git', *arguments))} failed: {spoken(done.stderr.decode(errors='replace'))}")
+            raise GitError(f"git {_command(('git', *arguments))} failed: {redacted_line(done.stderr.decode(errors='replace'))}")
         return done.stdout
 
-    def succeeds(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        """Run a git command that may fail, for its exit code and what it says."""
+    def attempt(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        """Run a git command that may fail, and return its exit code and output."""
         return self._run(*arguments)
 
     def _rewritten_url(self) -> str:
-        """Return the address that git uses (see url.<base>.insteadOf). GitError if git's credentials would go there unencrypted."""
-        done = self._run("ls-remote", "--get-url", "--", self._remote.url)  # asks no server
+        """Return the address that git uses (see url.<base>.insteadOf). Raises GitError if git would send its credentials there unencrypted."""
+        done = self._run("ls-remote", "--get-url", "--", self._remote.url)  # sends no request
         url = done.stdout.decode(errors="replace").strip() if not done.returncode else self._remote.url
         if problem := unencrypted.refusal(url):
-            raise GitError(f"repository {spoken(self._remote.url)}: {problem}")
+            raise GitError(f"repository {redacted_line(self._remote.url)}: {problem}")
         return url
 
     def _advertised(self, *references: str) -> dict[str, str]:
-        """What the remote has of these references (HEAD with the branch that it names, as `ref: refs/heads/…`)."""
+        """Return the commits of these references of the remote, and the branch that HEAD names under `HEAD names`."""
         done = self._run("ls-remote", "--symref", "--", self._remote.url, *references)
         if done.returncode:
             raise GitError(
-                f"the repository {spoken(self._remote.url)} cannot be read: {spoken(done.stderr.decode(errors='replace'))}; "
-                "check kafka_recovery_git_repository, the network, and that git has credentials without asking for them"
+                f"the repository {redacted_line(self._remote.url)} cannot be read: {redacted_line(done.stderr.decode(errors='replace'))}; "
+                "check kafka_recovery_git_repository, the network, and that git finds credentials without a prompt"
             )
         rows = [line.split("\t") for line in done.stdout.decode(errors="replace").splitlines() if "\t" in line]
         names = {name: value for value, name in rows if not value.startswith("ref: ")}
@@ -209,11 +211,11 @@ class Repository:
     def _default_branch(self) -> str:
         found = self._advertised("HEAD", "refs/heads/*")
         if not any(name.startswith("refs/heads/") for name in found):
-            raise GitError(f"the repository {spoken(self._remote.url)} has no branch: push a first commit to its protected branch")
+            raise GitError(f"the repository {redacted_line(self._remote.url)} has no branch: push a first commit to its protected branch")
         named = found.get("HEAD names", "")
         if not named.startswith("refs/heads/"):
             raise GitError(
-                f"the HEAD of the repository {spoken(self._remote.url)} is detached, so it names no branch: "
+                f"the HEAD of the repository {redacted_line(self._remote.url)} is detached, so it names no branch: "
                 "name the protected branch with kafka_recovery_git_branch"
             )
         return named.removeprefix("refs/heads/")
@@ -229,7 +231,7 @@ class Repository:
         return done.stdout.decode(errors="replace").strip() if not done.returncode else ""
 
     def _author(self) -> dict[str, str]:
-        """The identity of commits: the options, then git's own configuration, then one that says who it was."""
+        """Return the identity of commits: of the options, else of git's own configuration, else the collection's name."""
         name = self._remote.author[0] or os.environ.get("GIT_AUTHOR_NAME") or self._configured("user.name") or "kafka_recovery"
         address = (
             self._remote.author[1] or os.environ.get("GIT_AUTHOR_EMAIL") or self._configured("user.email") or "kafka-recovery@localhost"
@@ -237,7 +239,7 @@ class Repository:
         return {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in (("NAME", name), ("EMAIL", address))}
 
     def _run(self, *arguments: str, given: bytes = b"", environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
-        keep = {name: value for name, value in os.environ.items() if name not in ELSEWHERE and not name.startswith("GIT_TRACE")}
+        keep = {name: value for name, value in os.environ.items() if name not in CALLER_VARIABLES and not name.startswith("GIT_TRACE")}
         quiet = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never"}
         quiet |= {"GIT_LITERAL_PATHSPECS": "1", "GIT_NO_REPLACE_OBJECTS": "1", "GIT_CEILING_DIRECTORIES": str(self._folder.parent)}
         place = {"GIT_DIR": str(self._folder), **(environment or {})} if self._prepared or arguments[0] == "init" else {}
@@ -261,17 +263,17 @@ def _bounded(
         raise GitError(f"git cannot be started: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise GitError(
-            f"git {_command(argv)} took longer than {seconds:g} s: check the network, or give it more with kafka_recovery_git_timeout"
+            f"git {_command(argv)} took longer than {seconds:g} s: check the network, or raise kafka_recovery_git_timeout"
         ) from error
 
 
 def _command(argv: Sequence[str]) -> str:
     rest = iter(argv[1:])
-    return next((word for word in rest if not (word == "-c" and next(rest, None))), "")
+    return next((argument for argument in rest if not (argument == "-c" and next(rest, None))), "")
 
 
 def check_folder(name: str) -> str:
-    """Return a folder of the repository (`a/b`), or raise GitError: it leads nowhere else and is no option."""
+    """Return a folder of the repository (`a/b`). Raises GitError for a path that leads out of it or could be an option of git."""
     if not name or not all(SAFE_NAME.fullmatch(part) for part in name.split("/")):
         raise GitError(
             f"directory {name!r} cannot be a folder of the repository: use letters, digits, dots, dashes and underscores, a letter or digit first, "
@@ -282,6 +284,6 @@ def check_folder(name: str) -> str:
 
 @contextmanager
 def scratch(remote: Remote, branch: str, within: str | None = None) -> Iterator[Repository]:
-    """A scratch repository with the protected branch fetched; gone when the context ends."""
+    """Yield a scratch repository with the protected branch fetched; it is removed when the context ends. `within`: folder for it."""
     with tempfile.TemporaryDirectory(prefix="kafka-recovery-git-", dir=within) as folder:
         yield Repository(Path(folder), remote, branch)

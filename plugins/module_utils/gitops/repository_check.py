@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the options of a git repository are as a play needs them, and git and ssh-keygen are there. Asks no remote and changes nothing."""
+"""Checks the options of a git repository, and that git and ssh-keygen are installed. Sends no request to a remote and changes nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures, unencrypted
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import NO_GIT, Remote, check_folder, spoken
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import NO_GIT, Remote, check_folder, redacted_line
 
 PROPOSE, APPLY = "propose", "apply"
 # Variables of the role propose, without their prefix.
@@ -28,11 +28,14 @@ NO_REPOSITORY = (
     "No git repository is named, so nothing can be proposed or approved: "
     "give its URL or path with -e kafka_recovery_git_repository=REPOSITORY, or in the inventory"
 )
-PRIVATE, LONGEST = b"PRIVATE KEY-----", 100
+PRIVATE, MAX_HEADER_BYTES = b"PRIVATE KEY-----", 100
 
 
 def repository_problems(use: str, values: Mapping[str, Any], paths: Mapping[str, Path | None], path: str | None) -> Iterator[str]:
-    """A sentence for each thing that PROPOSE or APPLY (`use`) lacks. `values`, `paths`: of VALUES and PATHS those that are set; `path`: $PATH."""
+    """Yield a sentence for each requirement of PROPOSE or APPLY (`use`) that is not met.
+
+    `values`, `paths`: those of VALUES and PATHS that are set; `path`: $PATH, None for that of the process.
+    """
     url = values.get("git_repository")
     if not url:
         yield NO_REPOSITORY
@@ -62,14 +65,14 @@ def _address_problems(url: str, allow_plaintext_secrets: bool) -> Iterator[str]:
         yield f"kafka_recovery_git_{error}"
         return
     if not allow_plaintext_secrets and (problem := unencrypted.refusal(url)):
-        yield f"kafka_recovery_git_repository is {spoken(url)}: {problem}"
+        yield f"kafka_recovery_git_repository is {redacted_line(url)}: {problem}"
 
 
 def _key_problems(option: str, key: Path) -> Iterator[str]:
     try:
         with opened_regular(key) as stream:
-            private = PRIVATE in stream.read(LONGEST)
-        if private:  # the private half of a public key is with an agent
+            private = PRIVATE in stream.read(MAX_HEADER_BYTES)
+        if private:  # an agent holds the private half of a public key
             secret_files.check(option, key)
     except SpokenError as error:
         yield str(error)

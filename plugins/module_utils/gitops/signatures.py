@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Signatures of plans, made and checked by `ssh-keygen -Y`: who made the file `<cluster>.json` is in `<cluster>.json.sig` beside it.
+"""Signatures of plans, made and verified by `ssh-keygen -Y`: `<cluster>.json.sig` signs `<cluster>.json` beside it.
 
-The signature covers every byte of the plan, so its plan id, cluster and run id, too. It is for NAMESPACE alone: a signature that the same key made for
-git, for files or for a later version of plans is none.
+A signature covers every byte of the plan, including plan id, cluster and run id. It is valid for NAMESPACE only: signatures that the same key made
+for git, for files or for a later version of plans do not count.
 """
 
 from __future__ import annotations
@@ -26,22 +26,25 @@ PLAN_SIGNERS, MERGE_SIGNERS = "kafka_recovery_plan_signers", "kafka_recovery_mer
 NAMESPACE = "kafka-recovery-plan-v1"
 SUFFIX = ".sig"
 # A signature of RSA with 16,384 bits has 3 kB, one by a certificate some more.
-LARGEST = 65536
+MAX_SIGNATURE_BYTES = 65536
 _GOOD = re.compile(rf'Good "{NAMESPACE}" signature for .* with \S+ key (SHA256:\S+)')
 _QUOTED = 300
 NO_SSH_KEYGEN = "ssh-keygen is not installed on the host that runs Ansible: install OpenSSH 8.2 or newer"
 NO_SIGNERS = (
-    "kafka_recovery_plan_signers is not set, so any branch could bring a plan of anybody: name the file of keys that may sign plans. "
-    "-e kafka_recovery_allow_unsigned_plans=true applies plans on evidence that whoever may push a branch can make up"
+    "kafka_recovery_plan_signers is not set, so a branch could have a plan of any origin: name the file of keys that may sign plans. "
+    "-e kafka_recovery_allow_unsigned_plans=true applies plans whose evidence anyone with push access can forge"
 )
 
 
 class SignatureError(SpokenError):
-    """A plan cannot be signed, or its signature is not good; the text says why."""
+    """A plan cannot be signed, or its signature is not valid; the text has the reason."""
 
 
 def sign(content: bytes, key: Path, seconds: float) -> bytes:
-    """Return the signature of a plan. `key`: a private key without a passphrase, or a public key whose private half an agent holds."""
+    """Return the signature of a plan. Raises SignatureError if the key cannot sign.
+
+    `key`: a private key without a passphrase, or a public key whose private half an agent holds. `seconds`: time limit.
+    """
     with tempfile.TemporaryDirectory(prefix="kafka-recovery-sign-") as folder:
         plan = Path(folder, "plan")
         plan.write_bytes(content)
@@ -49,14 +52,18 @@ def sign(content: bytes, key: Path, seconds: float) -> bytes:
         signature = Path(folder, f"plan{SUFFIX}")
         if done.returncode or not signature.is_file():
             raise SignatureError(
-                f"kafka_recovery_plan_signing_key {key} cannot sign: {_words(done)}; name a private ssh key without a passphrase (chmod 600), or "
+                f"kafka_recovery_plan_signing_key {key} cannot sign: {_error_output(done)}; name a private ssh key without a passphrase (chmod 600), or "
                 "the public key of one that an agent holds"
             )
         return signature.read_bytes()
 
 
 class AllowedSigners:
-    """The keys whose signatures count: a file as `ssh-keygen` describes it under ALLOWED SIGNERS, read once. `option`: which variable names the file."""
+    """The keys whose signatures count: a file in the form of ALLOWED SIGNERS in ssh-keygen(1), read once.
+
+    `seconds`: time limit of ssh-keygen. `option`: the variable that names the file, for errors. Raises SignatureError if the file cannot be
+    read, or if other users could change it.
+    """
 
     def __init__(self, path: Path, seconds: float, option: str = PLAN_SIGNERS) -> None:
         self._path = path
@@ -74,8 +81,8 @@ class AllowedSigners:
             )
 
     def signer(self, content: bytes, signature: bytes) -> str:
-        """Return who signed a plan, as `principal (fingerprint)`. SignatureError if it is not signed by a key that counts now."""
-        if len(signature) > LARGEST:
+        """Return the signer of a plan, as `principal (fingerprint)`. Raises SignatureError if no key that is valid now signed it."""
+        if len(signature) > MAX_SIGNATURE_BYTES:
             raise SignatureError(f"it has {len(signature)} bytes, larger than any signature")
         with self.private_copy() as signers:
             folder, detached = str(signers.parent), signers.with_name("signature")
@@ -83,17 +90,17 @@ class AllowedSigners:
             files = ["-f", str(signers), "-s", str(detached)]
             done = _ssh_keygen(["-Y", "find-principals", *files], b"", folder, self._seconds)
             if done.returncode:
-                raise SignatureError(f"no key in {self._path} made it, or that key is not valid now ({_words(done)})")
+                raise SignatureError(f"no key in {self._path} made it, or that key is not valid now ({_error_output(done)})")
             for principal in _principals(done.stdout):
                 done = _ssh_keygen(["-Y", "verify", "-n", NAMESPACE, "-I", principal, *files], content, folder, self._seconds)
                 good = _GOOD.match(done.stdout.decode(errors="replace"))
                 if done.returncode == 0 and good:
                     return printable(f"{principal} ({good[1]})")
-        raise SignatureError(_words(done))
+        raise SignatureError(_error_output(done))
 
     @contextmanager
     def private_copy(self) -> Iterator[Path]:
-        """A copy of the file as it was read, in a folder that no other user can reach; gone when the context ends."""
+        """Yield a copy of the file as it was read, in a folder that no other user can read; it is removed when the context ends."""
         with tempfile.TemporaryDirectory(prefix="kafka-recovery-verify-") as folder:
             path = Path(folder, "allowed_signers")
             path.write_bytes(self._lines)
@@ -101,7 +108,7 @@ class AllowedSigners:
 
 
 def _principals(listed: bytes) -> list[str]:
-    """The names under which a key is allowed: of each line of answers the first one, because lines can list several."""
+    """Return the principals of a key: the first name of each line of output, because a line can list several."""
     lines = [line.split(",") for line in listed.decode(errors="replace").splitlines() if line.strip()]
     return [next((name for name in names if not name.startswith("!")), names[0]) for names in lines]
 
@@ -116,11 +123,11 @@ def _ssh_keygen(arguments: Sequence[str], given: bytes, folder: str, seconds: fl
         raise SignatureError(f"ssh-keygen cannot be started: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise SignatureError(
-            f"ssh-keygen took longer than {seconds:g} s: look at the agent that holds the key, or raise kafka_recovery_git_timeout"
+            f"ssh-keygen took longer than {seconds:g} s: check the agent that holds the key, or raise kafka_recovery_git_timeout"
         ) from error
 
 
-def _words(done: subprocess.CompletedProcess[bytes]) -> str:
-    """What ssh-keygen said, on one line."""
+def _error_output(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Return the error output of ssh-keygen on one line."""
     lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines()]
     return printable("; ".join(line for line in lines if line) or "ssh-keygen gave no reason")[:_QUOTED]

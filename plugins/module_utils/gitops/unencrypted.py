@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Git sends its credentials unencrypted to no other machine: which addresses are refused, and how git is kept from others that it finds itself.
+"""Prevents git from sending credentials unencrypted to another machine: refused addresses, and settings for addresses that git finds itself.
 
-Git takes credentials from its own helpers when a server asks for them, so whether there are any cannot be known before.
+Git takes credentials from its own helpers when a server requests them, so it cannot be known in advance whether there are any.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.plaintext import on_loopback
 
 SCHEMES = ("http", "ftp")
-# What git says of an address in its configuration, or of a redirect, that it must not use.
+# Git's message for an address of its configuration, or of a redirect, that the settings forbid.
 NOT_ALLOWED = re.compile("transport '(http|ftp)' not allowed")
 REMEDY = (
     "use https:// or ssh for kafka_recovery_git_repository, or accept the risk: allow_plaintext_secrets "
@@ -24,7 +24,7 @@ REMEDY = (
 
 
 def refusal(url: str) -> str | None:
-    """Why git must not be given `url` (as git itself rewrites it), None if it may."""
+    """Return the reason why git must not connect to `url` (as git itself rewrites it), None if it may."""
     parts = urlsplit(url)
     if parts.scheme.lower() not in SCHEMES or _on_loopback(url):
         return None
@@ -32,14 +32,14 @@ def refusal(url: str) -> str | None:
 
 
 def settings(url: str) -> list[str]:
-    """Arguments of git for an address that is not refused. Push addresses and redirects are known to git alone."""
+    """Return the arguments of git for an address that is not refused. They also cover push addresses and redirects, which only git knows."""
     if _on_loopback(url):
         return ["-c", "http.followRedirects=false", "-c", "http.proxy="]
     return [part for scheme in SCHEMES for part in ("-c", f"protocol.{scheme}.allow=never")]
 
 
 def environment(given: Mapping[str, str], url: str) -> dict[str, str]:
-    """The environment of git for such an address: GIT_ALLOW_PROTOCOL, which overrides `settings`, allows no more than these do."""
+    """Return the environment of git for such an address: GIT_ALLOW_PROTOCOL, which overrides `settings`, allows no more than these do."""
     allowed = given.get("GIT_ALLOW_PROTOCOL")
     if allowed is None or _on_loopback(url):
         return dict(given)
@@ -47,6 +47,6 @@ def environment(given: Mapping[str, str], url: str) -> dict[str, str]:
 
 
 def _on_loopback(url: str) -> bool:
-    """Whether an address without encryption stays on this machine."""
+    """Return whether an address without encryption stays on this machine."""
     parts = urlsplit(url)
     return parts.scheme.lower() in SCHEMES and on_loopback(parts.hostname or "")

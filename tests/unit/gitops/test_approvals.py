@@ -51,9 +51,9 @@ def reviewed_by(signers: Path) -> Rules:
 def test_a_plan_is_approved_once_it_is_merged_and_what_is_applied_is_what_was_merged(forge: Forge, tmp_path: Path) -> None:
     path = plan(tmp_path)
     assert refused(forge, tmp_path, path) == ("not_merged", refused(forge, tmp_path, path)[1])
-    assert "have the branch recovery/r1 merged into main first" in refused(forge, tmp_path, path)[1]
+    assert "recovery/r1" in refused(forge, tmp_path, path)[1]
     proposed(forge, path)
-    assert refused(forge, tmp_path, path)[0] == "not_merged", "a proposal is no approval"
+    assert refused(forge, tmp_path, path)[0] == "not_merged", "a proposal does not approve"
     assert judged(forge, tmp_path) == []
 
     commit = forge.ada.merge("recovery/r1")
@@ -78,7 +78,7 @@ def test_however_it_was_merged(forge: Forge, tmp_path: Path, how: list[str]) -> 
 
 def test_a_plan_that_is_not_what_was_merged_is_refused(forge: Forge, tmp_path: Path, merged: Path) -> None:
     state, reason = refused(forge, tmp_path, plan(tmp_path, strategy="aggressive"))
-    assert state == "changed" and "is not what was merged" in reason
+    assert state == "changed" and PATH in reason
     path = plan(tmp_path)
     path.write_text(path.read_text() + "\n")
     assert refused(forge, tmp_path, path)[0] == "changed", "not even a space"
@@ -121,7 +121,7 @@ def test_what_is_applied_is_never_applied_again_and_results_that_were_removed_ar
         assert row["state"] == "other_results" and f"{FOLDER}/results/east.json was on main" in row["reason"]
 
 
-def test_what_came_with_a_merge_is_told_from_what_was_there(forge: Forge, tmp_path: Path, merged: Path) -> None:
+def test_plans_since_a_commit_are_those_of_the_merge(forge: Forge, tmp_path: Path, merged: Path) -> None:
     before = forge.tip()
     other = plan(tmp_path, "west", run_id="r2", created_at="2026-11-20T04:00:00Z")
     forge.ada.write({"recoveries/r2/plans/west.json": other.read_bytes()})
@@ -131,7 +131,7 @@ def test_what_came_with_a_merge_is_told_from_what_was_there(forge: Forge, tmp_pa
     assert len(judged(forge, tmp_path, since="0" * 40)) == 2
     assert judged(forge, tmp_path, since=forge.tip()) == []
     for since in ("nowhere", "--all", forge.tip("recovery/r1")[::-1]):
-        with pytest.raises(GitError, match="is no commit of main"):
+        with pytest.raises(GitError, match="since '"):
             judged(forge, tmp_path, since=since)
 
 
@@ -162,7 +162,7 @@ def test_only_a_merge_signed_by_somebody_who_may_counts(forge: Forge, tmp_path: 
     assert row["state"] == "merged", row
     assert row["signer"].startswith("ada@example.com (")
 
-    # Nobody has said who may sign.
+    # No signers are configured.
     assert refused(forge, tmp_path, path, rules=Rules(True, None))[0] == "unsigned"
     # Signed, but for other purposes, or no longer.
     for option in ('namespaces="file"', 'namespaces="git",valid-before="20200101"'):

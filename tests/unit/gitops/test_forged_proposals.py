@@ -38,7 +38,7 @@ def forge(tmp_path: Path) -> Forge:
 
 @pytest.fixture
 def mallory(forge: Forge, tmp_path: Path) -> Person:
-    """Somebody who may push branches, when a plan has just been proposed."""
+    """A person who may push branches, when a plan has just been proposed."""
     proposed(forge, plan(tmp_path))
     return forge.person("mallory")
 
@@ -128,7 +128,7 @@ def test_results_that_a_fast_forward_brought_and_removed_are_no_silent_end(forge
 
 @pytest.mark.parametrize("how", ["--ff-only", "--no-ff"])
 def test_a_plan_that_results_suppress_is_shown_with_their_commit(forge: Forge, tmp_path: Path, mallory: Person, how: str) -> None:
-    """A fast-forward makes commits of the proposal commits of the branch itself, and nothing tells who made them."""
+    """A fast-forward makes commits of the proposal commits of the branch itself, and nothing shows who made them."""
     if how == "--no-ff":
         forge.ada.merge(BRANCH, how)
     branch = BRANCH if how == "--ff-only" else "main"
@@ -141,8 +141,7 @@ def test_a_plan_that_results_suppress_is_shown_with_their_commit(forge: Forge, t
         assert approvals.merged(["east"]) == []
         (row,) = approvals.applied
         assert (row["run_id"], row["cluster"], row["state"], row["plan"]) == ("r1", "east", "already_applied", "")
-        said = f"recovery r1 of cluster east is not applied: results by Ada <ada@example.com> in commit {commit[:12]} of main ("
-        assert row["reason"].startswith(said)
+        assert "Ada <ada@example.com>" in row["reason"] and commit[:12] in row["reason"]
 
 
 @pytest.mark.parametrize("plan_id", ["0b7c", "another"])
@@ -243,12 +242,12 @@ def test_a_plan_counts_if_who_may_has_signed_it_and_its_signer_is_shown(forge: F
     for rows in (judged(forge, tmp_path, rules=rules(tmp_path)), judged(forge, tmp_path, path, rules=rules(tmp_path))):
         row = the_one(rows)
         assert row["state"] == "merged" and row["plan_signer"].startswith("planner@example.com (SHA256:")
-    assert the_one(judged(forge, tmp_path))["plan_signer"] == "", "a signature that was not checked names nobody"
+    assert the_one(judged(forge, tmp_path))["plan_signer"] == "", "a signature that was not checked names no signer"
 
 
 def test_a_plan_without_a_signature_is_refused(forge: Forge, tmp_path: Path, mallory: Person) -> None:
     key, _signers = plan_key(tmp_path)
-    with pytest.raises(GitError, match=r"holds something else \(recoveries/r1/plans/east.json.sig\)"):
+    with pytest.raises(GitError, match=r"\(recoveries/r1/plans/east\.json\.sig\)"):
         proposed(forge, plan(tmp_path), **signing(key))
     forge.ada.merge(BRANCH)
     state, reason = refused(forge, tmp_path, rules=rules(tmp_path))
@@ -298,7 +297,7 @@ def test_a_key_that_was_revoked_or_has_expired_signs_nothing_any_more(forge: For
 
 
 def test_the_repository_never_says_who_may_sign(forge: Forge, tmp_path: Path) -> None:
-    """Git's configuration and files of signers that a branch brings are read by nobody."""
+    """Git's configuration and files of signers in a branch are never read."""
     plan_key(tmp_path)
     key, line = ssh_key(tmp_path, "mallory", signatures.NAMESPACE)
     proposed(forge, plan(tmp_path), **signing(key))

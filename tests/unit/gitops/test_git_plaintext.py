@@ -50,16 +50,16 @@ def refusal(url: str) -> str:
 
 @pytest.mark.parametrize("prefix", [AWAY, "HTTP://git.example.com", "http://recovery@git.example.com:80"])
 def test_an_address_without_tls_is_refused_before_anything_is_sent(server: GitServer, prefix: str) -> None:
-    said = refusal(f"{prefix}/remote.git")
+    text = refusal(f"{prefix}/remote.git")
     assert server.tokens == set()
-    assert "kafka_recovery_git_repository" in said and "https://" in said and "kafka_recovery_git_allow_plaintext_secrets" in said
-    assert len(said.splitlines()) == 1
+    assert "kafka_recovery_git_repository" in text and "https://" in text and "kafka_recovery_git_allow_plaintext_secrets" in text
+    assert len(text.splitlines()) == 1
 
 
 def test_an_address_that_git_rewrites_is_refused_too(server: GitServer, config: Path) -> None:
     config.write_text(f'{config.read_text()}[url "{AWAY}/"]\ninsteadOf = ops:\n')
-    said = refusal("ops:remote.git")
-    assert server.tokens == set() and "kafka_recovery_git_allow_plaintext_secrets" in said
+    text = refusal("ops:remote.git")
+    assert server.tokens == set() and "kafka_recovery_git_allow_plaintext_secrets" in text
 
 
 def test_an_address_for_pushes_is_refused_too(server: GitServer, config: Path) -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plans are proposed and results committed, on real repositories: once, and never over what somebody else has put there."""
+"""Plans are proposed and results committed, on real repositories: once, and never over the files of others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.plan_file import PlanError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import proposals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import (
-    TO_GO_ON,
+    STILL_TO_APPLY,
     propose,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import (
@@ -45,7 +45,7 @@ def test_a_proposal_is_a_branch_with_the_plans_as_they_are_and_a_second_one_chan
     assert forge.names("recovery/r1") == [f"{FOLDER}/README.md", f"{FOLDER}/plans/east.json", f"{FOLDER}/plans/west.json"]
     assert forge.show("recovery/r1", f"{FOLDER}/plans/east.json") == east.read_bytes()
     assert "streamops.kafka_recovery.apply_merged" in forge.show("recovery/r1", f"{FOLDER}/README.md").decode()
-    assert forge.tip() == main, "nobody has merged it"
+    assert forge.tip() == main, "it is not merged"
 
     again = proposed(forge, east, west)
     assert not again.changed and again.commit == first.commit and not again.merged
@@ -80,46 +80,46 @@ def test_a_plan_that_cannot_be_read_is_named(forge: Forge, tmp_path: Path) -> No
 def test_a_branch_that_holds_something_else_is_not_written_over(forge: Forge, tmp_path: Path) -> None:
     proposed(forge, plan(tmp_path))
     head = forge.tip("recovery/r1")
-    with pytest.raises(GitError, match=r"branch recovery/r1 is there already and holds something else \(recoveries/r1/plans/east.json\)"):
+    with pytest.raises(GitError, match=r"recovery/r1 .*\(recoveries/r1/plans/east\.json\)"):
         proposed(forge, plan(tmp_path, strategy="aggressive"))
-    with pytest.raises(GitError, match="holds something else"):
+    with pytest.raises(GitError, match=r"recovery/r1 .*\(recoveries/r1/"):
         proposed(forge, plan(tmp_path), plan(tmp_path, "west"))
     assert forge.tip("recovery/r1") == head
     forge.ada.write({f"{FOLDER}/note.txt": "by hand"}, branch="recovery/r1")
-    with pytest.raises(GitError, match=r"holds something else \(recoveries/r1/note.txt\)"):
+    with pytest.raises(GitError, match=r"\(recoveries/r1/note.txt\)"):
         proposed(forge, plan(tmp_path))
 
 
-def test_a_plan_that_was_made_anew_while_nothing_had_moved_is_proposed_already(forge: Forge, tmp_path: Path) -> None:
+def test_a_plan_that_was_made_again_while_nothing_had_moved_is_proposed_already(forge: Forge, tmp_path: Path) -> None:
     proposed(forge, plan(tmp_path))
     head = forge.tip("recovery/r1")
-    anew: dict[str, Any] = {"plan_id": "another", "created_at": "2026-11-21T05:00:00Z", "brokers": [{**BROKER, "silent_seconds": 99.5}]}
-    assert not proposed(forge, plan(tmp_path, **anew)).changed
-    moved = {**anew, "partitions": [{**ELECTED, "guards": {**ELECTED["guards"], "leader_epoch": 4}}]}
-    with pytest.raises(GitError, match=r"holds something else \(recoveries/r1/plans/east.json\)"):
+    again: dict[str, Any] = {"plan_id": "another", "created_at": "2026-11-21T05:00:00Z", "brokers": [{**BROKER, "silent_seconds": 99.5}]}
+    assert not proposed(forge, plan(tmp_path, **again)).changed
+    moved = {**again, "partitions": [{**ELECTED, "guards": {**ELECTED["guards"], "leader_epoch": 4}}]}
+    with pytest.raises(GitError, match=r"\(recoveries/r1/plans/east.json\)"):
         proposed(forge, plan(tmp_path, **moved))
     assert forge.tip("recovery/r1") == head
 
     # A summary that does not say what the plan does is no proposal of ours.
     forge.ada.write({f"{FOLDER}/README.md": "harmless"}, branch="recovery/r1")
-    for values in (anew, {}):
-        with pytest.raises(GitError, match=r"holds something else \(recoveries/r1/README.md\)"):
+    for values in (again, {}):
+        with pytest.raises(GitError, match=r"\(recoveries/r1/README.md\)"):
             proposed(forge, plan(tmp_path, **values))
     forge.ada.write({f"{FOLDER}/plans/east.json": "{}"}, branch="recovery/r1")
-    with pytest.raises(GitError, match=r"holds something else \(recoveries/r1/plans/east.json\)"):
+    with pytest.raises(GitError, match=r"\(recoveries/r1/plans/east.json\)"):
         proposed(forge, plan(tmp_path))
 
 
 def test_a_recovery_that_is_merged_is_not_proposed_with_another_plan(forge: Forge, tmp_path: Path) -> None:
     proposed(forge, plan(tmp_path))
     forge.ada.merge("recovery/r1")
-    with pytest.raises(GitError, match=r"recovery r1 is on main already, and says something else \(recoveries/r1/plans/east.json\)"):
+    with pytest.raises(GitError, match=r"recovery r1 .* main .*\(recoveries/r1/plans/east\.json\)"):
         proposed(forge, plan(tmp_path, strategy="aggressive"))
 
 
 def test_a_proposal_that_the_remote_declines_says_so(forge: Forge, tmp_path: Path) -> None:
     forge.hook("pre-receive", "echo 'no branches for you' >&2; exit 1")
-    with pytest.raises(PushRejectedError, match=r"did not take the branch recovery/r1: .*no branches for you.*nothing was proposed"):
+    with pytest.raises(PushRejectedError, match=r"recovery/r1: .*no branches for you"):
         proposed(forge, plan(tmp_path))
 
 
@@ -151,7 +151,7 @@ def test_results_go_to_the_protected_branch_also_when_somebody_pushes_meanwhile(
     others = iter(["a", "b"])
 
     def push(repository: Repository, commit: str, branch: str) -> list[str]:
-        """Twice somebody else is faster."""
+        """Another run is faster, twice."""
         if name := next(others, None):
             forge.ada.write({name: name})
         return pushed(repository, commit, branch)
@@ -171,26 +171,24 @@ def test_other_results_of_the_same_recovery_are_not_written_over(forge: Forge, t
     plans = {"east": plan(tmp_path)}
     committed(forge, plans, {"east": results(tmp_path)})
     before = forge.tip()
-    with pytest.raises(GitError, match=r"results/east.json is on main already and says something else"):
+    with pytest.raises(GitError, match=r"results/east\.json is on main"):
         committed(forge, plans, {"east": results(tmp_path, reason_code="another")})
-    with pytest.raises(GitError, match="are not results of the plan"):
+    with pytest.raises(GitError, match="kafka_recovery_run_id"):
         committed(forge, plans, {"east": results(tmp_path, plan_id="another")})
     assert forge.tip() == before
 
 
 @pytest.mark.parametrize("code", [ReasonCode.INTERRUPTED, ReasonCode.DATA_LOSS_NOT_ALLOWED])
-def test_what_is_still_to_be_applied_is_not_told_as_applied(forge: Forge, tmp_path: Path, code: str) -> None:
-    assert set(TO_GO_ON) == {ReasonCode.INTERRUPTED, ReasonCode.DATA_LOSS_NOT_ALLOWED}
+def test_results_of_a_plan_that_is_still_to_be_applied_are_left_out(forge: Forge, tmp_path: Path, code: str) -> None:
+    assert set(STILL_TO_APPLY) == {ReasonCode.INTERRUPTED, ReasonCode.DATA_LOSS_NOT_ALLOWED}
     done = committed(forge, {"east": plan(tmp_path)}, {"east": results(tmp_path, reason_code=code)})
-    assert not done.changed and done.left_out == {"east": TO_GO_ON[code]}
+    assert not done.changed and done.left_out == {"east": STILL_TO_APPLY[code]}
     assert forge.names() == []
 
 
 def test_a_protected_branch_that_takes_no_results_is_not_tried_for_ever(forge: Forge, tmp_path: Path) -> None:
     forge.hook("pre-receive", "echo 'protected branch' >&2; echo once >> tries; exit 1")
-    with pytest.raises(
-        PushRejectedError, match=r"did not take the results of recovery r1 on main: .*protected branch.*What was elected is elected"
-    ):
+    with pytest.raises(PushRejectedError, match=r"recovery r1 on main: .*protected branch"):
         committed(forge, {"east": plan(tmp_path)}, {"east": results(tmp_path)})
     assert (Path(forge.url) / "tries").read_text().count("once") == 1
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The summary of a recovery: what somebody reads before merging it."""
+"""The summary of a recovery, which reviewers read before they merge it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import pull_request_page
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.pull_request_page import (
-    MOST_HELD,
-    MOST_NAMED,
-    MOST_OF_A_TOPIC,
-    MOST_PARTITIONS,
-    MOST_TOPICS,
+    MAX_HELD,
+    MAX_NAMED,
+    MAX_PARTITIONS,
+    MAX_ROWS_OF_TOPIC,
+    MAX_TOPICS,
 )
 
 
@@ -49,7 +49,7 @@ def test_it_says_who_is_elected_on_which_evidence_and_what_that_costs() -> None:
     assert "Truncated from survivors: an unknown number on 1 replica" in re.sub(r"\\(.)", r"\1", shown)
 
 
-def test_what_is_held_comes_with_the_words_and_the_command_of_the_report() -> None:
+def test_held_partitions_have_the_next_step_and_the_command_of_the_report() -> None:
     shown = page(plan())
     assert "#### Forked: 1 partition" in shown
     step = STEPS["forked"].format(plan="plans/east.json")
@@ -86,15 +86,15 @@ def test_of_many_strategies_of_single_topics_it_shows_the_dangerous_ones() -> No
     own = [{"topic": f"t{number:03}", "strategy": "aggressive" if number == 99 else "none"} for number in range(100)]
     shown = page(plan(topic_strategies=own))
     assert "| `t099` | `aggressive` |" in shown
-    assert f"and {100 - MOST_TOPICS} more topics in [plans/east.json]" in shown
+    assert f"and {100 - MAX_TOPICS} more topics in [plans/east.json]" in shown
 
 
 def test_it_shows_which_partitions_the_operator_named() -> None:
     rows = [{**ELECTED, "partition": number, "named": number > 0} for number in range(3)]
     assert "**Named by the operator: 2 of 3 partitions:** `orders-1`, `orders-2`." in page(plan(partitions=rows))
     assert "Named by the operator" not in page(plan())
-    many = [{**ELECTED, "partition": number, "named": True} for number in range(MOST_NAMED + 30)]
-    assert f"`orders-{MOST_NAMED - 1}`, and 30 more." in page(plan(partitions=many))
+    many = [{**ELECTED, "partition": number, "named": True} for number in range(MAX_NAMED + 30)]
+    assert f"`orders-{MAX_NAMED - 1}`, and 30 more." in page(plan(partitions=many))
 
 
 @pytest.mark.slow
@@ -103,18 +103,20 @@ def test_thousands_of_partitions_stay_readable_and_it_says_how_many_more_there_a
     held = [{**HELD, "topic": f"h{number}", "partition": 0} for number in range(1000)]
     shown = page(plan(partitions=rows, held=held))
     assert len(shown) < 60_000
-    assert f"and {100 - MOST_TOPICS} more topics in [plans/east.json](plans/east.json)" in shown
-    assert f"and {4000 - MOST_PARTITIONS:,} more partitions in" in shown
-    assert f"and {1000 - MOST_HELD} more partitions in" in shown
-    assert len(re.findall(r"(?m)^\| `t000-", shown)) == MOST_OF_A_TOPIC
+    assert f"and {100 - MAX_TOPICS} more topics in [plans/east.json](plans/east.json)" in shown
+    assert f"and {4000 - MAX_PARTITIONS:,} more partitions in" in shown
+    assert f"and {1000 - MAX_HELD} more partitions in" in shown
+    assert len(re.findall(r"(?m)^\| `t000-", shown)) == MAX_ROWS_OF_TOPIC
     fleet = page(*(plan(f"c{number}", partitions=rows, held=held) for number in range(20)))
     assert len(fleet) < 20 * 25_000
 
 
-def test_hostile_words_of_a_plan_make_no_markup() -> None:
-    words = "</td><script>alert(1)</script> [x](http://evil.example.com) | @ada\n# Approved"
-    own = [{"topic": words, "strategy": words}]
-    shown = page(plan(held=[{**HELD, "explanation": words, "evidence": words, "reason_code": words}], online=[], topic_strategies=own))
+def test_hostile_texts_of_a_plan_make_no_markup() -> None:
+    hostile = "</td><script>alert(1)</script> [x](http://evil.example.com) | @ada\n# Approved"
+    own = [{"topic": hostile, "strategy": hostile}]
+    shown = page(
+        plan(held=[{**HELD, "explanation": hostile, "evidence": hostile, "reason_code": hostile}], online=[], topic_strategies=own)
+    )
     for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(shown):
         assert token.type != "html_block"
         for child in token.children or ():

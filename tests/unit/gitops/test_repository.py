@@ -19,8 +19,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.re
     Remote,
     Repository,
     check_folder,
+    redacted_line,
     scratch,
-    spoken,
 )
 
 
@@ -30,8 +30,8 @@ def forge(tmp_path: Path) -> Forge:
 
 
 @pytest.fixture(autouse=True)
-def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Git as on a machine where nobody has set it up: no user.name, and a home without configuration."""
+def unconfigured_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Git without configuration: no user.name, and an empty home."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -59,7 +59,7 @@ def test_a_commit_is_added_to_the_branch_and_nothing_else_changes(forge: Forge) 
         assert repository.branch == "main"
         commit = repository.commit(repository.tip, {"recoveries/1/plans/east.json": content}, "Recovery 1\n")
         repository.push(commit, "recovery/1")
-        assert repository.listed(commit, "recoveries").keys() == {"recoveries/old/README.md", "recoveries/1/plans/east.json"}
+        assert repository.list_files(commit, "recoveries").keys() == {"recoveries/old/README.md", "recoveries/1/plans/east.json"}
     assert forge.show("recovery/1", "recoveries/1/plans/east.json") == content, "no filter of the repository had a say"
     assert set(forge.names("recovery/1")) - set(forge.names()) == {"recoveries/1/plans/east.json"}
     assert git(Path(forge.url), "log", "-1", "--format=%an <%ae> %cn <%ce>", "recovery/1") == " ".join(
@@ -91,7 +91,7 @@ def test_whoever_calls_from_within_a_repository_is_not_committed_to(forge: Forge
     assert git(elsewhere, "status", "--porcelain") == ""
 
 
-def test_a_push_that_the_remote_declines_says_what_it_said(forge: Forge) -> None:
+def test_a_push_that_the_remote_declines_has_its_message(forge: Forge) -> None:
     forge.hook("pre-receive", "echo 'GL-HOOK-ERR: main is protected' >&2; exit 1")
     with opened(forge) as repository:
         commit = repository.commit(repository.tip, {"x": b""}, "x")
@@ -103,8 +103,8 @@ def test_a_push_that_the_remote_declines_says_what_it_said(forge: Forge) -> None
 def test_what_the_remote_says_of_a_push_is_handed_on(forge: Forge) -> None:
     forge.hook("post-receive", "echo 'Create a pull request by visiting:' >&2; echo '  https://forge.example.com/new' >&2")
     with opened(forge) as repository:
-        said = repository.push(repository.commit(repository.tip, {"x": b""}, "x"), "recovery/1")
-    assert said == ["Create a pull request by visiting:", "https://forge.example.com/new"]
+        messages = repository.push(repository.commit(repository.tip, {"x": b""}, "x"), "recovery/1")
+    assert messages == ["Create a pull request by visiting:", "https://forge.example.com/new"]
 
 
 def test_a_diverged_branch_is_never_overwritten(forge: Forge) -> None:
@@ -129,8 +129,8 @@ def test_a_detached_head_and_an_empty_repository_name_no_branch(forge: Forge, tm
 def test_an_unknown_branch_and_an_unreachable_remote_are_named(forge: Forge, tmp_path: Path) -> None:
     assert "has no branch nowhere: name the protected branch with kafka_recovery_git_branch" in refusal(forge.url, "nowhere")
     assert "cannot be read" in refusal(str(tmp_path / "nowhere.git"))
-    said = refusal("http://user@127.0.0.1:9/recoveries.git")
-    assert "http://127.0.0.1:9/recoveries.git cannot be read" in said and "check kafka_recovery_git_repository, the network" in said
+    text = refusal("http://user@127.0.0.1:9/recoveries.git")
+    assert "http://127.0.0.1:9/recoveries.git cannot be read" in text and "check kafka_recovery_git_repository, the network" in text
 
 
 @pytest.mark.parametrize("url", ["", "--upload-pack=touch /tmp/x", "a\nb", "https://[", "ext::sh -c 'touch %S'"])
@@ -139,17 +139,17 @@ def test_hostile_addresses_are_refused(url: str) -> None:
 
 
 def test_a_password_in_the_address_is_refused_and_not_repeated() -> None:
-    said = refusal("https://ada:s3cret@git.example.com/recoveries.git")
-    assert "holds a password" in said and "GIT_ASKPASS" in said
-    assert "s3cret" not in said
-    assert "s3cret" not in spoken("fatal: unable to access 'https://x:s3cret@git.example.com/'")
+    text = refusal("https://ada:s3cret@git.example.com/recoveries.git")
+    assert "holds a password" in text and "GIT_ASKPASS" in text
+    assert "s3cret" not in text
+    assert "s3cret" not in redacted_line("fatal: unable to access 'https://x:s3cret@git.example.com/'")
 
 
 @pytest.mark.parametrize("name", ["--upload-pack=x", "-d", "../x", "a..b", "a b", "x.lock", "a\x1b", "", "@{-1}", "a~1"])
 def test_hostile_branches_are_refused(forge: Forge, name: str) -> None:
     with opened(forge) as repository:
         commit = repository.commit(repository.tip, {"x": b""}, "x")
-        for refused in (lambda: repository.push(commit, name), lambda: repository.look_up(name)):
+        for refused in (lambda: repository.push(commit, name), lambda: repository.fetch_branch(name)):
             with pytest.raises(GitError, match="cannot be the name of a branch"):
                 refused()
     assert git(Path(forge.url), "for-each-ref", "--format=%(refname)") == "refs/heads/main"
@@ -167,7 +167,7 @@ def test_a_link_in_the_repository_is_no_file_and_a_file_is_no_folder(forge: Forg
     (forge.ada.clone / "recoveries" / "link.json").symlink_to("/etc/passwd")
     forge.ada.write({"other": "a file"})
     with opened(forge) as repository:
-        assert repository.listed(repository.tip, "recoveries") == {"recoveries/link.json": ""}
+        assert repository.list_files(repository.tip, "recoveries") == {"recoveries/link.json": ""}
         with pytest.raises(GitError, match="other/1 cannot be put into the repository, something else has that name on main"):
             repository.commit(repository.tip, {"other/1": b""}, "x")
 
@@ -180,14 +180,14 @@ def test_git_that_hangs_is_ended_with_all_that_it_has_started(forge: Forge, monk
     hanging.chmod(0o755)
     monkeypatch.setenv("GIT_SSH", str(hanging))
     monkeypatch.delenv("GIT_SSH_COMMAND", raising=False)
-    said = refusal("git@git.example.com:recoveries.git", timeout=3)
-    assert "git ls-remote took longer than 3 s" in said and "kafka_recovery_git_timeout" in said
+    text = refusal("git@git.example.com:recoveries.git", timeout=3)
+    assert "git ls-remote took longer than 3 s" in text and "kafka_recovery_git_timeout" in text
     for pid in pids.read_text().split():
         state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False).stdout.strip()
-        assert state == "" or state.startswith("Z"), "nobody is left"
+        assert state == "" or state.startswith("Z"), "no process is left"
 
 
-def test_a_machine_without_git_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_git_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "git is not installed" in refusal("/srv/recoveries.git")
 

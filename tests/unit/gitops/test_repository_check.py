@@ -18,7 +18,7 @@ URL = "https://git.example.com/ops/kafka.git"
 
 
 def problems(use: str, path: str | None = None, **options: Any) -> list[str]:
-    """What is said of options, of which those that are paths are files."""
+    """Return the problems of these options; options that are paths name files."""
     options = {"git_repository": URL, **options}
     paths = {name: value for name, value in options.items() if isinstance(value, Path)}
     texts = list(repository_problems(use, {name: value for name, value in options.items() if name not in paths}, paths, path))
@@ -42,7 +42,7 @@ def test_good_options_are_no_problem(keys: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "expected"),
     [
         ({"git_repository": ""}, "No git repository is named"),
         ({"git_repository": None}, "give its URL or path with -e kafka_recovery_git_repository=REPOSITORY"),
@@ -53,9 +53,9 @@ def test_good_options_are_no_problem(keys: tuple[Path, Path]) -> None:
         ({"git_signing_key": Path("/etc")}, "kafka_recovery_git_signing_key /etc"),
     ],
 )  # fmt: skip
-def test_a_fault_is_named_with_its_option(options: dict[str, Any], words: str) -> None:
+def test_a_fault_is_named_with_its_option(options: dict[str, Any], expected: str) -> None:
     (text,) = problems(PROPOSE, **options)
-    assert words in text and "s3cret" not in text
+    assert expected in text and "s3cret" not in text
 
 
 def test_a_key_that_others_can_read_is_refused_with_the_command(keys: tuple[Path, Path]) -> None:
@@ -91,5 +91,5 @@ def test_programs_that_are_missing_are_named(keys: tuple[Path, Path], tmp_path: 
         (APPLY, {"allow_unsigned_plans": True}, [git]),
     ):
         texts = problems(use, str(tmp_path), **options)
-        assert len(texts) == len(missing) and all(text.startswith(words) for text, words in zip(texts, missing, strict=True))
+        assert len(texts) == len(missing) and all(text.startswith(start) for text, start in zip(texts, missing, strict=True))
         assert problems(use, os.environ["PATH"], **options) == []

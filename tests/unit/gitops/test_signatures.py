@@ -95,7 +95,7 @@ def test_a_signature_of_something_else_is_none(tmp_path: Path, key: Path, monkey
     assert allowed.signer(PLAN, good).startswith("bot@example.com (SHA256:")
 
 
-def test_what_others_could_change_says_nobody_who_may_sign(tmp_path: Path, key: Path) -> None:
+def test_a_file_that_others_could_change_names_no_signers(tmp_path: Path, key: Path) -> None:
     path = tmp_path / "allowed_signers"
     path.write_text(f"bot@example.com {public(key)}\n")
     for mode in (0o664, 0o646):
