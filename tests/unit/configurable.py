@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A made-up cluster with configs, for what real ones cannot be made to do: to lose whoever changes them between any two steps."""
+"""A made-up cluster with configs, for states that real clusters cannot be put into: the process that changes them dies between any two steps."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Configurable:
         self.end_at, self.after, self.requests = end_at, after, 0
         self.refusing: dict[Resource, Refusal] = {}
         self.mute = False
-        self.told: list[Change] = []
+        self.changes: list[Change] = []
         self.sizes: dict[TopicPartition, int] = {}
         self.growth = 0
 
@@ -99,23 +99,23 @@ class Configurable:
         return {topic: _settings(self.topics[topic], names, OF_TOPIC) for topic in topics if topic in self.topics}
 
     def alter_configs(self, changes: Iterable[Change], validate_only: bool = False) -> dict[Resource, Refusal | None]:
-        told: dict[Resource, Refusal | None] = {}
+        answers: dict[Resource, Refusal | None] = {}
         for resource, own in by_resource(changes).items():
             if self.mute and resource.kind != BROKER:
                 raise ClusterError("no broker answered")
             ends = False if validate_only else self._request()
             if resource.kind == BROKER and int(resource.name) not in self.live:
                 continue
-            told[resource] = self.refusing.get(resource)
+            answers[resource] = self.refusing.get(resource)
             if resource.kind != BROKER and resource.name not in self.topics:
-                told[resource] = Refusal("UNKNOWN_TOPIC_OR_PARTITION", None)
-            if told[resource] is None and not validate_only:
-                self.told += own
+                answers[resource] = Refusal("UNKNOWN_TOPIC_OR_PARTITION", None)
+            if answers[resource] is None and not validate_only:
+                self.changes += own
                 for change in own:
                     _alter(self.brokers[int(resource.name)] if resource.kind == BROKER else self.topics[resource.name], change)
             if ends:
                 raise Killed
-        return told
+        return answers
 
     def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, Dirs]:
         self.sizes = {key: self.sizes.get(key, 0) + self.growth for key in self.states}

@@ -25,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import inbound
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import Changed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleChanges
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import Rates, Shortfall, ThrottleError
@@ -67,7 +67,7 @@ class Reassigning:
         self._stopped: str | None = None
         self._progress: dict[str, Any] | None = None
         self._before: Path | None = None
-        self._taken_out = Changed()
+        self._removed_throttles = ThrottleChanges()
         self.warnings: list[str] = []
 
     @property
@@ -108,7 +108,7 @@ class Reassigning:
             raise ThrottleError(f"{results.GRANT}; {error}") from error
         if not may_alter:
             return
-        self._taken_out = throttle.taken_out
+        self._removed_throttles = throttle.removed
         self.warnings += throttle.warnings
         if self._params["state"] == "present":
             work_file(self._workdir, FOLDER, self._params["cluster"], self._params["run_id"], SUFFIX, make=False)
@@ -135,7 +135,9 @@ class Reassigning:
         if moves:
             with suppress(SpokenError):  # where nobody tells, nobody can be warned
                 written = inbound(self._cluster, [move.key for move in moves], self._states, INBOUND_SECONDS)
-        copying = {move.key: model.of_move(move, self._states[move.key].isr, self._states[move.key].leader, live) for move in moves}
+        copying = {
+            move.key: model.copying_during_move(move, self._states[move.key].isr, self._states[move.key].leader, live) for move in moves
+        }
         return model.shortfalls(copying, rates, written)
 
     def move(self, asked_to_stop: Callable[[], str | None]) -> None:
@@ -166,7 +168,7 @@ class Reassigning:
     def _take(self, moving: Moving, throttle: Throttle) -> None:
         self._results |= moving.results
         self._changed = moving.changed
-        self._taken_out = throttle.taken_out
+        self._removed_throttles = throttle.removed
         self.warnings += moving.warnings + throttle.warnings
 
     def _journal(self) -> ThrottleJournal:
@@ -196,13 +198,13 @@ class Reassigning:
         """What RETURN of the module documents."""
         found = results.report(self._results.values(), self._changed, self._params["preview"], self._stopped)
         found |= {
-            "changed": self._changed or bool(self._taken_out),
-            "left_over_throttle": self._taken_out.summary,
+            "changed": self._changed or bool(self._removed_throttles),
+            "left_over_throttle": self._removed_throttles.summary,
             "progress": self._progress,
             "previous_assignment": None if self._before is None else str(self._before),
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
         if with_diff:
-            moved, left_over = results.diff(self._verdicts, self._results), self._taken_out.diff()
+            moved, left_over = results.diff(self._verdicts, self._results), self._removed_throttles.diff()
             found["diff"] = {side: moved[side] + left_over[side] for side in moved}
         return found

@@ -79,7 +79,7 @@ def _throttles(workdir: Path, cluster: str) -> dict[str, Any] | None:
     try:
         with _Throttles(workdir, cluster, "", BUSY_SECONDS, read_only=True) as journal:
             counts = {owner: len(journal.rates([owner])) + len(journal.replicas([owner])[owner]) for owner in LAYERS}
-            run_lives = journal.run_lives()
-            return {**counts, "left_over": sum(counts[owner] for owner in journal.left_over() if not (owner == RUN and run_lives))}
+            run_is_active = journal.run_is_active()
+            return {**counts, "left_over": sum(counts[owner] for owner in journal.left_over() if not (owner == RUN and run_is_active))}
     except (OSError, SpokenError):
         return None

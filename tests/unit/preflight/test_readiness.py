@@ -42,23 +42,23 @@ def test_a_run_that_moves_nothing_names_the_throttles_that_should_be_gone(tmp_pa
     assert warnings == [] and not list(tmp_path.iterdir())
     journal = ThrottleJournal(tmp_path, "east", "abc")
     with journal:
-        journal.intend(STANDING, [RATE], [])
+        journal.record_intent(STANDING, [RATE], [])
     look(tmp_path, warnings)
     assert warnings == [], "it may stand"
     with journal:
-        journal.expire(Expiry(60.0, "2020-01-01T00:00:00Z"))
+        journal.set_expiry(Expiry(60.0, "2020-01-01T00:00:00Z"))
     assert look(tmp_path, warnings) == ["expired"]
     assert look(tmp_path, warnings, cluster=None) is None
     assert warnings == [
         "a replication throttle that has expired is still set on east: remove it with kafka_replication_throttle and state: cleaned"
     ]
     with journal:
-        journal.intend(RUN, [RATE], [])
+        journal.record_intent(RUN, [RATE], [])
     look(tmp_path, warnings)
     assert "of a run that was killed" in warnings[1] and "that has expired" in warnings[1]
     look(tmp_path, warnings, elect=True, check_mode=False)
     assert warnings.pop() == warnings[1], "a recovery leaves it"
-    end = journal.living("1")
+    end = journal.register_run("1")
     look(tmp_path, warnings)
     end()
     assert warnings[2] == warnings[0], "the run removes its own"
@@ -66,8 +66,8 @@ def test_a_run_that_moves_nothing_names_the_throttles_that_should_be_gone(tmp_pa
 
 def test_the_throttle_that_a_recovery_removes_is_not_left_to_the_operator(tmp_path: Path, warnings: list[str]) -> None:
     with ThrottleJournal(tmp_path, "east", "abc") as journal:
-        journal.intend(STANDING, [RATE], [])
-        journal.expire(Expiry(60.0, "2020-01-01T00:00:00Z"))
+        journal.record_intent(STANDING, [RATE], [])
+        journal.set_expiry(Expiry(60.0, "2020-01-01T00:00:00Z"))
     look(tmp_path, warnings, elect=True, check_mode=True)
     assert "state: cleaned" in warnings.pop()
     look(tmp_path, warnings, elect=True, check_mode=False)
@@ -79,7 +79,7 @@ def test_the_throttle_that_a_recovery_removes_is_not_left_to_the_operator(tmp_pa
 def test_a_journal_that_cannot_be_used_does_not_stop_a_recovery(tmp_path: Path, warnings: list[str]) -> None:
     journal = ThrottleJournal(tmp_path, "east", "abc")
     with journal:
-        journal.intend(RUN, [RATE], [])
+        journal.record_intent(RUN, [RATE], [])
     look(tmp_path, warnings, cluster_id="another")
     journal.path.write_text("{}\n")
     look(tmp_path, warnings)

@@ -58,7 +58,7 @@ def test_it_shows_what_the_cluster_would_show(changes: list[Change]) -> None:
             assert cluster.alter_configs([change]) == {change.resource: None}
     assert preview.broker_configs({1}, RATES) == real.broker_configs({1}, RATES)
     assert preview.topic_configs_of({"t"}, LISTS) == real.topic_configs_of({"t"}, LISTS)
-    assert untouched.configs() == Configurable().configs() and untouched.told == []
+    assert untouched.configs() == Configurable().configs() and untouched.changes == []
 
 
 def test_what_is_refused_is_not_shown() -> None:

@@ -234,7 +234,7 @@ def test_a_throttle_that_is_refused_for_the_last_move_is_refused_before_the_firs
 
 
 def test_check_mode_knows_of_another_run_and_of_a_workdir_that_cannot_be_used(cluster: Whole, tmp_path: Path) -> None:
-    ended = ThrottleJournal(tmp_path, "east", "id").living("other")
+    ended = ThrottleJournal(tmp_path, "east", "id").register_run("other")
     for check in (True, False):
         with pytest.raises(ThrottleJournalError, match="another run throttles this cluster: process"):
             task(cluster, tmp_path, check=check, throttle=5000)

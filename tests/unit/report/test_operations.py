@@ -49,27 +49,27 @@ def test_moves_that_were_never_looked_at_have_no_counts(tmp_path: Path) -> None:
 def test_a_throttle_is_left_over_once_its_run_does_not_live_any_more(tmp_path: Path) -> None:
     journal = ThrottleJournal(tmp_path, "east", "cluster-id")
     with journal:
-        journal.intend(RUN, [RATE], [REPLICAS])
-        journal.intend(STANDING, [RATE], [])
-    end = journal.living("run-1")
+        journal.record_intent(RUN, [RATE], [REPLICAS])
+        journal.record_intent(STANDING, [RATE], [])
+    end = journal.register_run("run-1")
     assert operations.of_workdir(tmp_path, None)[0]["throttles"] == {"run": 2, "standing": 1, "left_over": 0}
     end()
     before = journal.path.read_bytes()
     assert operations.of_workdir(tmp_path, None)[0]["throttles"] == {"run": 2, "standing": 1, "left_over": 2}
     assert journal.path.read_bytes() == before
     with journal:
-        journal.gone(RUN, [RATE], [REPLICAS])
+        journal.record_removed(RUN, [RATE], [REPLICAS])
     assert operations.of_workdir(tmp_path, None)[0]["throttles"] == {"run": 0, "standing": 1, "left_over": 0}
 
 
 def test_a_standing_throttle_that_has_expired_is_left_over(tmp_path: Path) -> None:
     journal = ThrottleJournal(tmp_path, "east", "cluster-id")
     with journal:
-        journal.expire(Expiry(3600, "2026-11-21T04:00:00Z"))
-        journal.intend(RUN, [RATE], [])
-        journal.intend(STANDING, [RATE], [REPLICAS])
+        journal.set_expiry(Expiry(3600, "2026-11-21T04:00:00Z"))
+        journal.record_intent(RUN, [RATE], [])
+        journal.record_intent(STANDING, [RATE], [REPLICAS])
     assert operations.of_workdir(tmp_path, None)[0]["throttles"] == {"run": 1, "standing": 2, "left_over": 3}
-    end = journal.living("run-1")
+    end = journal.register_run("run-1")
     assert operations.of_workdir(tmp_path, None)[0]["throttles"]["left_over"] == 2, "the run removes its own"
     end()
 
@@ -77,7 +77,7 @@ def test_a_standing_throttle_that_has_expired_is_left_over(tmp_path: Path) -> No
 def test_a_journal_with_half_a_line_stays_as_it_is(tmp_path: Path) -> None:
     journal = ThrottleJournal(tmp_path, "east", "cluster-id")
     with journal:
-        journal.intend(STANDING, [RATE], [])
+        journal.record_intent(STANDING, [RATE], [])
     with journal.path.open("ab") as stream:
         stream.write(b'{"kind": "gone", "ow')
     before = journal.path.read_bytes()

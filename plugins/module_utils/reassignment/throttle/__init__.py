@@ -1,4 +1,4 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Replication throttles (KIP-73): what is set, what is to be set, and the journal that puts it back."""
+"""Replication throttles (KIP-73): the configs to set, their changes, and the journal by which they are removed again."""

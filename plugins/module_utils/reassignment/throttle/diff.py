@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What would change: throttles to be set, and ours to be taken out, from what stands on the cluster and in the journal. Changes nothing.
+"""Plans changes: throttles to set, and throttles of this collection to remove, from the cluster's configs and the journal. Changes nothing.
 
-Check mode, diff and the real run all stand on it. The journal has to be open.
+Check mode, diff and the real run all use these plans. The journal must be open.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Place = tuple[str, str, str]  # topic, topic id, config
 
 
 class Throttled(Protocol):
-    """What is needed of a cluster."""
+    """The methods of a cluster that throttles use."""
 
     def unfenced(self) -> set[int]: ...
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
@@ -51,8 +51,8 @@ class Throttled(Protocol):
 
 
 @dataclass(frozen=True)
-class ToSet:
-    """What is to be set, and whose it will be (`owner`)."""
+class ThrottleToSet:
+    """Rates and entries of lists to set, and the `owner` to record in the journal."""
 
     owner: str
     rates: Sequence[SetRate] = ()
@@ -60,8 +60,13 @@ class ToSet:
 
 
 @dataclass(frozen=True)
-class ToPutBack:
-    """A rate of ours: what is `present` (None: nothing, or not known of a broker that is not `live`), and what has to stand there `after`."""
+class RateRestore:
+    """A rate that the journal has, and the value to restore.
+
+    layers   the rates of all owners for this broker and config, the last one first
+    present  the value that is set, None if there is none, or if the broker is not `live`
+    after    the value to restore, None for none
+    """
 
     layers: tuple[SetRate, ...]
     present: str | None
@@ -70,22 +75,22 @@ class ToPutBack:
 
     @property
     def change(self) -> Change | None:
-        """None where the rate is not ours any more, or was never set."""
+        """Return the change that restores the rate, None if others have changed the rate since or if it was never set."""
         first = self.layers[0]
-        return None if self.live and self.present == self.after else model.restoring(first.broker, first.config, self.after)
+        return None if self.live and self.present == self.after else model.restore_change(first.broker, first.config, self.after)
 
 
 @dataclass(frozen=True)
-class ToRemove:
-    """What is to be taken out, of these `owners`. `added`: entries by owner; `lists`: the change of each list, None where the topic is no more."""
+class ThrottleToRemove:
+    """Throttles of these `owners` to remove. `added`: entries by owner; `lists`: the change of each list, None if the topic was deleted."""
 
     owners: Collection[str]
-    rates: Sequence[ToPutBack] = ()
+    rates: Sequence[RateRestore] = ()
     added: Mapping[str, Sequence[AddedReplicas]] = field(default_factory=dict)
     lists: Mapping[Place, Change | None] = field(default_factory=dict)
 
 
-def to_set(
+def plan_throttle(
     cluster: Throttled,
     journal: ThrottleJournal,
     owner: str,
@@ -93,84 +98,86 @@ def to_set(
     rates: Rates,
     topic_ids: Mapping[str, str],
     whole: Mapping[tuple[str, str], Collection[int]] | None = None,
-) -> ToSet:
-    """What has to be set for these replicas, and for the lists (topic, config) to be `*`, with the brokers that they hold for (`whole`).
+) -> ThrottleToSet:
+    """Return what must be set to throttle these replicas. Brokers that do not answer get no rate.
 
-    Brokers that do not answer get no rate.
+    copying  replicas to throttle, by partition
+    whole    lists (topic, config) to set to `*`, with the ids of the brokers that need rates for them
     """
     whole = whole or {}
     own = journal.rates([RUN]) if owner == RUN else {}
-    brokers = model.brokers(copying).union(*whole.values())
-    lacking = model.to_set(brokers, rates, cluster.broker_configs(brokers, RATES))
+    brokers = model.brokers_to_throttle(copying).union(*whole.values())
+    lacking = model.rates_to_set(brokers, rates, cluster.broker_configs(brokers, RATES))
     present = cluster.topic_configs_of({topic for topic, _other in [*copying, *whole]}, LISTS)
-    # A run's rate may have been changed while it runs: it is not set again, unless somebody has removed it (`--verify` of Kafka's tool does).
+    # A run's rate may have been changed while it runs: it is set again only if it was removed, as `--verify` of Kafka's tool does.
     lacking = [rate for rate in lacking if rate.before is None or (rate.broker, rate.config) not in own]
-    return ToSet(owner, lacking, model.to_add(copying, present, topic_ids, whole))
+    return ThrottleToSet(owner, lacking, model.replicas_to_add(copying, present, topic_ids, whole))
 
 
-def to_change(cluster: Throttled, journal: ThrottleJournal, owner: str, rates: Rates) -> ToSet:
-    """What has to be set for another rate on the brokers that have one of ours now. What others have set there since stays."""
+def plan_rate_change(cluster: Throttled, journal: ThrottleJournal, owner: str, rates: Rates) -> ThrottleToSet:
+    """Return what must be set for other `rates` on the brokers that have a rate of `owner`. Rates that others have set since stay."""
     own = {key: layers[0] for key, layers in journal.rates([owner]).items()}
     brokers = {broker for broker, _name in own} & cluster.unfenced()
-    lacking = model.to_set(brokers, rates, cluster.broker_configs(brokers, RATES))
-    return ToSet(owner, [rate for rate in lacking if (key := (rate.broker, rate.config)) in own and rate.before in own[key].values])
+    lacking = model.rates_to_set(brokers, rates, cluster.broker_configs(brokers, RATES))
+    return ThrottleToSet(owner, [rate for rate in lacking if (key := (rate.broker, rate.config)) in own and rate.before in own[key].values])
 
 
-def to_remove(
+def plan_removal(
     cluster: Throttled, journal: ThrottleJournal, owners: Collection[str] = LAYERS, keys: Collection[TopicPartition] | None = None
-) -> ToRemove:
-    """What of ours has to be taken out: all that these owners have set, or (`keys`) the entries of these partitions alone."""
+) -> ThrottleToRemove:
+    """Return what must be removed: everything that these owners have set, or with `keys` only the entries of these partitions."""
     rates = journal.rates(owners) if keys is None else {}
     added = {owner: rows for owner, rows in journal.replicas(owners, None if keys is None else set(keys)).items() if rows}
     lists: dict[Place, list[AddedReplicas]] = {}
     for rows in added.values():
         for row in rows:
             lists.setdefault(place(row), []).append(row)
-    ours: dict[Place, list[str]] = {}
+    own_entries: dict[Place, list[str]] = {}
     for rows in journal.replicas().values():
         for row in rows:
-            ours.setdefault(place(row), []).extend(row.entries)
+            own_entries.setdefault(place(row), []).extend(row.entries)
     brokers = {broker for broker, _name in rates}
-    told = cluster.broker_configs(brokers & cluster.unfenced(), RATES) if brokers else {}
+    configs = cluster.broker_configs(brokers & cluster.unfenced(), RATES) if brokers else {}
     topics = {topic for topic, _name, _value in lists}
-    there = cluster.topic_configs_of(topics, LISTS) if topics else {}
-    states = cluster.partitions({(topic, 0) for topic in there}) if there else {}
+    settings = cluster.topic_configs_of(topics, LISTS) if topics else {}
+    states = cluster.partitions({(topic, 0) for topic in settings}) if settings else {}
 
     def list_change(row: AddedReplicas) -> Change | None:
         state = states.get((row.topic, 0))
-        if row.topic not in there or (state is not None and state.topic_id != row.topic_id):
-            return None  # deleted since, maybe created again: what we had added went with it
-        present = there[row.topic].get(row.config)
-        staying = {*ours[place(row)]} - {*row.entries}
-        return model.without(row, None if present is None else present.value, staying)
+        if row.topic not in settings or (state is not None and state.topic_id != row.topic_id):
+            return None  # deleted since, maybe created again: the entries were deleted with it
+        present = settings[row.topic].get(row.config)
+        staying = {*own_entries[place(row)]} - {*row.entries}
+        return model.removal_change(row, None if present is None else present.value, staying)
 
-    return ToRemove(
+    return ThrottleToRemove(
         owners,
-        [_to_put_back(layers, told.get(broker), config) for (broker, config), layers in rates.items()],
+        [_rate_restore(layers, configs.get(broker), config) for (broker, config), layers in rates.items()],
         added,
-        {where: list_change(model.united(rows)) for where, rows in lists.items()},
+        {where: list_change(model.merge_layers(rows)) for where, rows in lists.items()},
     )
 
 
-def _to_put_back(layers: Sequence[SetRate], told: Settings | None, config: str) -> ToPutBack:
-    if told is None:
-        return ToPutBack(tuple(layers), None, layers[-1].before, live=False)
-    present = own_value(told, config)
-    _before, after = model.put_back(layers, present)
-    return ToPutBack(tuple(layers), present, after, live=True)
+def _rate_restore(layers: Sequence[SetRate], settings: Settings | None, config: str) -> RateRestore:
+    if settings is None:
+        return RateRestore(tuple(layers), None, layers[-1].before, live=False)
+    present = own_value(settings, config)
+    _before, after = model.restored_value(layers, present)
+    return RateRestore(tuple(layers), present, after, live=True)
 
 
 def place(row: AddedReplicas) -> Place:
-    """The list that entries were added to."""
+    """Return the list that entries were added to."""
     return row.topic, row.topic_id, row.config
 
 
-# --- what was changed ----------------------------------------------------------------------------------------------
+# --- changes for the result ----------------------------------------------------------------------------------------------
 
 
 @dataclass
-class Changed:
-    """What is, or would be, another one: rows of rates (`broker_id`, `config`, `before`, `after`) and of lists (`topic`, `config`, `change`, `entries`)."""
+class ThrottleChanges:
+    """Changes that were or would be made: rows of rates (`broker_id`, `config`, `before`, `after`) and of lists (`topic`, `config`, `change`,
+    `entries`)."""
 
     rates: list[dict[str, Any]] = field(default_factory=list)
     replicas: list[dict[str, Any]] = field(default_factory=list)
@@ -178,14 +185,14 @@ class Changed:
     def __bool__(self) -> bool:
         return bool(self.rates or self.replicas)
 
-    def __iadd__(self, other: Changed) -> Self:
+    def __iadd__(self, other: ThrottleChanges) -> Self:
         self.rates += other.rates
         self.replicas += other.replicas
         return self
 
     @property
     def summary(self) -> dict[str, int]:
-        """How many brokers have other rates, how many topics other lists, and how many entries of these are others."""
+        """Return the numbers of changed `brokers` (rates), `topics` (lists) and `replicas` (entries of lists)."""
         return {
             "brokers": len({row["broker_id"] for row in self.rates}),
             "topics": len({row["topic"] for row in self.replicas}),
@@ -193,7 +200,7 @@ class Changed:
         }
 
     def diff(self) -> dict[str, str]:
-        """Rates before and after, and the entries that are removed and added."""
+        """Return the diff for Ansible: rates before and after, and the entries that are removed and added."""
         return {"before": self._shown("before", REMOVED), "after": self._shown("after", ADDED)}
 
     def _shown(self, side: str, change: str) -> str:
@@ -203,13 +210,13 @@ class Changed:
         )
         return "".join(f"{printable(line)}\n" for line in lines)
 
-    def take_set(self, what: ToSet) -> None:
-        """What is set."""
+    def add_set(self, what: ThrottleToSet) -> None:
+        """Add the changes that set these throttles."""
         self.rates += [_rate(rate.broker, rate.config, rate.before, rate.values[-1]) for rate in what.rates]
         self.replicas += [_list(row, ADDED) for row in what.added]
 
-    def take_removed(self, what: ToRemove) -> None:
-        """What is taken out. The present rate of a broker that is dead is not known: the one that was set last stands for it."""
+    def add_removed(self, what: ThrottleToRemove) -> None:
+        """Add the changes that remove these throttles. The present rate of a dead broker is not known; the row has the rate that was set last."""
         for row in what.rates:
             if row.change is not None:
                 first = row.layers[0]

@@ -1,13 +1,13 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The journal of throttles: what stood before and what we set, written ahead, so that any later run removes exactly that.
+"""The journal of throttles: earlier values and values that this collection set, written ahead, so that any later run removes exactly these.
 
-`throttles/<cluster>.jsonl` holds a `set` line, on disk before a config is changed, and a `gone` line after it was taken out again. What is set
-and not gone is ours: a run's (`run`), until it ends or, if it was killed, until the next one begins; or `standing`, until an operator removes it
-or it expires (`expiry`). `asked` are the rates of the run that lives, which brokers get that it covers later.
+`throttles/<cluster>.jsonl` has a `set` line, on disk before a config is changed, and a `gone` line after it was removed again. A throttle with a
+`set` line and no `gone` line is set. Its owner is a run (`run`), until the run ends or, if it was killed, until the next one begins; or
+`standing`, until an operator removes it or it expires (`expiry`). `asked` has the rates of the active run, also for brokers that it covers later.
 
-The file is locked only while configs are changed, so that a rate can be changed while a run waits. A run that lives holds the lock of
+The file is locked only while configs are changed, so that a rate can be changed while a run waits. An active run holds the lock of
 `throttles/<cluster>.run`.
 """
 
@@ -32,9 +32,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     RUN,
     STANDING,
     Expiry,
+    encode_rates,
     read_entry,
     read_rates,
-    written_rates,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     AddedReplicas,
@@ -43,8 +43,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     partition_of,
 )
 
-PATIENCE = 30.0  # seconds: another process has the journal open while it changes configs
-GLANCE = 1.0  # seconds: whoever looks whether a run lives has the lock for a moment
+LOCK_SECONDS = 30.0  # to wait for another process that has the journal open while it changes configs
+PROBE_SECONDS = 1.0  # to wait for the lock of a run, which a process that checks for an active run holds for a moment
 
 
 class ThrottleJournalError(SpokenError):
@@ -52,31 +52,32 @@ class ThrottleJournalError(SpokenError):
 
 
 class ThrottleJournal(JournalFile):
-    """The throttles of one cluster that are ours. Opened for as long as configs are changed, and no longer.
+    """The throttles of one cluster that this collection has set. Open only while configs are changed.
 
-    Whether a run lives can be asked without that. `read_only`: for check mode, reads the file once, and remembers what would be written.
+    `patience`: seconds to wait for the lock. `read_only`: for check mode, reads the file once, and keeps in memory what would be written.
+    `register_run`, `fail_if_run_active` and `run_is_active` need no open journal.
     """
 
-    def __init__(self, workdir: Path, cluster: str, cluster_id: str, patience: float = PATIENCE, read_only: bool = False) -> None:
+    def __init__(self, workdir: Path, cluster: str, cluster_id: str, patience: float = LOCK_SECONDS, read_only: bool = False) -> None:
         path = work_file(workdir, "throttles", cluster, suffix=".jsonl", make=not read_only)
         super().__init__(path, patience, self._is_busy, read_only)
-        self._living = path.with_suffix(".run")
+        self._run_lock = path.with_suffix(".run")
         self._cluster_id = cluster_id
         self._was_read = False
         self._rates: dict[str, dict[tuple[int, str], SetRate]] = {}
         self._added: dict[str, dict[tuple[str, str, str], AddedReplicas]] = {}
         self._clusters: dict[str, str] = {}
-        self.asked: Rates | None = None  # of the run that lives
+        self.run_rates: Rates | None = None  # of the active run
         self.expiry: Expiry | None = None  # of the standing throttle; None: it stays until it is removed
 
     def __enter__(self) -> Self:
         if self._read_only and self._was_read:
             return self
-        # Others may have changed it since it was open the last time.
+        # Other processes may have changed the file since it was last open.
         self._rates = {owner: {} for owner in LAYERS}
         self._added = {owner: {} for owner in LAYERS}
         self._clusters = {}
-        self.asked = self.expiry = None
+        self.run_rates = self.expiry = None
         super().__enter__()
         try:
             self._refuse_other_clusters()
@@ -84,7 +85,7 @@ class ThrottleJournal(JournalFile):
             self._stream.close()
             raise
         if self._read_only:
-            self._stream.close()  # others need not wait
+            self._stream.close()  # other processes need not wait
             self._was_read = True
         return self
 
@@ -108,7 +109,7 @@ class ThrottleJournal(JournalFile):
                 "(kafka-configs.sh --describe), then remove the file"
             ) from error
         if entry["kind"] == "asked":
-            self.asked = read_rates(entry["rates"]) if entry["rates"] else None
+            self.run_rates = read_rates(entry["rates"]) if entry["rates"] else None
             return
         if entry["kind"] == "expiry":
             self.expiry = Expiry(entry["expiry"]["seconds"], entry["expiry"]["at"]) if entry["expiry"] else None
@@ -131,10 +132,10 @@ class ThrottleJournal(JournalFile):
                 [AddedReplicas(**{**_only(row, LIST), "entries": tuple(row["entries"])}) for row in entry["replicas"]],
             )
 
-    # --- what is ours --------------------------------------------------------------------------------------------
+    # --- reading -------------------------------------------------------------------------------------------------
 
     def rates(self, owners: Iterable[str] = LAYERS) -> dict[tuple[int, str], list[SetRate]]:
-        """The rates that are ours, by broker and config, as layers: what was set last comes first."""
+        """Return the rates that these owners have set, by broker and config, as layers: the last one that was set comes first."""
         found: dict[tuple[int, str], list[SetRate]] = {}
         for owner in sorted(owners, key=LAYERS.index):
             for key, rate in self._rates[owner].items():
@@ -142,7 +143,7 @@ class ThrottleJournal(JournalFile):
         return found
 
     def replicas(self, owners: Iterable[str] = LAYERS, keys: Collection[TopicPartition] | None = None) -> dict[str, list[AddedReplicas]]:
-        """The entries of lists that are ours, by owner; of all partitions, or of these."""
+        """Return the entries of lists that these owners have added, by owner: of all partitions, or of `keys`."""
         found = {}
         for owner in owners:
             rows = [
@@ -152,32 +153,32 @@ class ThrottleJournal(JournalFile):
             found[owner] = [row for row in rows if row.entries]
         return found
 
-    def stands(self) -> bool:
-        """Whether there is a standing throttle."""
+    def has_standing(self) -> bool:
+        """Return whether there is a standing throttle."""
         return bool(self._rates[STANDING] or self._added[STANDING])
 
     def left_over(self) -> list[str]:
-        """The owners whose throttles have to go, when no run lives: a run that was killed, and a standing throttle that has expired."""
+        """Return the owners whose throttles must be removed if no run is active: RUN (a killed run), and STANDING if it has expired."""
         return [RUN, STANDING] if self.expiry is not None and self.expiry.is_over else [RUN]
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    def ask(self, rates: Rates | None) -> None:
-        """Note the rates of the run that lives; None: it has ended."""
-        if rates == self.asked:
+    def set_run_rates(self, rates: Rates | None) -> None:
+        """Record the rates of the active run; None: it has ended."""
+        if rates == self.run_rates:
             return
-        self.asked = rates
-        self._append({"kind": "asked", "rates": None if rates is None else written_rates(rates)})
+        self.run_rates = rates
+        self._append({"kind": "asked", "rates": None if rates is None else encode_rates(rates)})
         self._empty()
 
-    def expire(self, expiry: Expiry | None) -> None:
-        """Note when the standing throttle expires. It has to be noted before that is set."""
+    def set_expiry(self, expiry: Expiry | None) -> None:
+        """Record when the standing throttle expires, None for never. Must be called before the throttle is set."""
         if expiry != self.expiry:
             self.expiry = expiry
             self._append({"kind": "expiry", "expiry": None if expiry is None else expiry._asdict()})
 
-    def intend(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
-        """Announce what is to be set, on disk before this returns. A rate's last value is the one that is set now."""
+    def record_intent(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
+        """Record what is to be set; it is on disk when this returns. The last value of a rate is the one to set."""
         if not rates and not added:
             return
         self._append(
@@ -192,8 +193,8 @@ class ThrottleJournal(JournalFile):
         self._clusters[owner] = self._cluster_id
         self._remember(owner, [replace(rate, values=rate.values[-1:]) for rate in rates], added)
 
-    def gone(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
-        """Note that these are set no more."""
+    def record_removed(self, owner: str, rates: Collection[SetRate], added: Collection[AddedReplicas]) -> None:
+        """Record that these rates and entries are removed."""
         rates = [rate for rate in rates if (rate.broker, rate.config) in self._rates[owner]]
         if not rates and not added:
             return
@@ -203,8 +204,8 @@ class ThrottleJournal(JournalFile):
         self._empty()
 
     def _empty(self) -> None:
-        """Empty the file if there is nothing left to remember: it is read again with every change, and must not grow for ever."""
-        if not any(self._rates.values()) and not any(self._added.values()) and self.asked is None:
+        """Truncate the file if no throttle is set: it is read again with every change, and must not grow without bound."""
+        if not any(self._rates.values()) and not any(self._added.values()) and self.run_rates is None:
             self._cut(0)
 
     def _remember(self, owner: str, rates: Iterable[SetRate], added: Iterable[AddedReplicas]) -> None:
@@ -212,7 +213,7 @@ class ThrottleJournal(JournalFile):
             known = self._rates[owner].get((rate.broker, rate.config))
             merged = rate
             if known is not None:
-                # Set again. What stood before the first time has to stand again, unless somebody has set something else since.
+                # Set again. The value before the first time is restored, unless others have changed the rate since.
                 before = known.before if rate.before in known.values else rate.before
                 earlier = (value for value in known.values if value not in rate.values)
                 merged = SetRate(rate.broker, rate.config, before, (*earlier, *rate.values))
@@ -230,26 +231,26 @@ class ThrottleJournal(JournalFile):
             key = (row.topic, row.topic_id, row.config)
             known = self._added[owner].get(key)
             if known is not None:
-                gone = {*row.entries}
-                left = tuple(entry for entry in known.entries if entry not in gone)
-                if left:
-                    self._added[owner][key] = replace(known, entries=left)
+                removed = {*row.entries}
+                remaining = tuple(entry for entry in known.entries if entry not in removed)
+                if remaining:
+                    self._added[owner][key] = replace(known, entries=remaining)
                 else:
                     del self._added[owner][key]
-        if not self.stands():
+        if not self.has_standing():
             self.expiry = None
 
-    # --- the run that lives ----------------------------------------------------------------------------------------
+    # --- the active run --------------------------------------------------------------------------------------------
 
-    def living(self, run_id: str | None = None) -> Callable[[], None]:
-        """Say that a run lives which throttles this cluster, until what this returns is called. ThrottleJournalError where another one does."""
+    def register_run(self, run_id: str | None = None) -> Callable[[], None]:
+        """Register an active run that throttles this cluster. Returns the function that ends it. Raises ThrottleJournalError if another is active."""
         if self._read_only:
-            self.refuse_run("wait until it has ended")
+            self.fail_if_run_active("wait until it has ended")
             return lambda: None
-        stream = opened(self._living)
-        if not locked(self._living, stream, GLANCE):
+        stream = opened(self._run_lock)
+        if not locked(self._run_lock, stream, PROBE_SECONDS):
             with stream:
-                raise _run_lives(stream, "wait until it has ended")
+                raise _run_is_active(stream, "wait until it has ended")
         stream.truncate(0)
         stream.write(
             json.dumps({"run_id": run_id, "host": socket.gethostname(), "pid": os.getpid(), "begun": timestamps.utc_now()}).encode()
@@ -257,22 +258,22 @@ class ThrottleJournal(JournalFile):
         stream.flush()
         return stream.close
 
-    def refuse_run(self, remedy: str) -> None:
-        """ThrottleJournalError, with this remedy, where a run throttles this cluster just now."""
-        if self._living.exists():
-            with opened(self._living) as stream:
-                if not locked(self._living, stream, GLANCE):
-                    raise _run_lives(stream, remedy)
+    def fail_if_run_active(self, remedy: str) -> None:
+        """Raise ThrottleJournalError with this remedy if a run throttles this cluster now."""
+        if self._run_lock.exists():
+            with opened(self._run_lock) as stream:
+                if not locked(self._run_lock, stream, PROBE_SECONDS):
+                    raise _run_is_active(stream, remedy)
 
-    def run_lives(self) -> bool:
-        """Whether a run throttles this cluster just now."""
-        if not self._living.exists():
+    def run_is_active(self) -> bool:
+        """Return whether a run throttles this cluster now."""
+        if not self._run_lock.exists():
             return False
-        with opened(self._living) as stream:
-            return not locked(self._living, stream)
+        with opened(self._run_lock) as stream:
+            return not locked(self._run_lock, stream)
 
 
-def _run_lives(stream: IO[bytes], remedy: str) -> ThrottleJournalError:
+def _run_is_active(stream: IO[bytes], remedy: str) -> ThrottleJournalError:
     return ThrottleJournalError(f"another run throttles this cluster{_holder(stream)}; {remedy}")
 
 

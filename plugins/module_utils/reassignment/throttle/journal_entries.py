@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lines of the journal of throttles: their shapes, and what they say of rates and of an expiry."""
+"""Lines of the journal of throttles: their schemas, and conversions of rates and of the expiry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.thr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
     ALL_REPLICAS,
     LISTS,
-    MOST_RATE,
+    MAX_RATE,
     RATES,
     Rate,
     Rates,
@@ -25,12 +25,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 )
 
 RUN, STANDING = "run", "standing"
-LAYERS = (RUN, STANDING)  # a run sets its throttle above one that stands, so it is taken off first
+LAYERS = (RUN, STANDING)  # a run sets its throttle above a standing one, so it is removed first
 
 _NUMBER, _REPLICA = re.compile(r"-?[0-9]{1,19}"), re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 _RATE = {"broker": BROKER, "config": Name(), "before": Optional(Name()), "value": Name()}
 LIST = {"topic": Name(), "topic_id": Name(), "config": Name(), "entries": [Name()]}
-_PAIR = {"leader": Whole(LEAST_RATE, MOST_RATE), "follower": Whole(LEAST_RATE, MOST_RATE)}
+_PAIR = {"leader": Whole(LEAST_RATE, MAX_RATE), "follower": Whole(LEAST_RATE, MAX_RATE)}
 _SHAPES: dict[str, dict[str, Any]] = {
     "asked": {"rates": Optional({"each": _PAIR, "of_broker": [{"broker": BROKER, **_PAIR}]})},
     "expiry": {"expiry": Optional({"seconds": float, "at": Name()})},
@@ -47,18 +47,18 @@ class Expiry(NamedTuple):
 
     @classmethod
     def after(cls, seconds: float) -> Expiry:
-        """So many seconds from now."""
-        # Times are written in whole seconds: not sooner than was asked for.
+        """Return the expiry so many seconds from now."""
+        # Times are written in whole seconds: round up, so that it is not too early.
         return cls(seconds, timestamps.written(datetime.now(UTC) + timedelta(seconds=seconds, microseconds=999_999)))
 
     @property
     def is_over(self) -> bool:
-        """Whether it has expired."""
+        """Return whether it has expired, by this machine's clock."""
         return timestamps.read(self.at) <= datetime.now(UTC)
 
 
 def read_entry(line: bytes) -> dict[str, Any]:
-    """Read one line. ContentError for what no run has written: it must change nothing but throttles."""
+    """Return the entry of one line. Raises ContentError if no run can have written it: an entry must not change other configs than throttles."""
     entry: dict[str, Any] = strict_json.parse(line)
     strict_json.check(entry, {"kind": Name()})
     if entry["kind"] not in _SHAPES:
@@ -73,7 +73,7 @@ def read_entry(line: bytes) -> dict[str, Any]:
     for row in entry["rates"]:
         numbers = [value for value in (row.get("before"), row.get("value")) if value is not None]
         if row["config"] not in RATES or not all(map(_NUMBER.fullmatch, numbers)):
-            raise ContentError(f"{strict_json.shortened(row)} is no rate of a throttle")
+            raise ContentError(f"{strict_json.shortened(row)} is not a throttle rate")
     for row in entry["replicas"]:
         fits = (can_be_partition(row["topic"], 0 if number is None else number) for number in map(partition_of, row["entries"]))
         if (
@@ -81,17 +81,17 @@ def read_entry(line: bytes) -> dict[str, Any]:
             or not all(fits)
             or not (row["entries"] == [ALL_REPLICAS] or all(map(_REPLICA.fullmatch, row["entries"])))
         ):
-            raise ContentError(f"{strict_json.shortened(row)} is no list of throttled replicas")
+            raise ContentError(f"{strict_json.shortened(row)} is not a list of throttled replicas")
     return entry
 
 
-def written_rates(rates: Rates) -> dict[str, Any]:
-    """As a line of the journal has them."""
+def encode_rates(rates: Rates) -> dict[str, Any]:
+    """Return rates in the form of a line of the journal."""
     return {"each": rates.each._asdict(), "of_broker": [{"broker": broker, **rate._asdict()} for broker, rate in rates.of_broker.items()]}
 
 
 def read_rates(entry: Mapping[str, Any]) -> Rates:
-    """What `written_rates` has made of rates."""
+    """Return the rates that `encode_rates` returned as `entry`."""
 
     def rate(row: Mapping[str, Any]) -> Rate:
         return Rate(row["leader"], row["follower"])

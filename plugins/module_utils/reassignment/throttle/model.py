@@ -1,12 +1,13 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Throttles of replication (KIP-73): four configs, from the partitions that move and a rate. Pure: no I/O, no Kafka client.
+"""Replication throttles (KIP-73): the four configs, computed from the partitions that move and a rate. Pure: no I/O, no Kafka client.
 
-A broker's two rates, bytes per second, hold for the replicas that a topic's two lists name as `partition:broker`: what the broker sends of
-those that it leads, and what it fetches of those that it follows. Replicas in sync are never held up, but what they fetch counts for the leader.
+A broker has two rates, in bytes per second. They apply to the replicas that a topic's two lists name as `partition:broker`: the leader rate to what
+the broker sends of partitions that it leads, the follower rate to what it fetches. Replicas in sync are never delayed, but their fetches count
+towards the leader's rate.
 
-Lists are changed entry by entry (APPEND and SUBTRACT), so that nobody's entries are lost who changes the same list at the same time.
+Lists are changed entry by entry (APPEND and SUBTRACT), so that concurrent changes of the same list by others are not lost.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.repl
 LEADER_REPLICAS, FOLLOWER_REPLICAS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 RATES, LISTS = (LEADER_RATE, FOLLOWER_RATE), (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 ALL_REPLICAS = "*"
-MOST_RATE = 2**63 - 1
-LONGEST_LIST = 32_767  # bytes of a config's value that a request can carry
+MAX_RATE = 2**63 - 1
+MAX_LIST_BYTES = 32_767  # bytes of a config's value that a request can hold
 
 
 class ThrottleError(SpokenError):
@@ -45,7 +46,7 @@ class ThrottleError(SpokenError):
 
 
 class Moved(Protocol):
-    """A partition on its way: the brokers that hold it, and those that are to hold it."""
+    """A partition that is moved from its `current` brokers to its `target` brokers."""
 
     @property
     def current(self) -> tuple[int, ...]: ...
@@ -54,7 +55,7 @@ class Moved(Protocol):
 
 
 class Copying(NamedTuple):
-    """The live replicas of one partition that copy it: `leaders` may lead it meanwhile, `followers` are not in sync. `leader`: -1 where there is none."""
+    """The live replicas of one partition: `leaders` may lead it meanwhile, `followers` are not in sync and copy it. `leader`: its id, -1 for none."""
 
     leaders: tuple[int, ...]
     followers: tuple[int, ...]
@@ -62,26 +63,24 @@ class Copying(NamedTuple):
 
 
 def rate_problem(name: str, rate: int) -> str | None:
-    """Why a rate of this `name` is not valid; None where it is (KIP-179: INVALID_THROTTLE)."""
-    return (
-        None if LEAST_RATE <= rate <= MOST_RATE else f"{name} is {rate}: it is bytes per second, at least {LEAST_RATE} (INVALID_THROTTLE)"
-    )
+    """Return why a rate (bytes per second) is not valid, None if it is (KIP-179: INVALID_THROTTLE). `name`: of the option, for the text."""
+    return None if LEAST_RATE <= rate <= MAX_RATE else f"{name} is {rate}: it is bytes per second, at least {LEAST_RATE} (INVALID_THROTTLE)"
 
 
 class Rate(NamedTuple):
-    """Bytes per second of one broker: what it sends of throttled replicas as a `leader`, and what it fetches as a `follower` (KIP-179, ThrottledRate)."""
+    """Bytes per second of one broker: what it sends as a `leader` of throttled replicas, and fetches as a `follower` (KIP-179, ThrottledRate)."""
 
     leader: int
     follower: int
 
     def of(self, config: str) -> int:
-        """The value of one of RATES."""
+        """Return the rate for one of RATES."""
         return self.leader if config == LEADER_RATE else self.follower
 
 
 @dataclass(frozen=True)
 class Rates:
-    """The rate of `each` broker, and other rates of some (`of_broker`). ThrottleError for one that is not valid (KIP-179: INVALID_THROTTLE)."""
+    """The rate of `each` broker, and exceptions by broker id (`of_broker`). Raises ThrottleError for a rate that is not valid (KIP-179)."""
 
     each: Rate
     of_broker: Mapping[int, Rate] = field(default_factory=dict)
@@ -95,17 +94,17 @@ class Rates:
 
     @classmethod
     def same(cls, each: int, of_broker: Mapping[int, int] | None = None) -> Rates:
-        """The same rate for leaders and followers."""
+        """Return rates that are the same for leaders and followers."""
         return cls(Rate(each, each), {broker: Rate(rate, rate) for broker, rate in (of_broker or {}).items()})
 
     def of(self, broker: int, config: str) -> int:
-        """The rate of one broker, for one of RATES."""
+        """Return the rate of one broker, for one of RATES."""
         return self.of_broker.get(broker, self.each).of(config)
 
 
 @dataclass(frozen=True)
 class SetRate:
-    """A rate of one broker that we set: what stood there `before` (None: nothing), and the `values` that are ours, oldest first."""
+    """A rate of one broker that this collection sets: the value `before` (None: not set), and its own `values`, oldest first."""
 
     broker: int
     config: str
@@ -115,7 +114,7 @@ class SetRate:
 
 @dataclass(frozen=True)
 class AddedReplicas:
-    """The `entries` of one list of one topic that we added. `was_empty`: somebody had set that list, to nothing."""
+    """The `entries` that this collection added to one list of one topic. `was_empty`: whether the list was set before, to an empty value."""
 
     topic: str
     topic_id: str
@@ -125,7 +124,7 @@ class AddedReplicas:
 
 
 class Shortfall(NamedTuple):
-    """A rate that is too low for what has to be copied: `needed` bytes per second, as `partitions` are written to just now."""
+    """A rate that is too low: `needed` bytes per second, at the rate at which producers write to so many `partitions` now."""
 
     broker: int
     config: str
@@ -142,11 +141,11 @@ class Shortfall(NamedTuple):
         )
 
 
-# --- what is to be throttled ---------------------------------------------------------------------------------------
+# --- replicas to throttle ------------------------------------------------------------------------------------------
 
 
-def of_move(move: Moved, isr: Collection[int] | None, leader: int, live: Collection[int]) -> Copying:
-    """Who copies a partition that is moved: also replicas that stay and have to catch up. `isr`: None where it is not known."""
+def copying_during_move(move: Moved, isr: Collection[int] | None, leader: int, live: Collection[int]) -> Copying:
+    """Return the replicas that copy a partition while it is moved, including replicas that stay and must catch up. `isr`: None if unknown."""
     in_sync = set(move.current if isr is None else isr)
     replicas = [*move.current, *(broker for broker in move.target if broker not in move.current)]
     return Copying(
@@ -156,14 +155,14 @@ def of_move(move: Moved, isr: Collection[int] | None, leader: int, live: Collect
     )
 
 
-def of_recovery(replicas: Iterable[int], isr: Collection[int], leader: int, live: Collection[int]) -> Copying:
-    """Who copies a partition that nobody need have moved: replicas that came back, or were added by whomever, and are not in sync yet."""
+def copying_after_recovery(replicas: Iterable[int], isr: Collection[int], leader: int, live: Collection[int]) -> Copying:
+    """Return the replicas that copy a partition that this run does not move: those that came back or were added, and are not in sync yet."""
     alive = [broker for broker in replicas if broker in live]
     return Copying(tuple(broker for broker in alive if broker in isr), tuple(broker for broker in alive if broker not in isr), leader)
 
 
-def entries(copying: Mapping[TopicPartition, Copying]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """What the lists have to hold, by topic and config; no list without entries."""
+def list_entries(copying: Mapping[TopicPartition, Copying]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the entries that the lists must have, by topic and config; no list without entries."""
     found: dict[tuple[str, str], list[str]] = {}
     for (topic, partition), copies in sorted(copying.items()):
         for config, brokers in ((LEADER_REPLICAS, copies.leaders), (FOLLOWER_REPLICAS, copies.followers)):
@@ -171,26 +170,26 @@ def entries(copying: Mapping[TopicPartition, Copying]) -> dict[tuple[str, str], 
     return {key: tuple(listed) for key, listed in found.items() if listed}
 
 
-def brokers(copying: Mapping[TopicPartition, Copying]) -> set[int]:
-    """Those that need rates."""
+def brokers_to_throttle(copying: Mapping[TopicPartition, Copying]) -> set[int]:
+    """Return the ids of the brokers that need rates."""
     return {broker for copies in copying.values() for broker in (*copies.leaders, *copies.followers)}
 
 
-def listed(value: str | None) -> list[str]:
-    """The entries of a list."""
+def parse_list(value: str | None) -> list[str]:
+    """Return the entries of a list config."""
     return [entry.strip() for entry in (value or "").split(",") if entry.strip()]
 
 
 def partition_of(entry: str) -> int | None:
-    """The partition that an entry names."""
+    """Return the partition that an entry names, None if it names none."""
     return whole_number(entry.partition(":")[0])
 
 
 # --- setting -------------------------------------------------------------------------------------------------------
 
 
-def to_set(wanted: Iterable[int], rates: Rates, present: Mapping[int, Settings]) -> list[SetRate]:
-    """The rates to set on those of the `wanted` brokers whose `present` ones are known. A rate that is there already is left out."""
+def rates_to_set(wanted: Iterable[int], rates: Rates, present: Mapping[int, Settings]) -> list[SetRate]:
+    """Return the rates to set on the `wanted` brokers whose `present` configs are known, without rates that are set already."""
     found = []
     for broker in sorted(set(wanted) & present.keys()):
         for config in RATES:
@@ -201,35 +200,35 @@ def to_set(wanted: Iterable[int], rates: Rates, present: Mapping[int, Settings])
 
 
 def own_value(settings: Settings, config: str) -> str | None:
-    """What is set on a broker itself; a rate for all brokers is not its own."""
+    """Return the value that is set on a broker itself, None if it has none or only a cluster-wide default."""
     setting = settings.get(config)
     return setting.value if setting is not None and setting.source == OF_BROKER else None
 
 
-def to_add(
+def replicas_to_add(
     copying: Mapping[TopicPartition, Copying],
     present: Mapping[str, Settings],
     topic_ids: Mapping[str, str],
     whole: Iterable[tuple[str, str]] = (),
 ) -> list[AddedReplicas]:
-    """The entries to add, per list: those that are not there, and none where the list is `*`. `whole`: the lists (topic, config) to be `*`.
+    """Return the entries to add to each list, without entries that it has already, and none if it is `*`.
 
-    Of leaders only those that lead now, where the list would get too long with all that may. ThrottleError where it still is, and where a list
-    to be `*` has entries.
+    `whole`: the lists (topic, config) to set to `*`. If a list of leaders would be too long, it gets only the present leaders. Raises
+    ThrottleError if it is still too long, or if a list to set to `*` has entries.
     """
     leading = {key: copies._replace(leaders=(copies.leader,) if copies.leader in copies.leaders else ()) for key, copies in copying.items()}
-    shortest = entries(leading)
+    shortest = list_entries(leading)
     found = []
-    for (topic, config), names in entries(copying).items():
+    for (topic, config), names in list_entries(copying).items():
         setting = present.get(topic, {}).get(config)
-        there = listed(setting.value) if setting is not None else []
+        there = parse_list(setting.value) if setting is not None else []
         if ALL_REPLICAS in there or topic not in topic_ids:
             continue
-        if len(",".join(dict.fromkeys([*there, *names]))) > LONGEST_LIST:
+        if len(",".join(dict.fromkeys([*there, *names]))) > MAX_LIST_BYTES:
             names = shortest.get((topic, config), ())  # noqa: PLW2901
-            if len(",".join(dict.fromkeys([*there, *names]))) > LONGEST_LIST:
+            if len(",".join(dict.fromkeys([*there, *names]))) > MAX_LIST_BYTES:
                 raise ThrottleError(
-                    f"{config} of topic {topic} would get longer than Kafka takes ({LONGEST_LIST} bytes); "
+                    f"{config} of topic {topic} would be longer than Kafka accepts ({MAX_LIST_BYTES} bytes); "
                     "move fewer of its partitions at a time (concurrent_moves)"
                 )
         known = {*there}
@@ -238,30 +237,30 @@ def to_add(
             found.append(AddedReplicas(topic, topic_ids[topic], config, missing, setting is not None and not there))
     for topic, config in whole:
         setting = present.get(topic, {}).get(config)
-        there = listed(setting.value) if setting is not None else []
+        there = parse_list(setting.value) if setting is not None else []
         if ALL_REPLICAS not in there and topic in topic_ids:
             if there:
                 raise ThrottleError(
-                    f"{config} of topic {topic} names replicas ({', '.join(there[:3])}), and Kafka takes no {ALL_REPLICAS} beside them; "
+                    f"{config} of topic {topic} names replicas ({', '.join(there[:3])}), and Kafka does not accept {ALL_REPLICAS} together with them; "
                     "remove them first, or name replicas"
                 )
             found.append(AddedReplicas(topic, topic_ids[topic], config, (ALL_REPLICAS,), setting is not None))
     return found
 
 
-def setting(rates: Iterable[SetRate], added: Iterable[AddedReplicas]) -> list[Change]:
-    """The changes that set them, rates first: a list throttles nothing without a rate, and is throttled at once with one."""
+def changes_to_set(rates: Iterable[SetRate], added: Iterable[AddedReplicas]) -> list[Change]:
+    """Return the changes that set rates and lists, rates first: a list without a rate throttles nothing."""
     return [
         *(Change(Resource(BROKER, str(rate.broker)), rate.config, SET, rate.values[-1]) for rate in rates),
         *(Change(Resource(TOPIC, row.topic), row.config, APPEND, ",".join(row.entries)) for row in added),
     ]
 
 
-# --- taking out again ----------------------------------------------------------------------------------------------
+# --- removing -----------------------------------------------------------------------------------------------------
 
 
-def put_back(layers: Iterable[SetRate], present: str | None) -> tuple[bool, str | None]:
-    """Whether a rate that is `present` is ours, and what then has to stand there again. `layers`: what we set, the last one first."""
+def restored_value(layers: Iterable[SetRate], present: str | None) -> tuple[bool, str | None]:
+    """Return whether this collection set the `present` rate, and the value to restore. `layers`: the rates that it set, the last one first."""
     ours, value = False, present
     for layer in layers:
         if value in layer.values:
@@ -269,37 +268,41 @@ def put_back(layers: Iterable[SetRate], present: str | None) -> tuple[bool, str 
     return ours, value
 
 
-def restoring(broker: int, config: str, value: str | None) -> Change:
-    """The change that puts a rate back."""
+def restore_change(broker: int, config: str, value: str | None) -> Change:
+    """Return the change that restores a rate. `value`: None to delete the config."""
     return Change(Resource(BROKER, str(broker)), config, DELETE if value is None else SET, value)
 
 
-def without(ours: AddedReplicas, present: str | None, staying: Collection[str] = ()) -> Change:
-    """The change that takes our entries out of a list, and the list away where nothing else is in it. `staying`: other entries of ours.
+def removal_change(ours: AddedReplicas, present: str | None, staying: Collection[str] = ()) -> Change:
+    """Return the change that removes entries that this collection added from a list, or deletes the list if it has no others.
 
-    It also holds where a broker does not show our entries yet: taking out what is not there changes nothing.
+    `present`: the list's value, None if it is not set. `staying`: other entries of this collection, which stay. The change is also right
+    if a broker does not show the entries yet: removing a missing entry changes nothing.
     """
     resource = Resource(TOPIC, ours.topic)
-    others = {*listed(present)} - {*ours.entries}
+    others = {*parse_list(present)} - {*ours.entries}
     if staying or (present is not None and (others or ours.was_empty)):
         return Change(resource, ours.config, SUBTRACT, ",".join(ours.entries))
     return Change(resource, ours.config, DELETE)
 
 
-def united(layers: Iterable[AddedReplicas]) -> AddedReplicas:
-    """What several layers added to one list of one topic, as one. The first one saw what others had set."""
+def merge_layers(layers: Iterable[AddedReplicas]) -> AddedReplicas:
+    """Return the entries that several layers added to one list of one topic, as one row. The first layer knows whether the list was empty."""
     rows = list(layers)
     names = {entry: None for row in rows for entry in row.entries}
     return AddedReplicas(rows[0].topic, rows[0].topic_id, rows[0].config, tuple(names), any(row.was_empty for row in rows))
 
 
-def others_set(
+def throttles_of_others(
     broker_configs: Mapping[int, Settings],
     topic_configs: Mapping[str, Settings],
     rates: Iterable[SetRate],
     added: Iterable[AddedReplicas],
 ) -> list[dict[str, Any]]:
-    """Throttles that are not ours: rows of `resource`, `name`, `config`, `value` and `source`; of a list only the entries of others."""
+    """Return the throttles that this collection did not set, as rows with `resource`, `name`, `config`, `value` and `source`.
+
+    The value of a list has only the entries of others.
+    """
     own_rates = {(rate.broker, rate.config, value) for rate in rates for value in rate.values}
     own_entries: dict[tuple[str, str], set[str]] = {}
     for row in added:
@@ -313,20 +316,20 @@ def others_set(
     for topic, settings in sorted(topic_configs.items()):
         for config, there in sorted(settings.items()):
             own = own_entries.get((topic, config), set())
-            others = [entry for entry in listed(there.value) if entry not in own]
+            others = [entry for entry in parse_list(there.value) if entry not in own]
             if others or not own:
                 found.append({"resource": TOPIC, "name": topic, "config": config, "value": ",".join(others), "source": there.source})
     return found
 
 
-# --- is it enough? -------------------------------------------------------------------------------------------------
+# --- rates that are too low --------------------------------------------------------------------------------------------------
 
 
 def shortfalls(copying: Mapping[TopicPartition, Copying], rates: Rates, inbound: Mapping[TopicPartition, float]) -> list[Shortfall]:
-    """The rates that are too low to ever get in sync. `inbound`: bytes per second that each partition is written at; absent: not known.
+    """Return the rates with which replicas never get in sync.
 
-    A follower has to fetch what is written to the partitions that it catches up on. A leader has to send what is written as often as the
-    partition has followers, for those in sync count as well.
+    `inbound`: bytes per second that producers write to each partition; partitions that are not known are absent. A follower must fetch what
+    is written to the partitions that it catches up on. A leader must send it once for each follower, including those in sync.
     """
     needs: dict[tuple[int, str], list[float]] = {}
     for key, copies in copying.items():

@@ -32,7 +32,7 @@ class ThrottledReplicas(NamedTuple):
     followers: Entries | None
 
     def copying(self, states: Iterable[PartitionState], live: Collection[int]) -> dict[TopicPartition, Copying]:
-        """The named live replicas, by partition."""
+        """Return the named live replicas, by partition."""
         leader = {state.partition: state.leader for state in states if state.topic == self.topic}
         named = {
             partition: tuple(
@@ -47,18 +47,19 @@ class ThrottledReplicas(NamedTuple):
         }
 
     def whole(self, states: Iterable[PartitionState], live: Collection[int]) -> dict[tuple[str, str], set[int]]:
-        """The lists (topic, config) that are to be `*`, with the live brokers that they hold for."""
+        """Return the lists (topic, config) to set to `*`, with the ids of the live brokers that have replicas of the topic."""
         brokers = {broker for state in states if state.topic == self.topic for broker in state.replicas if broker in live}
         sides = ((LEADER_REPLICAS, self.leaders), (FOLLOWER_REPLICAS, self.followers))
         return {(self.topic, config): brokers for config, side in sides if side is None}
 
 
 def read_replicas(rows: Sequence[Mapping[str, Any]] | None) -> list[ThrottledReplicas] | None:
-    """The option `throttled_replicas`. ThrottleError for a topic that is named twice, and for what is not `partition:broker`."""
+    """Return the option `throttled_replicas`. Raises ThrottleError for a topic that is named twice, and for an entry that is not
+    `partition:broker`."""
     if rows is None:
         return None
     if not rows:
-        raise ThrottleError("throttled_replicas is empty; name topics, or leave it out to throttle what is out of sync")
+        raise ThrottleError("throttled_replicas is empty; name topics, or leave it out to throttle replicas that are out of sync")
     _refuse_twice("throttled_replicas", "topic", [row["topic"] for row in rows])
     return [ThrottledReplicas(row["topic"], _entries(row, "leader_replicas"), _entries(row, "follower_replicas")) for row in rows]
 
@@ -76,7 +77,7 @@ def _entries(row: Mapping[str, Any], name: str) -> Entries | None:
 
 
 def read_rates(params: Mapping[str, Any]) -> Rates:
-    """The options `rate`, `leader_rate`, `follower_rate` and `broker_rates`. ThrottleError for what is not valid."""
+    """Return the options `rate`, `leader_rate`, `follower_rate` and `broker_rates`. Raises ThrottleError if one is missing or not valid."""
     each = _rate(params, None, "state present needs rate, or both leader_rate and follower_rate")
     rows = params["broker_rates"]
     _refuse_twice("broker_rates", "broker", [row["broker_id"] for row in rows])
@@ -98,8 +99,8 @@ def _refuse_twice(option: str, kind: str, names: Sequence[Any]) -> None:
 
 
 def check_brokers(brokers: Brokers, states: Sequence[PartitionState], rates: Rates, replicas: Sequence[ThrottledReplicas]) -> None:
-    """ThrottleError for a broker, topic or partition that the cluster does not have."""
-    # Where fenced brokers are not listed, one that has replicas is taken for one of them.
+    """Raise ThrottleError for a broker, topic or partition that the cluster does not have."""
+    # If the cluster does not list fenced brokers, a broker with replicas counts as registered.
     known = brokers.registered if brokers.complete else brokers.registered.union(*(state.replicas for state in states))
     partitions = {state.key for state in states}
     topics = {topic for topic, _partition in partitions}

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One cluster's standing throttle of replication, as it is asked for: present at a rate, absent, or cleaned of what is left over.
+"""The standing replication throttle of one cluster: set at a rate, removed, or cleaned of left-over throttles.
 
-In check mode the same is done on a `ConfigPreview` and a journal that is only read.
+In check mode the same code runs on a `ConfigPreview` and a read-only journal.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import Configurable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import inbound
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import diff, executor, model
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import Changed
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import GLANCE, ThrottleJournal
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleChanges
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import PROBE_SECONDS, ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
     LAYERS,
     RUN,
@@ -38,16 +38,16 @@ RUNNING, LEFT_OVER, STANDS, EXPIRED = "running", "left_over", "stands", "expired
 
 
 class ReplicationThrottle:
-    """The throttle of one cluster. `measured`: seconds over which it is measured how fast partitions are written to (0: not at all)."""
+    """The throttle of one cluster. `measured`: seconds over which the write rate of partitions is measured, 0 for no measurement."""
 
     def __init__(self, cluster: Configurable, journal: ThrottleJournal, measured: float) -> None:
         self._cluster = cluster
         self._journal = journal
         self._measured = measured
-        self._changed = Changed()
+        self._changed = ThrottleChanges()
         self._terms_changed = False
-        self._run_lives = False
-        self._left: list[str] = []
+        self._run_is_active = False
+        self._problems: list[str] = []
         self.warnings: list[str] = []
 
     def present(
@@ -57,76 +57,79 @@ class ReplicationThrottle:
         replicas: Sequence[ThrottledReplicas] | None = None,
         expires_after: float | None = None,
     ) -> None:
-        """Throttle what copies these partitions (None: all with a live replica that is out of sync), or these `replicas`.
+        """Throttle the replicas that copy the partitions `keys` (None: all with a live replica that is out of sync), or these `replicas`.
 
-        While a run lives only its rate is changed. `expires_after`: seconds from now, None: it stays until it is removed.
+        While a run is active only its rate is changed. `expires_after`: seconds from now, None: it stays until it is removed. Raises
+        ThrottleError if Kafka refuses a change or a broker, topic or partition does not exist.
         """
         states = self._states(keys if replicas is None else None)
         check_brokers(Brokers.of(self._cluster.registered()), states, rates, replicas or ())
         with self._journal as journal:
             if replicas is not None or expires_after is not None:
                 option = "expires_after" if replicas is None else "throttled_replicas"
-                journal.refuse_run(f"wait until it has ended, or change its rate alone, without {option}")
-            if self._look_for_run(journal):
-                self._set(journal, diff.to_change(self._cluster, journal, RUN, rates))
-                self._terms_changed = journal.asked != rates
-                journal.ask(rates)
+                journal.fail_if_run_active(f"wait until it has ended, or change its rate alone, without {option}")
+            if self._check_for_run(journal):
+                self._set(journal, diff.plan_rate_change(self._cluster, journal, RUN, rates))
+                self._terms_changed = journal.run_rates != rates
+                journal.set_run_rates(rates)
                 return
-            self._take_out(journal, journal.left_over())
+            self._remove(journal, journal.left_over())
             live = self._cluster.unfenced()
             whole: Mapping[tuple[str, str], set[int]] = {}
             if replicas is None:
                 copying = {
-                    state.key: model.of_recovery(state.replicas, state.isr, state.leader, live) for state in states if state.leader >= 0
+                    state.key: model.copying_after_recovery(state.replicas, state.isr, state.leader, live)
+                    for state in states
+                    if state.leader >= 0
                 }
                 copying = {key: copies for key, copies in copying.items() if keys is not None or copies.followers}
             else:
                 copying = {key: copies for row in replicas for key, copies in row.copying(states, live).items()}
                 whole = {place: brokers for row in replicas for place, brokers in row.whole(states, live).items()}
             topic_ids = {state.topic: state.topic_id for state in states}
-            lacking = diff.to_set(self._cluster, journal, STANDING, copying, rates, topic_ids, whole)
-            # Brokers that are done keep the rate until it is removed, but not another one.
-            other = diff.to_change(self._cluster, journal, STANDING, rates)
+            lacking = diff.plan_throttle(self._cluster, journal, STANDING, copying, rates, topic_ids, whole)
+            # Brokers whose replicas are in sync keep a rate until it is removed, and get the new value, too.
+            other = diff.plan_rate_change(self._cluster, journal, STANDING, rates)
             self._expire(journal, expires_after, bool(lacking.rates or lacking.added))
             self._set(journal, replace(lacking, rates=list(dict.fromkeys([*lacking.rates, *other.rates]))))
         self._warn_of_low_rates(copying, rates, states)
 
     def absent(self) -> None:
-        """Take out all that is ours. ThrottleJournalError while a run lives, which takes its own throttle out when it ends."""
+        """Remove all throttles of the journal. Raises ThrottleJournalError while a run is active: it removes its throttle when it ends."""
         with self._journal as journal:
-            journal.refuse_run("wait until it has ended: it removes its throttle itself")
-            self._take_out(journal, LAYERS)
+            journal.fail_if_run_active("wait until it has ended: it removes its throttle itself")
+            self._remove(journal, LAYERS)
 
     def clean(self) -> None:
-        """Take out what a killed run left, and a standing throttle that has expired; nothing while a run lives, which does it when it ends."""
+        """Remove the throttle of a killed run and an expired standing throttle; nothing while a run is active, which removes them when it ends."""
         with self._journal as journal:
-            if not self._look_for_run(journal):
-                self._take_out(journal, journal.left_over())
+            if not self._check_for_run(journal):
+                self._remove(journal, journal.left_over())
 
-    def _look_for_run(self, journal: ThrottleJournal) -> bool:
-        """Whether a run lives. A run that begins later sets nothing before the journal is closed."""
-        self._run_lives = journal.run_lives()
-        return self._run_lives
+    def _check_for_run(self, journal: ThrottleJournal) -> bool:
+        """Return whether a run is active. A run that begins later sets nothing before the journal is closed."""
+        self._run_is_active = journal.run_is_active()
+        return self._run_is_active
 
     def _states(self, keys: Sequence[TopicPartition] | None) -> list[PartitionState]:
         found = self._cluster.partitions(keys)
         return list(found.values()) if keys is None else only_known(keys, found)
 
     def _expire(self, journal: ThrottleJournal, seconds: float | None, anything: bool) -> None:
-        """Note when what is set expires, before it is set. To put it off by the same time is no change."""
-        if anything or journal.stands():
-            self._terms_changed = seconds != (journal.expiry.seconds if journal.expiry else None) and journal.stands()
-            journal.expire(None if seconds is None else Expiry.after(seconds))
+        """Record the expiry before the throttle is set. The same number of seconds again is no change in the result."""
+        if anything or journal.has_standing():
+            self._terms_changed = seconds != (journal.expiry.seconds if journal.expiry else None) and journal.has_standing()
+            journal.set_expiry(None if seconds is None else Expiry.after(seconds))
 
-    def _set(self, journal: ThrottleJournal, what: diff.ToSet) -> None:
-        self._changed.take_set(what)
+    def _set(self, journal: ThrottleJournal, what: diff.ThrottleToSet) -> None:
+        self._changed.add_set(what)
         if what.rates or what.added:
             self.warnings += executor.set_throttle(self._cluster, journal, what)
 
-    def _take_out(self, journal: ThrottleJournal, owners: Sequence[str]) -> None:
-        changed, problems = executor.take_out(self._cluster, journal, owners)
+    def _remove(self, journal: ThrottleJournal, owners: Sequence[str]) -> None:
+        changed, problems = executor.remove_all(self._cluster, journal, owners)
         self._changed += changed
-        self._left += problems
+        self._problems += problems
 
     def _warn_of_low_rates(self, copying: Mapping[TopicPartition, Copying], rates: Rates, states: Sequence[PartitionState]) -> None:
         if self._measured and any(copies.followers for copies in copying.values()):
@@ -134,13 +137,13 @@ class ReplicationThrottle:
             self.warnings += map(str, model.shortfalls(copying, rates, written))
 
     def report(self, preview: int, with_diff: bool) -> dict[str, Any]:
-        """What the module returns: `failed` where something of ours could not be taken out."""
+        """Return the result of `kafka_replication_throttle`: `failed` if a throttle could not be removed. `preview`: rows of each list."""
         changed = self._changed
         with self._journal as journal:
             rates = [layer for layers in journal.rates().values() for layer in layers]
             added = [row for rows in journal.replicas().values() for row in rows]
             expires_at = journal.expiry.at if journal.expiry else None
-        others = model.others_set(
+        others = model.throttles_of_others(
             self._cluster.broker_configs(self._cluster.unfenced(), RATES),
             self._cluster.topic_configs_of({topic for topic, _partition in self._cluster.partitions(None)}, LISTS),
             rates,
@@ -148,7 +151,7 @@ class ReplicationThrottle:
         )
         report: dict[str, Any] = {
             "changed": bool(changed) or self._terms_changed,
-            "run_in_progress": self._run_lives,
+            "run_in_progress": self._run_is_active,
             "summary": {**changed.summary, "others": len(others)},
             "rates": changed.rates[:preview],
             "replicas": changed.replicas[:preview],
@@ -156,16 +159,16 @@ class ReplicationThrottle:
             "others": others[:preview],
             "unreachable_brokers": self._cluster.unreachable_rows(),
         }
-        if self._left:
-            report |= {"failed": True, "msg": "; ".join(self._left)}
+        if self._problems:
+            report |= {"failed": True, "msg": "; ".join(self._problems)}
         if with_diff:
             report["diff"] = changed.diff()
         return report
 
 
 def throttle_rows(journal: ThrottleJournal) -> list[dict[str, Any]]:
-    """The throttles that this collection has set and not removed: `state` RUNNING, LEFT_OVER, STANDS or EXPIRED, how much, and until when."""
-    run_lives = journal.run_lives()
+    """Return the throttles that this collection has set and not removed: `state` (RUNNING, LEFT_OVER, STANDS, EXPIRED), counts, `expires_at`."""
+    run_is_active = journal.run_is_active()
     with journal:
         expiry, found = journal.expiry, []
         for owner in LAYERS:
@@ -173,7 +176,7 @@ def throttle_rows(journal: ThrottleJournal) -> list[dict[str, Any]]:
             if not rates and not rows:
                 continue
             own = expiry if owner == STANDING else None
-            state = (RUNNING if run_lives else LEFT_OVER) if owner == RUN else EXPIRED if own and own.is_over else STANDS
+            state = (RUNNING if run_is_active else LEFT_OVER) if owner == RUN else EXPIRED if own and own.is_over else STANDS
             found.append(
                 {
                     "state": state,
@@ -187,16 +190,16 @@ def throttle_rows(journal: ThrottleJournal) -> list[dict[str, Any]]:
 
 
 def readable_rows(workdir: Path, cluster: str, cluster_id: str) -> list[dict[str, Any]] | None:
-    """The `throttle_rows` of a cluster. None if their journal cannot be read now. Asks no broker."""
+    """Return the `throttle_rows` of a cluster, None if the journal cannot be read now. Sends no request."""
     with suppress(SpokenError):
-        return throttle_rows(ThrottleJournal(workdir, cluster, cluster_id, GLANCE, read_only=True))
+        return throttle_rows(ThrottleJournal(workdir, cluster, cluster_id, PROBE_SECONDS, read_only=True))
     return None
 
 
 def left_over_warning(rows: Collection[Mapping[str, Any]], cluster: str, elects: bool = False) -> str | None:
-    """Which of these `throttle_rows` should be gone and are still set. None if there are none.
+    """Return a warning for throttles in `throttle_rows` that should have been removed, None if there are none.
 
-    `elects`: whether leaders are elected next. The role elect then removes a throttle that has expired, if there is no other.
+    `elects`: whether leaders are elected next. The role elect then removes an expired throttle, if there is no other.
     """
     if elects and [row["state"] for row in rows] == [EXPIRED]:
         return f"a replication throttle that has expired is still set on {cluster}: it slows replicas down until the recovery removes it"

@@ -50,12 +50,12 @@ def opened(workdir: Path, cluster_id: str = "abc", patience: float = 0.0) -> Thr
 
 def test_what_was_set_is_found_by_the_next_run_and_what_is_gone_is_not(workdir: Path) -> None:
     with opened(workdir) as journal:
-        journal.intend(RUN, [RATE], [LIST])
+        journal.record_intent(RUN, [RATE], [LIST])
     with opened(workdir) as journal:
         assert journal.rates() == {KEY: [RATE]}
         assert journal.replicas([RUN]) == {RUN: [LIST]}
         assert journal.rates([STANDING]) == {} and journal.replicas([STANDING]) == {STANDING: []}
-        journal.gone(RUN, [RATE], [LIST])
+        journal.record_removed(RUN, [RATE], [LIST])
     with opened(workdir) as journal:
         assert journal.rates() == {} and journal.replicas() == {RUN: [], STANDING: []}
 
@@ -63,86 +63,86 @@ def test_what_was_set_is_found_by_the_next_run_and_what_is_gone_is_not(workdir: 
 def test_a_journal_is_read_again_each_time_that_it_is_opened(workdir: Path) -> None:
     one, other = opened(workdir), opened(workdir)
     with one as journal:
-        journal.intend(RUN, [RATE], [])
+        journal.record_intent(RUN, [RATE], [])
     with other as journal:
-        journal.gone(RUN, [RATE], [])
+        journal.record_removed(RUN, [RATE], [])
     with one as journal:
         assert journal.rates() == {}
 
 
 def test_entries_of_some_partitions_are_told_and_forgotten_by_themselves(workdir: Path) -> None:
     with opened(workdir) as journal:
-        journal.intend(RUN, [], [LIST])
+        journal.record_intent(RUN, [], [LIST])
         (some,) = journal.replicas([RUN], {("t", 0), ("other", 1)})[RUN]
         assert some.entries == ("0:1", "0:2")
-        journal.gone(RUN, [], [some])
+        journal.record_removed(RUN, [], [some])
     with opened(workdir) as journal:
         assert [row.entries for row in journal.replicas([RUN])[RUN]] == [("1:1",)]
 
 
 def test_a_rate_that_is_set_again_keeps_what_stood_before_the_first_time(workdir: Path) -> None:
     with opened(workdir) as journal:
-        journal.intend(RUN, [RATE], [])
-        journal.intend(RUN, [SetRate(1, LEADER_RATE, "100", ("200",))], [])
+        journal.record_intent(RUN, [RATE], [])
+        journal.record_intent(RUN, [SetRate(1, LEADER_RATE, "100", ("200",))], [])
         expected = {KEY: [SetRate(1, LEADER_RATE, "50", ("100", "200"))]}
         assert journal.rates() == expected
     with opened(workdir) as journal:
         assert journal.rates() == expected
-        journal.intend(RUN, [SetRate(1, LEADER_RATE, "200", ("100",))], [])
+        journal.record_intent(RUN, [SetRate(1, LEADER_RATE, "200", ("100",))], [])
         assert journal.rates() == {KEY: [SetRate(1, LEADER_RATE, "50", ("200", "100"))]}
 
 
 def test_a_rate_that_somebody_set_in_between_is_what_stood_before(workdir: Path) -> None:
     with opened(workdir) as journal:
-        journal.intend(RUN, [RATE], [])
-        journal.intend(RUN, [SetRate(1, LEADER_RATE, "70", ("200",))], [])
+        journal.record_intent(RUN, [RATE], [])
+        journal.record_intent(RUN, [SetRate(1, LEADER_RATE, "70", ("200",))], [])
         assert journal.rates()[KEY][0].before == "70"
 
 
 def test_a_run_lies_above_what_stands(workdir: Path) -> None:
     standing, run = SetRate(1, LEADER_RATE, None, ("100",)), SetRate(1, LEADER_RATE, "100", ("200",))
     with opened(workdir) as journal:
-        journal.intend(STANDING, [standing], [])
-        journal.intend(RUN, [run], [])
+        journal.record_intent(STANDING, [standing], [])
+        journal.record_intent(RUN, [run], [])
         assert journal.rates() == {KEY: [run, standing]}
-        journal.gone(RUN, [run], [])
+        journal.record_removed(RUN, [run], [])
         assert journal.rates() == {KEY: [standing]}
 
 
 def test_a_topic_that_was_created_again_is_another_one(workdir: Path) -> None:
     again = AddedReplicas("t", "id-2", LEADER_REPLICAS, ("0:1",))
     with opened(workdir) as journal:
-        journal.intend(RUN, [], [LIST])
-        journal.intend(RUN, [], [again])
-        journal.gone(RUN, [], [LIST])
+        journal.record_intent(RUN, [], [LIST])
+        journal.record_intent(RUN, [], [again])
+        journal.record_removed(RUN, [], [LIST])
         assert journal.replicas([RUN])[RUN] == [again]
 
 
 def test_nothing_to_say_leaves_no_line(workdir: Path, path: Path) -> None:
     with opened(workdir) as journal:
-        journal.intend(RUN, [], [])
-        journal.gone(RUN, [RATE], [])
+        journal.record_intent(RUN, [], [])
+        journal.record_removed(RUN, [RATE], [])
     assert path.read_bytes() == b""
 
 
 def test_a_journal_that_has_nothing_left_is_emptied(workdir: Path, path: Path) -> None:
     with opened(workdir) as journal:
-        journal.intend(RUN, [RATE], [])
-        journal.intend(STANDING, [], [LIST])
-        journal.gone(RUN, [RATE], [])
+        journal.record_intent(RUN, [RATE], [])
+        journal.record_intent(STANDING, [], [LIST])
+        journal.record_removed(RUN, [RATE], [])
         assert path.read_bytes().count(b"\n") == 3
-        journal.gone(STANDING, [], [LIST])
+        journal.record_removed(STANDING, [], [LIST])
         assert path.read_bytes() == b""
-        journal.intend(RUN, [RATE], [])
+        journal.record_intent(RUN, [RATE], [])
     with opened(workdir) as journal:
         assert journal.rates() == {KEY: [RATE]}
 
 
 def test_a_journal_cut_off_at_any_byte_is_read_up_to_there(workdir: Path, path: Path) -> None:
     with opened(workdir) as journal:
-        journal.intend(RUN, [RATE], [LIST])
-        journal.gone(RUN, [RATE], [])
-        journal.intend(STANDING, [RATE], [])
+        journal.record_intent(RUN, [RATE], [LIST])
+        journal.record_removed(RUN, [RATE], [])
+        journal.record_intent(STANDING, [RATE], [])
     whole = path.read_bytes()
     ends = [position + 1 for position, byte in enumerate(whole) if byte == ord("\n")]
     for length in range(len(whole) + 1):
@@ -150,7 +150,7 @@ def test_a_journal_cut_off_at_any_byte_is_read_up_to_there(workdir: Path, path: 
         with opened(workdir) as journal:
             lines = sum(1 for end in ends if end <= length)
             assert (len(journal.rates()), len(journal.replicas()[RUN])) == [(0, 0), (1, 1), (0, 1), (1, 1)][lines]
-            journal.intend(RUN, [], [AddedReplicas("u", "id", FOLLOWER_REPLICAS, ("3:3",))])
+            journal.record_intent(RUN, [], [AddedReplicas("u", "id", FOLLOWER_REPLICAS, ("3:3",))])
         with opened(workdir) as journal:
             assert "u" in {row.topic for row in journal.replicas()[RUN]}, "what is written after a line cut off can be read"
 
@@ -175,11 +175,11 @@ def test_it_is_locked_while_it_is_open(workdir: Path) -> None:
 
 def test_throttles_of_another_cluster_are_refused_until_they_are_gone(workdir: Path) -> None:
     with opened(workdir) as journal:
-        journal.intend(RUN, [RATE], [])
+        journal.record_intent(RUN, [RATE], [])
     with pytest.raises(ThrottleJournalError, match="set on cluster abc, but this is xyz"), opened(workdir, "xyz"):
         pass
     with opened(workdir) as journal:
-        journal.gone(RUN, [RATE], [])
+        journal.record_removed(RUN, [RATE], [])
     with opened(workdir, "xyz") as journal:
         assert journal.rates() == {}
 
@@ -202,7 +202,7 @@ def test_throttles_of_another_cluster_are_refused_until_they_are_gone(workdir: P
 )
 def test_a_foreign_line_is_refused_with_its_number(workdir: Path, path: Path, line: str) -> None:
     with opened(workdir) as journal:
-        journal.intend(RUN, [RATE], [LIST])
+        journal.record_intent(RUN, [RATE], [LIST])
     path.write_text(path.read_text() + line)
     with pytest.raises(ThrottleJournalError, match=r"east\.jsonl, line 2: not an entry of a journal of throttles"), opened(workdir):
         pass
@@ -210,32 +210,32 @@ def test_a_foreign_line_is_refused_with_its_number(workdir: Path, path: Path, li
 
 def test_one_run_at_a_time_throttles_a_cluster(workdir: Path) -> None:
     journal = opened(workdir)
-    assert not journal.run_lives()
-    ended = journal.living("run-1")
-    assert journal.run_lives() and opened(workdir).run_lives()
+    assert not journal.run_is_active()
+    ended = journal.register_run("run-1")
+    assert journal.run_is_active() and opened(workdir).run_is_active()
     with pytest.raises(ThrottleJournalError) as error:
-        opened(workdir).living("run-2")
+        opened(workdir).register_run("run-2")
     assert re.search(
         rf"another run throttles this cluster: process {os.getpid()} on {re.escape(socket.gethostname())}, since 20", str(error.value)
     )
     ended()
-    assert not journal.run_lives()
-    journal.living("run-2")()
+    assert not journal.run_is_active()
+    journal.register_run("run-2")()
 
 
 def test_the_rates_of_a_run_and_the_expiry_of_what_stands_outlive_the_process(workdir: Path, path: Path) -> None:
     rates, expiry = Rates(Rate(5000, 6000), {3: Rate(7000, 8000)}), Expiry(60.0, "2026-11-21T18:05:00Z")
     with opened(workdir) as journal:
-        journal.ask(rates)
-        journal.expire(expiry)
-        journal.intend(STANDING, [RATE], [])
+        journal.set_run_rates(rates)
+        journal.set_expiry(expiry)
+        journal.record_intent(STANDING, [RATE], [])
     with opened(workdir) as journal:
-        assert (journal.asked, journal.expiry) == (rates, expiry)
-        journal.gone(STANDING, [RATE], [])
+        assert (journal.run_rates, journal.expiry) == (rates, expiry)
+        journal.record_removed(STANDING, [RATE], [])
         assert journal.expiry is None, "what stands next does not inherit it"
     with opened(workdir) as journal:
-        assert (journal.asked, journal.expiry) == (rates, None)
-        journal.ask(None)
+        assert (journal.run_rates, journal.expiry) == (rates, None)
+        journal.set_run_rates(None)
     assert path.read_bytes() == b""
 
 
@@ -246,14 +246,14 @@ def test_an_expiry_is_over_when_its_time_has_come_and_no_sooner_than_asked_for()
 
 def test_a_dry_journal_remembers_what_it_does_not_write(workdir: Path, path: Path) -> None:
     with opened(workdir) as journal:
-        journal.intend(RUN, [RATE], [])
+        journal.record_intent(RUN, [RATE], [])
     path.write_bytes(path.read_bytes() + b'{"cut of')
     before = path.read_bytes()
     dry = ThrottleJournal(workdir, "east", "abc", read_only=True)
     with dry as journal:
-        journal.gone(RUN, [RATE], [])
-        journal.intend(STANDING, [], [LIST])
-        journal.ask(Rates.same(5000))
+        journal.record_removed(RUN, [RATE], [])
+        journal.record_intent(STANDING, [], [LIST])
+        journal.set_run_rates(Rates.same(5000))
     with dry as journal:
         assert journal.rates() == {} and journal.replicas([STANDING])[STANDING] == [LIST]
     assert path.read_bytes() == before
@@ -270,4 +270,4 @@ def test_a_pipe_in_place_of_the_file_of_the_run_is_refused(workdir: Path) -> Non
     with opened(workdir) as journal:
         os.mkfifo(workdir / "throttles" / "east.run")
         with pytest.raises(FileError, match=r"cannot write .+east\.run: .*not seekable"):
-            journal.living()
+            journal.register_run()

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Throttles: exact entries, on live brokers alone, merged with what others have set and taken out again; and the arithmetic of rates too low."""
+"""Throttles: exact entries, on live brokers only, merged with those of others and removed again; and the arithmetic of rates that are too low."""
 
 from __future__ import annotations
 
@@ -44,31 +44,31 @@ BROKERS = st.integers(1, 6)
 
 
 def test_a_move_throttles_those_that_may_lead_and_those_that_copy() -> None:
-    copies = model.of_move(Move((1, 2, 3), (1, 2, 4)), (1, 2, 3), 1, ALL)
+    copies = model.copying_during_move(Move((1, 2, 3), (1, 2, 4)), (1, 2, 3), 1, ALL)
     assert copies == Copying((1, 2, 3), (4,), 1)
-    assert model.entries({("t", 7): copies}) == {("t", LEADER_REPLICAS): ("7:1", "7:2", "7:3"), ("t", FOLLOWER_REPLICAS): ("7:4",)}
-    assert model.brokers({("t", 7): copies}) == {1, 2, 3, 4}
+    assert model.list_entries({("t", 7): copies}) == {("t", LEADER_REPLICAS): ("7:1", "7:2", "7:3"), ("t", FOLLOWER_REPLICAS): ("7:4",)}
+    assert model.brokers_to_throttle({("t", 7): copies}) == {1, 2, 3, 4}
 
 
 def test_replicas_that_stay_and_have_to_catch_up_are_throttled_too() -> None:
-    assert model.of_move(Move((1, 2, 3), (1, 2, 4)), (1,), 1, ALL) == Copying((1, 2, 3), (2, 3, 4), 1)
-    assert model.of_move(Move((1, 2, 3), (1, 2, 4)), None, 1, ALL) == Copying((1, 2, 3), (4,), 1)
+    assert model.copying_during_move(Move((1, 2, 3), (1, 2, 4)), (1,), 1, ALL) == Copying((1, 2, 3), (2, 3, 4), 1)
+    assert model.copying_during_move(Move((1, 2, 3), (1, 2, 4)), None, 1, ALL) == Copying((1, 2, 3), (4,), 1)
 
 
 def test_dead_brokers_are_left_out() -> None:
-    assert model.of_move(Move((1, 2, 3), (1, 4, 5)), (1, 2), 1, {1, 2, 4}) == Copying((1, 2), (4,), 1)
+    assert model.copying_during_move(Move((1, 2, 3), (1, 4, 5)), (1, 2), 1, {1, 2, 4}) == Copying((1, 2), (4,), 1)
 
 
 def test_a_recovery_throttles_live_replicas_that_are_out_of_sync() -> None:
-    assert model.of_recovery((1, 2, 3, 4), (1, 2), 1, {1, 2, 3}) == Copying((1, 2), (3,), 1)
+    assert model.copying_after_recovery((1, 2, 3, 4), (1, 2), 1, {1, 2, 3}) == Copying((1, 2), (3,), 1)
 
 
 def test_a_move_that_copies_nothing_has_no_entries() -> None:
-    assert model.entries({("t", 0): Copying((), (), -1)}) == {}
+    assert model.list_entries({("t", 0): Copying((), (), -1)}) == {}
 
 
 @pytest.mark.parametrize(
-    ("rate", "of_broker", "said"),
+    ("rate", "of_broker", "expected"),
     [
         (0, {}, "rate is 0: it is bytes per second, at least 1024 .INVALID_THROTTLE."),
         (-1, {}, "rate is -1"),
@@ -77,8 +77,8 @@ def test_a_move_that_copies_nothing_has_no_entries() -> None:
         (4096, {3: 5}, "rate of broker 3 in broker_rates is 5"),
     ],
 )
-def test_a_rate_that_cannot_be_meant_is_refused(rate: int, of_broker: dict[int, int], said: str) -> None:
-    with pytest.raises(ThrottleError, match=said):
+def test_a_rate_that_is_not_valid_is_refused(rate: int, of_broker: dict[int, int], expected: str) -> None:
+    with pytest.raises(ThrottleError, match=expected):
         Rates.same(rate, of_broker)
 
 
@@ -88,7 +88,7 @@ def test_rates_are_set_where_another_one_stands_and_what_stood_there_is_kept() -
         2: {LEADER_RATE: Setting("9000", OF_BROKER), FOLLOWER_RATE: Setting("2000", OF_BROKER)},
         3: {LEADER_RATE: Setting("9000", OF_ALL_BROKERS)},
     }
-    assert model.to_set({1, 2, 3, 4}, Rates.same(2000, {3: 3000}), present) == [
+    assert model.rates_to_set({1, 2, 3, 4}, Rates.same(2000, {3: 3000}), present) == [
         SetRate(1, LEADER_RATE, None, ("2000",)),
         SetRate(1, FOLLOWER_RATE, None, ("2000",)),
         SetRate(2, LEADER_RATE, "9000", ("2000",)),
@@ -104,7 +104,7 @@ def test_only_entries_that_nobody_has_set_are_added() -> None:
         "t": {LEADER_REPLICAS: Setting("5:1, 0:2", OF_TOPIC), FOLLOWER_REPLICAS: Setting("", OF_TOPIC)},
         "all": {LEADER_REPLICAS: Setting("*", OF_TOPIC), FOLLOWER_REPLICAS: Setting("*", OF_TOPIC)},
     }
-    assert model.to_add(copying, present, {"t": "id", "all": "id-2"}) == [
+    assert model.replicas_to_add(copying, present, {"t": "id", "all": "id-2"}) == [
         AddedReplicas("t", "id", LEADER_REPLICAS, ("0:1",)),
         AddedReplicas("t", "id", FOLLOWER_REPLICAS, ("0:3",), was_empty=True),
     ]
@@ -112,7 +112,7 @@ def test_only_entries_that_nobody_has_set_are_added() -> None:
 
 def test_rates_are_set_before_lists() -> None:
     rates, added = [SetRate(1, LEADER_RATE, "9", ("5", "7"))], [AddedReplicas("t", "id", LEADER_REPLICAS, ("0:1", "1:2"))]
-    assert model.setting(rates, added) == [
+    assert model.changes_to_set(rates, added) == [
         Change(Resource(BROKER, "1"), LEADER_RATE, SET, "7"),
         Change(Resource(TOPIC, "t"), LEADER_REPLICAS, APPEND, "0:1,1:2"),
     ]
@@ -120,15 +120,15 @@ def test_rates_are_set_before_lists() -> None:
 
 def test_a_list_too_long_for_a_request_keeps_the_leaders_of_now() -> None:
     copying = {("t", number): Copying((1, 2, 3), (4,), 2) for number in range(2_000)}
-    leaders, followers = model.to_add(copying, {}, IDS)
+    leaders, followers = model.replicas_to_add(copying, {}, IDS)
     assert leaders.entries == tuple(f"{number}:2" for number in range(2_000))
     assert followers.entries == tuple(f"{number}:4" for number in range(2_000))
 
 
 def test_a_list_that_is_too_long_even_so_is_refused_with_the_remedy() -> None:
     copying = {("t", number): Copying((1, 2, 3), (4,), 2) for number in range(6_000)}
-    with pytest.raises(ThrottleError, match=r"of topic t would get longer than Kafka takes .* move fewer of its partitions at a time"):
-        model.to_add(copying, {}, IDS)
+    with pytest.raises(ThrottleError, match=r"topic t .*concurrent_moves"):
+        model.replicas_to_add(copying, {}, IDS)
 
 
 @pytest.mark.parametrize(
@@ -141,15 +141,15 @@ def test_a_list_that_is_too_long_even_so_is_refused_with_the_remedy() -> None:
     ],
 )
 def test_a_rate_is_put_back_where_it_is_one_of_ours(present: str | None, expected: tuple[bool, str | None]) -> None:
-    assert model.put_back([SetRate(1, LEADER_RATE, None, ("100", "200"))], present) == expected
+    assert model.restored_value([SetRate(1, LEADER_RATE, None, ("100", "200"))], present) == expected
 
 
 def test_layers_of_rates_come_off_one_after_the_other() -> None:
     run, standing = SetRate(1, LEADER_RATE, "100", ("200",)), SetRate(1, LEADER_RATE, "50", ("100",))
-    assert model.put_back([run], "200") == (True, "100")
-    assert model.put_back([run, standing], "200") == (True, "50")
-    assert model.put_back([run, standing], "100") == (True, "50"), "the run has put its own back, or never set it"
-    assert model.put_back([run, standing], "70") == (False, "70")
+    assert model.restored_value([run], "200") == (True, "100")
+    assert model.restored_value([run, standing], "200") == (True, "50")
+    assert model.restored_value([run, standing], "100") == (True, "50"), "the run has put its own back, or never set it"
+    assert model.restored_value([run, standing], "70") == (False, "70")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_layers_of_rates_come_off_one_after_the_other() -> None:
 )
 def test_a_list_goes_with_its_last_entry_unless_it_was_there_without_any(present: str | None, was_empty: bool, operation: str) -> None:
     ours = AddedReplicas("t", "id", LEADER_REPLICAS, ("0:1", "0:2"), was_empty)
-    change = model.without(ours, present)
+    change = model.removal_change(ours, present)
     assert (change.operation, change.value) == (operation, "0:1,0:2" if operation == SUBTRACT else None)
 
 
@@ -179,18 +179,18 @@ def test_a_list_goes_with_its_last_entry_unless_it_was_there_without_any(present
     st.sets(BROKERS),
     st.lists(st.tuples(st.integers(0, 3), BROKERS), unique=True),
 )
-def test_what_is_added_to_a_list_and_taken_out_again_leaves_it_as_it_was(
+def test_adding_entries_to_a_list_and_removing_them_leaves_it_as_it_was(
     moved: dict[tuple[str, int], tuple[list[int], list[int]]], live: set[int], set_by_others: list[tuple[int, int]]
 ) -> None:
-    copying = {key: model.of_move(Move(tuple(a), tuple(b)), a[:1], -1, live) for key, (a, b) in moved.items()}
+    copying = {key: model.copying_during_move(Move(tuple(a), tuple(b)), a[:1], -1, live) for key, (a, b) in moved.items()}
     others = ",".join(f"{partition}:{broker}" for partition, broker in set_by_others)
     present = {"a": {LEADER_REPLICAS: Setting(others, OF_TOPIC)}, "b": {}}
-    for row in model.to_add(copying, present, {"a": "1", "b": "2"}):
+    for row in model.replicas_to_add(copying, present, {"a": "1", "b": "2"}):
         assert all(int(entry.split(":")[1]) in live for entry in row.entries)
-        before = model.listed(present[row.topic][row.config].value) if row.config in present[row.topic] else None
+        before = model.parse_list(present[row.topic][row.config].value) if row.config in present[row.topic] else None
         now = [*(before or []), *row.entries]
         assert len(now) == len({*now})
-        change = model.without(row, ",".join(now))
+        change = model.removal_change(row, ",".join(now))
         after = None if change.operation == DELETE else [entry for entry in now if entry not in (change.value or "").split(",")]
         assert after == before
 
@@ -207,7 +207,7 @@ def test_what_others_have_set_is_told_without_ours() -> None:
     }
     rates = [SetRate(1, LEADER_RATE, None, ("100",)), SetRate(1, FOLLOWER_RATE, None, ("100",))]
     added = [AddedReplicas("t", "id", LEADER_REPLICAS, ("0:1",)), AddedReplicas("t", "id", FOLLOWER_REPLICAS, ("0:3",))]
-    found = model.others_set(brokers, topics, rates, added)
+    found = model.throttles_of_others(brokers, topics, rates, added)
     assert {(row["name"], row["config"], row["value"]) for row in found} == {
         ("1", FOLLOWER_RATE, "999"),
         ("t", LEADER_REPLICAS, "5:5"),

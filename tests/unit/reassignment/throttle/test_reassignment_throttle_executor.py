@@ -14,7 +14,7 @@ from configurable import Configurable, Killed, Move
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ToSet, to_change
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleToSet, plan_rate_change
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
     ThrottleJournal,
@@ -39,8 +39,8 @@ RATES = {LEADER_RATE: "5000", FOLLOWER_RATE: "5000"}
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting is not what is tested here."""
-    monkeypatch.setattr(executor, "SEEN_WITHIN", 0.0)
-    monkeypatch.setattr(executor, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(executor, "VISIBLE_SECONDS", 0.0)
+    monkeypatch.setattr(executor, "POLL_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def journal(tmp_path: Path) -> ThrottleJournal:
 
 
 def by_others() -> Configurable:
-    """A cluster with throttles that somebody else has set."""
+    """A cluster with throttles that others have set."""
     cluster = Configurable()
     cluster.brokers[1] = {LEADER_RATE: "900", FOLLOWER_RATE: "5000"}
     cluster.topics["t"] = {LEADER_REPLICAS: "0:1,7:7", FOLLOWER_REPLICAS: ""}
@@ -81,9 +81,9 @@ def test_what_others_have_set_is_there_again(journal: ThrottleJournal) -> None:
         assert cluster.topics["t"][LEADER_REPLICAS] == "0:1,7:7,0:2,0:3,1:1,1:2,1:3"
         assert cluster.topics["quiet"] == {LEADER_REPLICAS: "*", FOLLOWER_REPLICAS: "0:4"}
         with journal as opened:
-            executor.set_throttle(cluster, opened, to_change(cluster, opened, RUN, Rates.same(6000)))
+            executor.set_throttle(cluster, opened, plan_rate_change(cluster, opened, RUN, Rates.same(6000)))
     (warning,) = throttle.warnings
-    assert warning.startswith("broker 1: somebody has set leader.replication.throttled.rate to 900; it is 5000 for as long as")
+    assert warning.startswith("broker 1: leader.replication.throttled.rate is 900") and "5000" in warning
     assert cluster.configs() == by_others().configs()
 
 
@@ -101,7 +101,7 @@ def test_a_move_that_copies_nothing_is_not_throttled(journal: ThrottleJournal) -
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:
         throttle.cover({ZERO: Move((1, 2, 3), (3, 1)), ("unknown", 0): Move((1,), (2,))})
-        assert cluster.told == []
+        assert cluster.changes == []
 
 
 def test_without_a_rate_nothing_is_throttled(journal: ThrottleJournal) -> None:
@@ -109,7 +109,7 @@ def test_without_a_rate_nothing_is_throttled(journal: ThrottleJournal) -> None:
     with Throttle(cluster, journal, None) as throttle:
         throttle.cover(MOVES)
         throttle.release(MOVES)
-    assert cluster.told == []
+    assert cluster.changes == []
 
 
 def test_without_a_rate_the_throttle_of_a_run_that_begins_meanwhile_is_left_to_it(
@@ -118,39 +118,39 @@ def test_without_a_rate_the_throttle_of_a_run_that_begins_meanwhile_is_left_to_i
     cluster, other = Configurable(), ThrottleJournal(journal.path.parents[1], "east", "abc")
     looks = [False]
 
-    def run_lives() -> bool:
-        """Nobody throttles when this is asked first, and a run begins right after it."""
+    def run_is_active() -> bool:
+        """No run is active at the first check, and one begins right after it."""
         if not looks:
-            return ThrottleJournal.run_lives(other)
+            return ThrottleJournal.run_is_active(other)
         throttled.__enter__()
         throttled.cover(MOVES)
         return looks.pop()
 
     throttled = Throttle(cluster, journal, 6000)
-    monkeypatch.setattr(other, "run_lives", run_lives)
+    monkeypatch.setattr(other, "run_is_active", run_is_active)
     with Throttle(cluster, other, None) as unthrottled:
-        assert not looks and not unthrottled.taken_out
+        assert not looks and not unthrottled.removed
         assert cluster.brokers[4] == {LEADER_RATE: "6000", FOLLOWER_RATE: "6000"}
     throttled.__exit__(None, None, None)
     assert cluster.configs() == Configurable().configs()
 
 
-def test_a_run_that_has_taken_out_its_throttle_is_not_seen_as_a_run(journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_has_removed_its_throttle_is_not_active(journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     closed = ThrottleJournal.__exit__
 
     def close(opened: ThrottleJournal, *error: Any) -> None:
         closed(opened, *error)
-        seen.append((bool(opened.rates()), opened.run_lives()))
+        seen.append((bool(opened.rates()), opened.run_is_active()))
 
     with Throttle(Configurable(), journal, 6000) as throttle:
         throttle.cover(MOVES)
         monkeypatch.setattr(ThrottleJournal, "__exit__", close)
-    assert seen == [(False, False)], "whoever opens the journal next"
+    assert seen == [(False, False)], "the next process that opens the journal"
 
 
 @pytest.mark.parametrize("error", [ThrottleError("x"), KeyboardInterrupt(), ClusterError("y")])
-def test_whatever_ends_the_run_it_is_all_taken_out(journal: ThrottleJournal, error: BaseException) -> None:
+def test_the_throttle_is_removed_however_the_run_ends(journal: ThrottleJournal, error: BaseException) -> None:
     cluster = by_others()
     with pytest.raises(type(error)), Throttle(cluster, journal, 6000) as throttle:
         throttle.cover(MOVES)
@@ -191,10 +191,10 @@ def test_killed_before_or_after_any_request_the_next_run_takes_it_all_out(
     with Throttle(cluster, journal, None):
         pass
     assert cluster.configs() == by_others().configs()
-    told = len(cluster.told)
+    count = len(cluster.changes)
     with Throttle(cluster, journal, None):
         pass
-    assert len(cluster.told) == told, "nothing is left to be taken out"
+    assert len(cluster.changes) == count, "nothing is left to remove"
 
 
 def test_the_steps_tried_are_all_there_are(journal: ThrottleJournal) -> None:
@@ -212,10 +212,10 @@ def test_a_broker_that_dies_in_the_middle_keeps_its_rates_until_it_is_back(journ
     (warning,) = throttle.warnings
     assert warning.startswith("broker 4 does not answer, and keeps its replication rates: run again when it is back, or name controller")
     with Throttle(cluster, journal, None) as throttle:
-        assert not throttle.taken_out, "what is left as it was has not changed"
+        assert not throttle.removed, "what is left as it was has not changed"
     cluster.live.add(4)
     with Throttle(cluster, journal, None) as throttle:
-        assert throttle.taken_out.summary == {"brokers": 1, "topics": 0, "replicas": 0}
+        assert throttle.removed.summary == {"brokers": 1, "topics": 0, "replicas": 0}
     assert cluster.configs() == Configurable().configs() and throttle.warnings == []
 
 
@@ -231,7 +231,7 @@ def test_dead_brokers_get_no_rate_and_one_that_comes_back_is_covered_the_next_ti
     assert cluster.configs() == Configurable().configs()
 
 
-def test_entries_are_taken_out_one_by_one_also_where_brokers_show_none_of_them_yet(
+def test_entries_are_removed_one_by_one_even_if_brokers_do_not_show_them_yet(
     journal: ThrottleJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = Configurable()
@@ -274,7 +274,7 @@ def test_a_topic_that_is_created_again_keeps_what_it_has(journal: ThrottleJourna
 
 
 @pytest.mark.parametrize(
-    ("resource", "said"),
+    ("resource", "expected"),
     [
         (
             Resource(BROKER, "2"),
@@ -283,15 +283,15 @@ def test_a_topic_that_is_created_again_keeps_what_it_has(journal: ThrottleJourna
         (Resource(TOPIC, "t"), "the throttle of topic t cannot be set: CLUSTER_AUTHORIZATION_FAILED: no; grant ALTER_CONFIGS on the topic"),
     ],
 )
-def test_a_refusal_is_told_with_the_remedy_and_the_rest_is_taken_out(journal: ThrottleJournal, resource: Resource, said: str) -> None:
+def test_a_refusal_names_the_remedy_and_the_rest_is_removed(journal: ThrottleJournal, resource: Resource, expected: str) -> None:
     cluster = Configurable()
     cluster.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", "no")
-    with pytest.raises(ThrottleError, match=said), Throttle(cluster, journal, 5000) as throttle:
+    with pytest.raises(ThrottleError, match=expected), Throttle(cluster, journal, 5000) as throttle:
         throttle.cover(MOVES)
     assert cluster.configs() == Configurable().configs()
 
 
-def test_what_cannot_be_taken_out_is_told_and_stays_in_the_journal(journal: ThrottleJournal) -> None:
+def test_a_throttle_that_cannot_be_removed_is_named_and_stays_in_the_journal(journal: ThrottleJournal) -> None:
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:
         throttle.cover(MOVES)
@@ -312,8 +312,8 @@ def test_the_rate_is_changed_while_a_run_lives_and_the_run_keeps_to_it(journal: 
         with journal as opened:
             # Broker 1 alone is to be faster.
             rates = Rates.same(8000, {1: 90_000})
-            executor.set_throttle(cluster, opened, to_change(cluster, opened, RUN, rates))
-            opened.ask(rates)
+            executor.set_throttle(cluster, opened, plan_rate_change(cluster, opened, RUN, rates))
+            opened.set_run_rates(rates)
         assert cluster.brokers[1] == {LEADER_RATE: "90000", FOLLOWER_RATE: "90000"}
         assert cluster.brokers[2] == {LEADER_RATE: "777", FOLLOWER_RATE: "8000"}, "what others have set since stays"
         cluster.live.add(3)
@@ -346,14 +346,14 @@ def test_a_rate_too_low_is_told_once(journal: ThrottleJournal) -> None:
     assert len(throttle.warnings) == 2 and "broker 1: leader.replication.throttled.rate is 5000 bytes/s" in throttle.warnings[0]
 
 
-def test_a_standing_throttle_that_has_expired_is_taken_out_by_the_next_run(journal: ThrottleJournal) -> None:
+def test_a_standing_throttle_that_has_expired_is_removed_by_the_next_run(journal: ThrottleJournal) -> None:
     for at, rate in (("2020-01-01T00:00:00Z", None), ("2020-01-01T00:00:00Z", 6000), ("9999-01-01T00:00:00Z", 6000)):
         cluster = Configurable()
         with journal as opened:
-            opened.expire(Expiry(60.0, at))
-            executor.set_throttle(cluster, opened, ToSet(STANDING, [SetRate(1, LEADER_RATE, None, ("5000",))], []))
+            opened.set_expiry(Expiry(60.0, at))
+            executor.set_throttle(cluster, opened, ThrottleToSet(STANDING, [SetRate(1, LEADER_RATE, None, ("5000",))], []))
         standing = cluster.configs()
         with Throttle(cluster, journal, rate) as throttle:
             throttle.cover(MOVES)
-            assert bool(throttle.taken_out) is (at[:4] == "2020")
+            assert bool(throttle.removed) is (at[:4] == "2020")
         assert cluster.configs() == (standing if at[:4] == "9999" else Configurable().configs())

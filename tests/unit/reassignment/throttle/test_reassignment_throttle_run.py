@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The throttle as it is asked for: who is throttled, what check mode says, what is told of others, and that absent takes out all of ours."""
+"""The standing throttle: which replicas are throttled, check mode, throttles of others, and that absent removes all of the journal's throttles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionError, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ToSet
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleToSet
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.executor import Throttle
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
     ThrottleJournal,
@@ -44,8 +44,8 @@ NOTHING = {"brokers": 0, "topics": 0, "replicas": 0, "others": 0}
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting is not what is tested here."""
-    monkeypatch.setattr(executor, "SEEN_WITHIN", 0.0)
-    monkeypatch.setattr(executor, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(executor, "VISIBLE_SECONDS", 0.0)
+    monkeypatch.setattr(executor, "POLL_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def task(journal: ThrottleJournal) -> Task:
 def test_what_catches_up_is_throttled_once_and_removed_once(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     predicted = task.present(cluster, 5000, check=True)
-    assert cluster.told == []
+    assert cluster.changes == []
     report = task.present(cluster, 5000)
     assert report == predicted
     assert report["summary"] == {"brokers": 2, "topics": 1, "replicas": 2, "others": 0}
@@ -153,7 +153,7 @@ def test_another_rate_takes_the_place_of_the_first_one(task: Task, journal: Thro
     assert cluster.brokers == {1: {LEADER_RATE: "900"}, 2: {}, 3: {}, 4: {}}
 
 
-def test_while_a_run_lives_its_rate_alone_is_changed_and_nothing_is_taken_out(task: Task, journal: ThrottleJournal) -> None:
+def test_while_a_run_is_active_only_its_rate_is_changed_and_nothing_is_removed(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     task.present(cluster, 5000)
     standing = cluster.configs()
@@ -229,12 +229,12 @@ def test_a_run_leaves_what_stands(task: Task, journal: ThrottleJournal) -> None:
     assert cluster.configs() == Configurable().configs(), "it is still ours"
 
 
-def test_what_a_killed_run_left_is_taken_out_first(task: Task, journal: ThrottleJournal) -> None:
+def test_the_throttle_of_a_killed_run_is_removed_first(task: Task, journal: ThrottleJournal) -> None:
     cluster = Configurable()
     cluster.brokers[4] = {LEADER_RATE: "6000"}
     cluster.topics["t"] = {FOLLOWER_REPLICAS: "1:4"}
     with journal as opened:
-        opened.intend(RUN, [SetRate(4, LEADER_RATE, None, ("6000",))], [AddedReplicas("t", "id-t", FOLLOWER_REPLICAS, ("1:4",))])
+        opened.record_intent(RUN, [SetRate(4, LEADER_RATE, None, ("6000",))], [AddedReplicas("t", "id-t", FOLLOWER_REPLICAS, ("1:4",))])
     report = task.present(cluster, 5000)
     assert report["rates"] == [{"broker_id": 4, "config": LEADER_RATE, "before": 6000, "after": None}]
     assert report["replicas"] == [{"topic": "t", "config": FOLLOWER_REPLICAS, "change": "removed", "entries": ["1:4"]}]
@@ -256,7 +256,7 @@ def test_what_others_have_set_is_told_and_stays(task: Task, journal: ThrottleJou
     assert cluster.topics == {"t": {LEADER_REPLICAS: "0:1"}, "quiet": {LEADER_REPLICAS: "*"}}
 
 
-def test_what_cannot_be_taken_out_fails_the_task(task: Task, journal: ThrottleJournal) -> None:
+def test_a_throttle_that_cannot_be_removed_fails_the_task(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     task.present(cluster, 5000)
     cluster.live = {1, 4}
@@ -302,7 +302,7 @@ def test_a_broker_or_a_replica_that_is_not_there_is_refused(task: Task, check: b
     ):
         with pytest.raises(ThrottleError, match=says):
             task.present(cluster, 5000, replicas=[row], check=check)
-    assert cluster.told == []
+    assert cluster.changes == []
 
 
 def test_named_replicas_are_throttled_in_sync_or_not_and_all_of_a_topic_is_a_star(task: Task) -> None:
@@ -321,7 +321,7 @@ def test_a_star_beside_entries_of_others_is_refused(task: Task) -> None:
     cluster.topics["t"] = {LEADER_REPLICAS: "0:1"}
     with pytest.raises(ThrottleError, match=r"leader\.replication\.throttled\.replicas of topic t names replicas .0:1."):
         task.present(cluster, 5000, replicas=[ThrottledReplicas("t", None, None)])
-    assert cluster.told == []
+    assert cluster.changes == []
 
 
 # --- left over, and expired -----------------------------------------------------------------------------------------
@@ -331,7 +331,7 @@ def leave_over(cluster: Configurable, journal: ThrottleJournal) -> None:
     """What a killed run has set on broker 1, beside the standing throttle."""
     rate = SetRate(1, LEADER_RATE, cluster.brokers[1].get(LEADER_RATE), ("6000",))
     with journal as opened:
-        executor.set_throttle(cluster, opened, ToSet(RUN, [rate], [AddedReplicas("t", "id-t", FOLLOWER_REPLICAS, ("1:4",))]))
+        executor.set_throttle(cluster, opened, ThrottleToSet(RUN, [rate], [AddedReplicas("t", "id-t", FOLLOWER_REPLICAS, ("1:4",))]))
 
 
 def test_cleaning_takes_out_what_a_killed_run_left_and_not_what_stands(task: Task, journal: ThrottleJournal) -> None:
@@ -371,7 +371,7 @@ def test_a_throttle_stands_until_it_expires(task: Task, journal: ThrottleJournal
     assert cluster.configs() == Configurable().configs()
 
 
-def test_what_has_expired_is_taken_out_before_another_one_is_set(task: Task, journal: ThrottleJournal) -> None:
+def test_an_expired_throttle_is_removed_before_another_one_is_set(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     task.present(cluster, 5000, [("t", 1)], expires_after=60.0)
     expire(journal)
@@ -385,7 +385,7 @@ def expire(journal: ThrottleJournal) -> None:
     """Let the time of the standing throttle be over."""
     with journal as opened:
         assert opened.expiry is not None
-        opened.expire(opened.expiry._replace(at="2020-01-01T00:00:00Z"))
+        opened.set_expiry(opened.expiry._replace(at="2020-01-01T00:00:00Z"))
 
 
 @pytest.mark.parametrize("resource", [Resource(BROKER, "1"), Resource(TOPIC, "t")], ids=str)
