@@ -192,13 +192,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.re
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import Reassigning, check_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import ReassignmentTask, check_options
 
 
 def partition_reassignment(module: KafkaModule, cluster: Replication) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    work = Reassigning(cluster, module.workdir, params, validate.wanted(params["partitions"], params["reassignment_file"]))
+    work = ReassignmentTask(cluster, module.workdir, params, validate.wanted(params["partitions"], params["reassignment_file"]))
     work.judge()
     if module.check_mode:
         work.predict()

@@ -157,7 +157,7 @@ def partition_reassignment_info(module: KafkaModule, cluster: Replication) -> di
     """Return what RETURN documents."""
     params = module.params
     wanted = validate.wanted(params["partitions"], params["reassignment_file"])
-    found = status.look(cluster, wanted, params["window"])
+    found = status.read_status(cluster, wanted, params["window"])
     path = None
     if params["layout"]:
         path, warnings = status.write_layout(cluster, module.workdir, params["cluster"], params["run_id"])

@@ -15,11 +15,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rea
 
 SIZE = 1000  # bytes of a partition
 REGISTERED = frozenset(range(1, 7))
-Said = tuple[str | None, str | None]
+Answer = tuple[str | None, str | None]
 
 
 class Clock:
-    """Time that passes when somebody sleeps, or asks."""
+    """A clock that advances with each sleep and each request."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -52,8 +52,8 @@ class Moved:
         self.per_second = 250  # bytes that a new replica copies
         self.throttled: set[TopicPartition] | None = None  # None: nothing has to be
         self.silent = 0  # so many requests are not answered any more
-        self.refuses: dict[TopicPartition, Said] = {}
-        self.asked: list[dict[TopicPartition, tuple[int, ...]]] = []
+        self.refuses: dict[TopicPartition, Answer] = {}
+        self.requests: list[dict[TopicPartition, tuple[int, ...]]] = []
         self.most = 0
 
     def _pass(self) -> None:
@@ -101,9 +101,9 @@ class Moved:
             broker: {key: End(None, self._held(key, broker)) for key in keys} for broker, keys in work.items() if broker not in self.dead
         }
 
-    def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Said]:
+    def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Answer]:
         self._pass()
-        self.asked.append({key: tuple(target) for key, target in targets.items()})
+        self.requests.append({key: tuple(target) for key, target in targets.items()})
         for key, target in targets.items():
             if key in self.refuses:
                 continue
@@ -118,12 +118,12 @@ class Moved:
         self.most = max(self.most, len(self.ongoing))
         return {key: self.refuses.get(key, (None, None)) for key in targets}
 
-    def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Said]:
+    def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Answer]:
         self._pass()
-        told: dict[TopicPartition, Said] = {}
+        answers: dict[TopicPartition, Answer] = {}
         for key in keys:
             under_way = self.ongoing.pop(key, None)
-            told[key] = (None, None) if under_way else ("NO_REASSIGNMENT_IN_PROGRESS", None)
+            answers[key] = (None, None) if under_way else ("NO_REASSIGNMENT_IN_PROGRESS", None)
             if under_way:
                 self.states[key] = replace(self.states[key], replicas=under_way.original)
-        return told
+        return answers

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cancelling: reassignments under way are ended, and replicas put back in the order that they had.
+"""Cancels reassignments, and restores the order of replicas.
 
-Kafka ends one with the replicas of before, but in the order of its target (KIP-455): another preferred leader than there was.
+Kafka cancels a reassignment with the original replicas, but in the order of its target (KIP-455), so the preferred leader can change.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import NOT_IN_PROGRESS, Move
 
-# Partitions per request. A second one waits until brokers have made the replicas of the first, which takes longer the more there are.
+# Partitions per request. A second request waits until brokers have created the replicas of the first, which takes longer the more there are.
 BATCH = 2000
-SETTLED_SECONDS = 10.0  # within which the brokers that are asked learn what the controller has done
-LOOK_SECONDS = 0.05
+SETTLED_SECONDS = 10.0  # within which brokers learn of the controller's changes
+POLL_SECONDS = 0.05
 
-Said: TypeAlias = "tuple[str | None, str | None]"  # Kafka's error (None: done), and words
+Answer: TypeAlias = "tuple[str | None, str | None]"  # Kafka's error (None: done), and a message
 
 
 class Cancellable(Protocol):
-    """What is needed of a cluster."""
+    """The methods of a cluster that a cancellation uses."""
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
-    def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> Mapping[TopicPartition, Said]: ...
-    def cancel(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, Said]: ...
+    def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> Mapping[TopicPartition, Answer]: ...
+    def cancel(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, Answer]: ...
 
 
-class Cancelled(NamedTuple):
-    """What became of moves that were to be cancelled.
+class Cancellation(NamedTuple):
+    """The results of cancelling moves.
 
-    problems  why it could not be done, by partition
-    arrived   those that had come to their end already, with their new replicas
-    warning   what could not be put in order, None where all is
+    problems  errors of moves that could not be cancelled, by partition
+    arrived   partitions whose move had ended already, with its target replicas
+    warning   a sentence if the order of replicas could not be restored everywhere, else None
     """
 
-    problems: dict[TopicPartition, Said]
+    problems: dict[TopicPartition, Answer]
     arrived: set[TopicPartition]
     warning: str | None
 
 
-def cancel(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> Cancelled:
-    """End these moves; those that have ended already are no problem. Then put the orders of their replicas back."""
-    problems: dict[TopicPartition, Said] = {}
+def cancel(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> Cancellation:
+    """Cancel these moves (KIP-455), then restore the order of their replicas. A move that has ended already is not a problem."""
+    problems: dict[TopicPartition, Answer] = {}
     ended: list[TopicPartition] = []
     for batch in chunks(moves, BATCH):
         try:
@@ -56,33 +56,33 @@ def cancel(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> Cancel
             problems |= dict.fromkeys(batch, (None, f"{error}; run again to cancel it"))
             continue
         for key in batch:
-            said = answers.get(key, (None, "the controller's answer leaves it out; run again"))
-            if key not in answers or said[0] not in (None, NOT_IN_PROGRESS):
-                problems[key] = said
-            elif said[0] == NOT_IN_PROGRESS:
+            answer = answers.get(key, (None, "it is missing from the controller's response; run again"))
+            if key not in answers or answer[0] not in (None, NOT_IN_PROGRESS):
+                problems[key] = answer
+            elif answer[0] == NOT_IN_PROGRESS:
                 ended.append(key)
     arrived: set[TopicPartition] = set()
     try:
         states = cluster.partitions(ended) if ended else {}
         arrived = {key for key in ended if key in states and states[key].replicas == moves[key].target}
-        disordered = _put_orders_back(cluster, {key: move for key, move in moves.items() if key not in problems and key not in arrived})
+        disordered = _restore_orders(cluster, {key: move for key, move in moves.items() if key not in problems and key not in arrived})
     except SpokenError as error:
-        return Cancelled(problems, arrived, f"the order of replicas could not be put back everywhere: {error}")
-    return Cancelled(problems, arrived, f"the order of {disordered} partitions' replicas could not be put back" if disordered else None)
+        return Cancellation(problems, arrived, f"the order of replicas could not be restored everywhere: {error}")
+    return Cancellation(problems, arrived, f"the replica order of {disordered} partitions could not be restored" if disordered else None)
 
 
-def _put_orders_back(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> int:
-    """Asked until the brokers know of the cancelling. Returns of how many partitions the controller did not take the order."""
-    deadline, left, refused = time.monotonic() + SETTLED_SECONDS, dict(moves), 0
-    while left:
-        states = cluster.partitions(left)
-        same = {key for key, move in left.items() if key in states and sorted(states[key].replicas) == sorted(move.current)}
-        orders = {key: left[key].current for key in same if states[key].replicas != left[key].current}
+def _restore_orders(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> int:
+    """Restore orders as brokers learn of the cancellation. Returns for how many partitions the controller refused the order."""
+    deadline, remaining, refused = time.monotonic() + SETTLED_SECONDS, dict(moves), 0
+    while remaining:
+        states = cluster.partitions(remaining)
+        same = {key for key, move in remaining.items() if key in states and sorted(states[key].replicas) == sorted(move.current)}
+        orders = {key: remaining[key].current for key in same if states[key].replicas != remaining[key].current}
         for batch in chunks(sorted(orders), BATCH):
             answers = cluster.reassign({key: orders[key] for key in batch})
             refused += sum(1 for key in batch if key not in answers or answers[key][0] is not None)
-        left = {key: move for key, move in left.items() if key in states and key not in same}
-        if left and time.monotonic() > deadline:
-            break  # somebody else has given them other replicas
-        time.sleep(LOOK_SECONDS if left else 0)
+        remaining = {key: move for key, move in remaining.items() if key in states and key not in same}
+        if remaining and time.monotonic() > deadline:
+            break  # another process has given them other replicas
+        time.sleep(POLL_SECONDS if remaining else 0)
     return refused

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cluster whose configs are not changed: changes are judged by its brokers (validate only) and remembered, so that later reads show them.
+"""A preview of a cluster's configs: brokers only validate changes, and later reads show them as if they were made.
 
-What works on a cluster's configs works on this as well, in check mode, and meets the same refusals.
+In check mode the same code runs on a preview as on the cluster, and gets the same refusals.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 
 
 class Configurable(HasLogDirs, Protocol):
-    """What is needed of a cluster."""
+    """The methods of a cluster that a preview uses."""
 
     def unfenced(self) -> set[int]: ...
     def registered(self) -> list[Node]: ...
@@ -45,7 +45,7 @@ class Configurable(HasLogDirs, Protocol):
 
 
 class ConfigPreview:
-    """The cluster, read once, with what was changed since. Always ask for the same configs of one kind of resource."""
+    """The cluster's configs, read once, with the changes since. For one kind of resource, always read the same config names."""
 
     def __init__(self, cluster: Configurable) -> None:
         self._cluster = cluster
@@ -60,19 +60,19 @@ class ConfigPreview:
         self.unreachable_rows = cluster.unreachable_rows
 
     def unfenced(self) -> set[int]:
-        """Brokers that are alive, as they were at the first look."""
+        """Return the brokers that were alive at the first call."""
         if self._unfenced is None:
             self._unfenced = self._cluster.unfenced()
         return set(self._unfenced)
 
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]:
-        """As the cluster's own method."""
+        """Return configs by broker, as the cluster's own method does."""
         if unknown := set(ids) - self._brokers.keys():
             self._brokers |= self._cluster.broker_configs(unknown, names)
         return {broker: dict(self._brokers[broker]) for broker in ids if broker in self._brokers}
 
     def topic_configs_of(self, topics: Collection[str], names: Collection[str]) -> dict[str, Settings]:
-        """As the cluster's own method."""
+        """Return configs by topic, as the cluster's own method does."""
         if unknown := set(topics) - self._topics.keys():
             found = self._cluster.topic_configs_of(unknown, names)
             for topic, settings in found.items():
@@ -81,12 +81,12 @@ class ConfigPreview:
         return {topic: dict(self._topics[topic]) for topic in topics if topic in self._topics}
 
     def alter_configs(self, changes: Iterable[Change], validate_only: bool = True) -> dict[Resource, Refusal | None]:
-        """Have the changes judged, and remember those that would be made."""
+        """Validate the changes on the cluster, and keep those that it would accept. Returns None or the refusal, by resource."""
         wanted = list(changes)
-        # To take out what would have been set needs no other permission: a run of many moves is judged with half the requests.
+        # Removing an accepted change needs no other permission, so it is not validated: a run of many moves needs half the requests.
         undone = {change.resource for change in wanted if change.operation in (DELETE, SUBTRACT)} & self._accepted
-        judged = [change for change in wanted if change.resource not in undone or change.operation in (SET, APPEND)]
-        answers = dict.fromkeys(undone) | (self._cluster.alter_configs(judged, validate_only=True) if judged else {})
+        to_validate = [change for change in wanted if change.resource not in undone or change.operation in (SET, APPEND)]
+        answers = dict.fromkeys(undone) | (self._cluster.alter_configs(to_validate, validate_only=True) if to_validate else {})
         self._accepted |= {resource for resource, refusal in answers.items() if refusal is None}
         for change in wanted:
             if answers.get(change.resource, Refusal("", None)) is None:
@@ -104,7 +104,7 @@ class ConfigPreview:
         value = change.value or ""
         if change.operation != SET:
             given = value.split(",")
-            there = [entry for entry in settings[change.config].value.split(",") if entry] if change.config in settings else []
-            kept = [entry for entry in there if entry not in given]
-            value = ",".join([*there, *(entry for entry in given if entry not in there)] if change.operation == APPEND else kept)
+            present = [entry for entry in settings[change.config].value.split(",") if entry] if change.config in settings else []
+            kept = [entry for entry in present if entry not in given]
+            value = ",".join([*present, *(entry for entry in given if entry not in present)] if change.operation == APPEND else kept)
         settings[change.config] = Setting(value, OF_BROKER if kind == BROKER else OF_TOPIC)

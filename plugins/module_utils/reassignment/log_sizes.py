@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sizes of logs, and how fast they grow."""
+"""Sizes of logs, and the rates at which they grow."""
 
 from __future__ import annotations
 
@@ -14,33 +14,41 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 States = Mapping[TopicPartition, PartitionState]
 
 
-def written(before: Mapping[TopicPartition, int], after: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, float]:
-    """Bytes per second that partitions are written at: sizes of their leaders' logs, `seconds` apart. A log that shrank was cleaned meanwhile: 0."""
+def write_rates(before: Mapping[TopicPartition, int], after: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, float]:
+    """Return the bytes per second that producers write to each partition, from the sizes (bytes) of the leaders' logs, `seconds` apart.
+
+    A log that shrank, because it was cleaned meanwhile, has the rate 0.
+    """
     return {key: max(0, after[key] - size) / seconds for key, size in before.items() if key in after}
 
 
 class HasSizes(Protocol):
-    """What is needed of a broker's log directories."""
+    """The log directories of one broker: bytes by partition."""
 
     @property
     def sizes(self) -> Mapping[TopicPartition, int]: ...
 
 
 class HasLogDirs(Protocol):
-    """A cluster whose brokers tell of their log directories."""
+    """A cluster whose brokers describe their log directories."""
 
     def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> Mapping[int, HasSizes]: ...
 
 
 def sizes_on_leaders(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, int]:
-    """Bytes of each partition as its leader has them. Partitions without a leader that tells are absent."""
+    """Return the bytes of each partition's log on its leader. A partition is absent if it has no leader or the leader does not answer."""
     leaders = {key: states[key].leader for key in keys if key in states and states[key].leader >= 0}
     found = cluster.log_dirs(set(leaders.values()), sorted(leaders)) if leaders else {}
     return {key: found[leader].sizes[key] for key, leader in leaders.items() if leader in found and key in found[leader].sizes}
 
 
-def inbound(cluster: HasLogDirs, keys: Collection[TopicPartition], states: States, seconds: float) -> dict[TopicPartition, float]:
-    """Bytes per second that partitions are written at, seen for so many seconds. Absent where nobody tells."""
+def measure_write_rates(
+    cluster: HasLogDirs, keys: Collection[TopicPartition], states: States, seconds: float
+) -> dict[TopicPartition, float]:
+    """Return the bytes per second that producers write to each partition, measured for so many seconds.
+
+    A partition is absent if its leader does not answer. Raises SpokenError if no broker answers.
+    """
     before, began = sizes_on_leaders(cluster, keys, states), time.monotonic()
     time.sleep(seconds)
-    return written(before, sizes_on_leaders(cluster, keys, states), time.monotonic() - began)
+    return write_rates(before, sizes_on_leaders(cluster, keys, states), time.monotonic() - began)

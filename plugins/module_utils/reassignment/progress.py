@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Progress: how far replicas have come, how fast, and when they will be in sync. Pure: no I/O, no Kafka client.
+"""Progress of reassignments: how far replicas are behind, the copy rate, and the estimated time. Pure: no I/O, no Kafka client.
 
-The states are those that KIP-179 wanted `kafka-reassign-partitions.sh --progress` to show, as words of data.
+The statuses are those that KIP-179 proposed for `kafka-reassign-partitions.sh --progress`, in snake case.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ UNKNOWN_TOPIC, UNKNOWN_PARTITION, UNKNOWN_BROKER = "unknown_topic", "unknown_par
 NOT_HOSTED = "broker_does_not_host_partition"
 STATUSES = (IN_SYNC, BEHIND, UNKNOWN_TOPIC, UNKNOWN_PARTITION, UNKNOWN_BROKER, NOT_HOSTED)
 
-WINDOW = 30.0  # seconds over which the rate is taken: a throttled replica is not served in every second
+WINDOW = 30.0  # seconds over which the rate is measured: a throttled replica does not receive data in every second
 
 Replica = tuple[str, int, int]
 
 
 class ReplicaProgress(NamedTuple):
-    """How far one replica has come. What it is behind its leader by is None where one of the two did not tell, and 0 where it is in sync."""
+    """Progress of one replica. `bytes_behind`, `messages_behind`: 0 if it is in sync, None if it or its leader did not answer."""
 
     topic: str
     partition: int
@@ -37,10 +37,10 @@ class ReplicaProgress(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What brokers say: bytes and log end offset of each replica, by broker and partition. What was not told is absent.
+class Measurements:
+    """Answers of brokers: `sizes` (bytes) and `ends` (log end offsets) of replicas, by broker and partition. Unknown replicas are absent.
 
-    `silent`: brokers were asked, and none of them told anything.
+    `silent`: whether brokers were asked and none of them had an answer.
     """
 
     sizes: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
@@ -52,9 +52,9 @@ def statuses(
     replicas: Mapping[TopicPartition, Collection[int]],
     states: Mapping[TopicPartition, PartitionState],
     registered: Collection[int],
-    measured: Measured,
+    measured: Measurements,
 ) -> list[ReplicaProgress]:
-    """Status of the named replicas (brokers by partition), in the order given. `registered`: the brokers of the cluster, alive or not."""
+    """Return the status of these replicas (brokers by partition), in the given order. `registered`: all brokers of the cluster, alive or not."""
     topics = {topic for topic, _partition in states}
     return [_status(key, broker, states.get(key), topics, registered, measured) for key, brokers in replicas.items() for broker in brokers]
 
@@ -65,7 +65,7 @@ def _status(
     state: PartitionState | None,
     topics: Collection[str],
     registered: Collection[int],
-    measured: Measured,
+    measured: Measurements,
 ) -> ReplicaProgress:
     if state is None:
         return ReplicaProgress(*key, broker, UNKNOWN_PARTITION if key[0] in topics else UNKNOWN_TOPIC)
@@ -82,20 +82,20 @@ def _status(
     )
 
 
-def _behind(told: Mapping[int, Mapping[TopicPartition, int]], key: TopicPartition, leader: int, broker: int) -> int | None:
-    """How much more the leader has. A replica that was copied may be the larger one: its segments are cut at other places."""
-    ahead, own = told.get(leader, {}).get(key), told.get(broker, {}).get(key)
+def _behind(values: Mapping[int, Mapping[TopicPartition, int]], key: TopicPartition, leader: int, broker: int) -> int | None:
+    """Return how much more the leader has, None if unknown. A copied replica may be larger, because its segments have other boundaries."""
+    ahead, own = values.get(leader, {}).get(key), values.get(broker, {}).get(key)
     return None if ahead is None or own is None else max(0, ahead - own)
 
 
 def known_sum(values: Iterable[int | None]) -> int | None:
-    """The sum of what is known, None where nothing is."""
+    """Return the sum of the known values, None if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
 class Meter:
-    """How many bytes were copied, and how fast, from sizes seen at moments (seconds of a clock that never goes back)."""
+    """Measures copied bytes and the copy rate, from log sizes at times of a monotonic clock (seconds)."""
 
     def __init__(self, window: float = WINDOW) -> None:
         self._window = window
@@ -104,10 +104,10 @@ class Meter:
         self.copied = 0
 
     def note(self, now: float, sizes: Mapping[Replica, int]) -> bool:
-        """Take the sizes of replicas that are copied, or were just finished. Returns whether anything has grown."""
+        """Record the sizes (bytes) of replicas that are copied, or have just arrived. Returns whether any has grown."""
         before = self.copied
         for replica, size in sizes.items():
-            # What shrinks was truncated or deleted by retention: nothing was copied by that.
+            # A log that shrinks was truncated or deleted by retention.
             self.copied += max(0, size - self._sizes.get(replica, size))
             self._sizes[replica] = size
         self._seen.append((now, self.copied))
@@ -115,21 +115,21 @@ class Meter:
             self._seen.popleft()
         return self.copied > before
 
-    def began_empty(self, replicas: Iterable[Replica]) -> None:
-        """Replicas that are about to be made: whatever they hold when they are seen first was copied."""
+    def start_empty(self, replicas: Iterable[Replica]) -> None:
+        """Register replicas that are about to be created: everything that they hold at the first `note` was copied."""
         for replica in replicas:
             self._sizes.setdefault(replica, 0)
 
     @property
     def rate(self) -> float | None:
-        """Bytes per second over the window; None until there are two moments to compare."""
+        """Return the bytes per second over the window, None until there are two points in time."""
         if len(self._seen) < 2 or self._seen[-1][0] <= self._seen[0][0]:
             return None
         return (self._seen[-1][1] - self._seen[0][1]) / (self._seen[-1][0] - self._seen[0][0])
 
 
 def seconds_left(bytes_left: int | None, rate: float | None) -> float | None:
-    """Estimated seconds until so many bytes are copied; None where nothing tells, or where nothing moves."""
+    """Return the estimated seconds until so many bytes are copied, None if the bytes or the rate are unknown, or the rate is 0."""
     if bytes_left == 0:
         return 0.0
     return None if bytes_left is None or not rate else bytes_left / rate
@@ -140,12 +140,16 @@ def summary(
 ) -> dict[str, Any]:
     """Return the progress of many partitions as one dict.
 
-    `partitions` of which `in_sync` have all of their replicas in sync, `waiting_bytes` of them not yet begun with. Keys: partitions, in_sync, replicas
-    (number by status), bytes_behind (also of what waits), messages_behind, bytes_per_second, estimated_seconds. None where it is not known.
+    partitions     number of all partitions, of which `in_sync` have all of their replicas in sync
+    rate           bytes per second, None if unknown
+    waiting_bytes  bytes of moves that are not submitted yet
+
+    Keys: partitions, in_sync, replicas (count by status), bytes_behind (with `waiting_bytes`), messages_behind, bytes_per_second,
+    estimated_seconds. Unknown values are None.
     """
     counted = Counter(row.status for row in rows)
     behind = [row for row in rows if row.status == BEHIND]
-    # With nothing behind nothing is left, with nobody telling nobody knows.
+    # Without replicas behind nothing is left to copy; if no broker answers, the sum is unknown.
     bytes_behind = known_sum(row.bytes_behind for row in behind) if behind else 0
     total = bytes_behind if waiting_bytes is None or bytes_behind is None else bytes_behind + waiting_bytes
     return {
@@ -159,23 +163,23 @@ def summary(
     }
 
 
-def line(name: str, found: Mapping[str, Any]) -> str:
-    """Say in one line what `summary` found for the cluster `name`."""
-    parts = [f"{found['in_sync']:,} of {found['partitions']:,} partitions in sync"]
-    behind = [in_bytes(found["bytes_behind"])] if found["bytes_behind"] else []
-    behind += [f"{found['messages_behind']:,} messages"] if found["messages_behind"] else []
+def line(name: str, progress: Mapping[str, Any]) -> str:
+    """Return the progress of the cluster `name` as one line. `progress`: as `summary` returns it."""
+    parts = [f"{progress['in_sync']:,} of {progress['partitions']:,} partitions in sync"]
+    behind = [in_bytes(progress["bytes_behind"])] if progress["bytes_behind"] else []
+    behind += [f"{progress['messages_behind']:,} messages"] if progress["messages_behind"] else []
     if behind:
         parts.append(f"{' and '.join(behind)} behind")
-    if found["bytes_per_second"] is not None:
-        parts.append(f"{in_bytes(found['bytes_per_second'])}/s")
-    if found["in_sync"] < found["partitions"]:
-        left = found["estimated_seconds"]
-        parts.append("no end in sight" if left is None else f"about {in_time(left)} left")
+    if progress["bytes_per_second"] is not None:
+        parts.append(f"{in_bytes(progress['bytes_per_second'])}/s")
+    if progress["in_sync"] < progress["partitions"]:
+        left = progress["estimated_seconds"]
+        parts.append("remaining time unknown" if left is None else f"about {in_time(left)} left")
     return f"{name}: {', '.join(parts)}"
 
 
 def in_bytes(count: float) -> str:
-    """A number of bytes in words: 1 kB is 1,000 bytes, as rates of Kafka's throttles are given."""
+    """Return a number of bytes as text with a decimal unit: 1 kB is 1,000 bytes, as Kafka's throttle rates are decimal, too."""
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.1f} {unit}"
@@ -183,7 +187,7 @@ def in_bytes(count: float) -> str:
 
 
 def in_time(seconds: float) -> str:
-    """A duration in words, the two largest units of it."""
+    """Return a duration (seconds) as text with its two largest units."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

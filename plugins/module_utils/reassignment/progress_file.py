@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The progress file, `<workdir>/progress/<cluster>.json`: what a module that waits has to tell, for whoever waits for the module.
+"""The progress file, `<workdir>/progress/<cluster>.json`: the progress of a module that waits, for its action plugin and for operators.
 
-It holds `progress.summary`, with `cluster`, `run_id`, `updated_at` and `line`, which says all of it in words. Written anew every few seconds, and once
-at the end, when `ended` is true.
+It holds `progress.summary`, with `cluster`, `run_id`, `updated_at` and `line`, the same as text. It is replaced every few seconds, and at the
+end, when `ended` is true.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ FOLDER = "progress"
 
 
 class ProgressFile:
-    """The file of one run. It is proven writable when this is made; later nothing fails because it cannot be written."""
+    """The progress file of one run. The constructor raises FileError if it cannot be written; later failures to write are ignored."""
 
     def __init__(self, workdir: Path, cluster: str, run_id: str) -> None:
         self._path = work_file(workdir, FOLDER, cluster)
         self._head = {"cluster": cluster, "run_id": run_id}
         self.last: dict[str, Any] | None = None
 
-    def write(self, found: Mapping[str, Any]) -> None:
-        """Tell how far it is: `progress.summary`."""
-        self.last = dict(found)
-        self._replace(progress.line(self._head["cluster"], found), ended=False)
+    def write(self, summary: Mapping[str, Any]) -> None:
+        """Write the progress of the run. `summary`: as `progress.summary` returns it."""
+        self.last = dict(summary)
+        self._replace(progress.line(self._head["cluster"], summary), ended=False)
 
-    def end(self, words: str) -> None:
-        """Tell how it ended."""
-        self._replace(f"{self._head['cluster']}: {words}", ended=True)
+    def end(self, message: str) -> None:
+        """Write that the run has ended. `message`: how."""
+        self._replace(f"{self._head['cluster']}: {message}", ended=True)
 
     def _replace(self, line: str, ended: bool) -> None:
         content = {**self._head, "updated_at": utc_now(), "ended": ended, **(self.last or {}), "line": printable(line)}
@@ -48,12 +48,12 @@ class ProgressFile:
 
 
 def path_of(workdir: str, cluster: str) -> Path:
-    """Where the file of a cluster is, whether it is there or not."""
+    """Return the path of a cluster's progress file, which may not exist."""
     return Path(workdir).expanduser().absolute() / FOLDER / f"{cluster}.json"
 
 
 def line_of(path: Path, run_id: str) -> str | None:
-    """What the file of this run says in words; None where there is none, or another run's."""
+    """Return the line of this run's progress file, None if there is no file or it belongs to another run."""
     try:
         content = strict_json.parse(read_regular(path, follow=False))
         strict_json.check(content, {"run_id": str, "line": str})

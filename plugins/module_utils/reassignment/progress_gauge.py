@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Measuring: brokers are asked how much their replicas hold, and a gauge tells from it how far moves have come and whether they come on."""
+"""Measures how much the replicas of brokers hold, and tracks the progress of moves and stalls from that."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 
 
 class HasEnd(Protocol):
-    """What is needed of a replica's log end."""
+    """The log end of one replica, or an error."""
 
     @property
     def error(self) -> str | None: ...
@@ -27,7 +27,7 @@ class HasEnd(Protocol):
 
 
 class Measurable(HasLogDirs, Protocol):
-    """What is needed of a cluster."""
+    """The methods of a cluster that measurements use."""
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def unfenced(self) -> set[int]: ...
@@ -36,8 +36,11 @@ class Measurable(HasLogDirs, Protocol):
 
 def measure(
     cluster: Measurable, replicas: Mapping[TopicPartition, Collection[int]], states: States, unfenced: Collection[int]
-) -> progress.Measured:
-    """Ask the brokers that are alive for size and log end of the replicas that are not in sync, and of their leaders."""
+) -> progress.Measurements:
+    """Return size and log end of the replicas that are not in sync, and of their leaders, from the brokers that are alive.
+
+    `replicas`: brokers by partition. Raises SpokenError if no broker answers.
+    """
     work: dict[int, list[TopicPartition]] = {}
     for key, brokers in replicas.items():
         state = states.get(key)
@@ -46,70 +49,70 @@ def measure(
             for broker in {state.leader, *behind} & set(unfenced):
                 work.setdefault(broker, []).append(key)
     if not work:
-        return progress.Measured()
-    # One after the other: what is copied in between makes a replica no less in sync than it is.
+        return progress.Measurements()
+    # Two rounds of requests: data that is copied in between does not make a replica appear further behind.
     sizes = cluster.log_dirs(work.keys(), sorted({key for keys in work.values() for key in keys}))
     ends = cluster.log_ends(work)
-    told_sizes = {broker: found.sizes for broker, found in sizes.items()}
-    told_ends = {broker: {key: end.log_end_offset for key, end in found.items() if end.error is None} for broker, found in ends.items()}
-    return progress.Measured(told_sizes, told_ends, not any(told_sizes.values()) and not any(told_ends.values()))
+    known_sizes = {broker: found.sizes for broker, found in sizes.items()}
+    known_ends = {broker: {key: end.log_end_offset for key, end in found.items() if end.error is None} for broker, found in ends.items()}
+    return progress.Measurements(known_sizes, known_ends, not any(known_sizes.values()) and not any(known_ends.values()))
 
 
-class Gauge:
-    """How far moves have come. All of its questions may go unanswered: then less is known, and nothing fails."""
+class ProgressTracker:
+    """Tracks the progress of moves. If brokers do not answer, less is known, and nothing fails."""
 
     def __init__(self, cluster: Measurable) -> None:
         self._cluster = cluster
         self._meter = progress.Meter()
-        self._sizes: dict[TopicPartition, int] = {}  # as leaders have them
+        self._sizes: dict[TopicPartition, int] = {}  # of the leaders' logs
         self._seen: list[progress.ReplicaProgress] = []
-        self._behind: tuple[int, int] | None = None  # replicas in sync, messages behind; None while nobody tells
+        self._behind: tuple[int, int] | None = None  # replicas in sync, messages behind; None while no broker answers
         self._prepared = self._moved_on = time.monotonic()
 
     def prepare(self, keys: Collection[TopicPartition], states: States) -> None:
-        """Ask how much there is to copy of these partitions."""
+        """Read the sizes of these partitions' logs on their leaders."""
         self._prepared = time.monotonic()
         with contextlib.suppress(SpokenError):
             self._sizes |= sizes_on_leaders(self._cluster, keys, states)
         self._meter.note(time.monotonic(), {})
 
-    def written(self, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, float]:
-        """Bytes per second that these partitions are written at, since `prepare`. Absent where nobody tells."""
+    def write_rates(self, keys: Collection[TopicPartition], states: States) -> dict[TopicPartition, float]:
+        """Return the bytes per second written to these partitions since `prepare`. A partition is absent if its leader does not answer."""
         before, seconds = dict(self._sizes), time.monotonic() - self._prepared
         self.prepare(keys, states)
-        return log_sizes.written({key: before[key] for key in keys if key in before}, self._sizes, seconds)
+        return log_sizes.write_rates({key: before[key] for key in keys if key in before}, self._sizes, seconds)
 
-    def began(self, moves: Iterable[Move]) -> None:
-        """These moves are about to be submitted: their new replicas are empty."""
-        self._meter.began_empty((*move.key, broker) for move in moves for broker in move.adding)
+    def on_submitted(self, moves: Iterable[Move]) -> None:
+        """Register moves that are about to be submitted: their new replicas are empty."""
+        self._meter.start_empty((*move.key, broker) for move in moves for broker in move.adding)
         self._moved_on = time.monotonic()
 
-    def arrived(self, moves: Iterable[Move]) -> None:
-        """These moves have come to their end: their new replicas hold what the leaders do."""
+    def on_arrived(self, moves: Iterable[Move]) -> None:
+        """Record that these moves have ended: their new replicas hold what the leaders hold."""
         self._moved_on = time.monotonic()
         full = {(*move.key, broker): self._sizes[move.key] for move in moves if move.key in self._sizes for broker in move.adding}
         self._meter.note(self._moved_on, full)
 
-    def standing_still(self) -> float | None:
-        """Seconds since anything was copied; None where no broker tells how much there is, so that nobody can say that nothing moves."""
+    def seconds_stalled(self) -> float | None:
+        """Return the seconds since anything was copied, None if no broker answers, so that a stall cannot be known."""
         return None if self._behind is None else time.monotonic() - self._moved_on
 
-    def letting_go(self) -> None:
-        """What stood still is not waited for any more."""
+    def reset_stall_timer(self) -> None:
+        """Begin a new stall period, after the stalled moves were abandoned."""
         self._behind, self._moved_on = None, time.monotonic()
 
     def read(
-        self, flying: Mapping[TopicPartition, Move], waiting: Collection[Move], states: States, partitions: int, in_sync: int
+        self, under_way: Mapping[TopicPartition, Move], waiting: Collection[Move], states: States, partitions: int, in_sync: int
     ) -> dict[str, Any]:
         """Measure the moves under way and return `progress.summary` of all `partitions`, of which `in_sync` have arrived."""
-        with contextlib.suppress(SpokenError):  # what was seen last is told once more
-            self._seen = self._rows({key: move.adding for key, move in flying.items()}, states)
+        with contextlib.suppress(SpokenError):  # the last measurements are returned again
+            self._seen = self._rows({key: move.adding for key, move in under_way.items()}, states)
         waiting_bytes = progress.known_sum(self._sizes[move.key] * len(move.adding) for move in waiting if move.key in self._sizes)
         return progress.summary(self._seen, partitions, in_sync, self._meter.rate, waiting_bytes or 0)
 
     def _rows(self, replicas: Mapping[TopicPartition, Collection[int]], states: States) -> list[progress.ReplicaProgress]:
         found = measure(self._cluster, replicas, states, self._cluster.unfenced())
-        registered = {broker for brokers in replicas.values() for broker in brokers}  # Kafka took them as targets
+        registered = {broker for brokers in replicas.values() for broker in brokers}  # Kafka accepted them as targets
         rows = progress.statuses(replicas, states, registered, found)
         copied = {
             (*key, broker): found.sizes[broker][key]

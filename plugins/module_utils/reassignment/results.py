@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What became of partitions that were to get other replicas, and how a task reports it. Pure: no I/O, no Kafka client."""
+"""Results of reassignments, by partition, and the result of a task. Pure: no I/O, no Kafka client."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GRANT = "this client may not move replicas; grant ALTER on the cluster"
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one partition. `replicas` are those that it has (moving: that it had), None where nobody knows; `error` is Kafka's name."""
+    """The result of one partition. `replicas`: those that it has (moving: that it had), None if unknown; `error`: Kafka's name."""
 
     topic: str
     partition: int
@@ -50,19 +50,22 @@ class Result:
 
     @classmethod
     def of(cls, move: Move, outcome: str, error: str | None = None, message: str | None = None) -> Result:
-        """Of a move that has come to this outcome."""
+        """Return the result of a move with this outcome."""
         arrived = outcome in (REASSIGNED, UNCHANGED)
         return cls(*move.key, outcome, move.target if arrived else move.current, move.target, error, message)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready, tuples as lists."""
+        """Return the result as JSON-ready values: tuples as lists."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
-def outlook(verdicts: Iterable[Verdict], wait: bool, may_alter: bool = True) -> dict[TopicPartition, Result]:
-    """Foretell what would become of each partition. `wait`: until the replicas are in sync; `may_alter`: false where ALTER on the cluster is not granted."""
+def predict_results(verdicts: Iterable[Verdict], wait: bool, may_alter: bool = True) -> dict[TopicPartition, Result]:
+    """Return the predicted result of each partition.
+
+    `wait`: whether the task waits until the replicas are in sync. `may_alter`: False if ALTER on the cluster is not granted.
+    """
     verdicts = list(verdicts)
-    foretold = {
+    outcomes = {
         SUBMIT: REASSIGNED if wait else MOVING,
         MOVING: REASSIGNED if wait else MOVING,
         CANCEL: CANCELLED,
@@ -80,13 +83,16 @@ def outlook(verdicts: Iterable[Verdict], wait: bool, may_alter: bool = True) -> 
         elif verdict.action in (SUBMIT, CANCEL) and refused:
             result = Result.of(move, HELD, message=NOT_BEGUN)
         else:
-            result = Result.of(move, foretold[verdict.action])
+            result = Result.of(move, outcomes[verdict.action])
         found[verdict.key] = result
     return found
 
 
 def report(results: Collection[Result], changed: bool, preview: int, stopped: str | None = None) -> dict[str, Any]:
-    """Return what a module does: `failed` where a partition is not what it was to be. `stopped`: why the run ended early, in words."""
+    """Return the result of a module: `failed` if a partition has failed, is stale, or the run was stopped.
+
+    `preview`: maximum of rows in `results`. `stopped`: the sentence why the run ended early, None if it did not.
+    """
     ordered = sorted(results, key=lambda result: (OUTCOMES.index(result.outcome), *in_recovery_order(result.key)))
     ordered = one_of_each_kind_first(ordered, lambda result: (result.outcome, result.error))
     counts = Counter(result.outcome for result in ordered)

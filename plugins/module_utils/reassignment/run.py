@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One cluster's reassignment: what is to be done, the moves with their throttle, and the files that they leave.
+"""One task of kafka_partition_reassignment on one cluster: verdicts, moves with their throttle, and files.
 
-`<workdir>/reassignments/<run_id>/<cluster>.before.json` has the replicas of before, in the JSON of kafka-reassign-partitions: the way back.
+`<workdir>/reassignments/<run_id>/<cluster>.before.json` has the original replicas, in the JSON of kafka-reassign-partitions, to move them back.
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import results, validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import BATCH
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import ConfigPreview
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import INBOUND_SECONDS, Moving, Pace
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import inbound
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import (
+    INBOUND_SECONDS,
+    ExecutionLimits,
+    ReassignmentExecutor,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import measure_write_rates
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_file import ProgressFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleChanges
@@ -44,7 +48,7 @@ FOLDER, SUFFIX = "reassignments", ".before.json"
 
 
 def check_options(params: Mapping[str, Any]) -> None:
-    """Raise ReassignmentError for an option that cannot be meant, or a file that cannot be used; the text names it. No broker is asked for it."""
+    """Raise ReassignmentError for an option that is not valid, or a file that cannot be used. Sends no request."""
     named = validate.wanted(params["partitions"], params["reassignment_file"])
     if params["state"] == "present":
         validate.with_replicas(named)
@@ -52,11 +56,14 @@ def check_options(params: Mapping[str, Any]) -> None:
     if rate is not None and (problem := model.rate_problem("throttle", rate)):
         raise ReassignmentError(problem)
     if rate is not None and params["state"] == "present" and not params["wait"]:
-        raise ReassignmentError("throttle needs wait: it is removed when the moves have ended; or use kafka_replication_throttle by itself")
+        raise ReassignmentError("throttle needs wait: it is removed when the moves have ended; or use kafka_replication_throttle instead")
 
 
-class Reassigning:
-    """One task on one cluster. `params`: the options of kafka_partition_reassignment."""
+class ReassignmentTask:
+    """One task on one cluster: call `judge`, then `predict` (check mode), `move` or `cancel`, then `report`.
+
+    `params`: the options of kafka_partition_reassignment. `wanted`: as `validate.wanted` returned it.
+    """
 
     def __init__(self, cluster: Replication, workdir: Path, params: Mapping[str, Any], wanted: Wanted | None) -> None:
         self._cluster, self._workdir, self._params, self._wanted = cluster, workdir, params, wanted
@@ -72,11 +79,11 @@ class Reassigning:
 
     @property
     def refused(self) -> bool:
-        """Whether a partition was refused, so that nothing may be submitted."""
+        """Return whether a partition was refused, so that nothing may be submitted."""
         return any(verdict.action == REFUSED for verdict in self._verdicts)
 
     def judge(self) -> None:
-        """Find out what is to be done with each partition, and foretell what becomes of it."""
+        """Decide what to do with each partition, and predict its result. Raises ReassignmentError."""
         cluster, params, ongoing = self._cluster, self._params, self._cluster.reassignments()
         if params["state"] == "present":
             targets = validate.with_replicas(self._wanted)
@@ -85,19 +92,19 @@ class Reassigning:
             self._verdicts = validate.judge(targets, self._states, ongoing, brokers, params["allow_replication_factor_change"])
         else:
             self._states = cluster.partitions(ongoing.keys() if self._wanted is None else set(self._wanted))
-            self._verdicts = validate.judge_cancelling(self._wanted, self._states, ongoing)
-        self._verdicts = validate.with_orders_of(self._verdicts, self._orders_before())
-        self._results = results.outlook(self._verdicts, params["wait"])
+            self._verdicts = validate.judge_cancellations(self._wanted, self._states, ongoing)
+        self._verdicts = validate.restore_orders(self._verdicts, self._original_orders())
+        self._results = results.predict_results(self._verdicts, params["wait"])
 
     def predict(self) -> None:
-        """Look at whatever the real run would meet: permissions, its throttle, another run, the files of the workdir. ThrottleError, FileError."""
+        """Check what the real run depends on: permissions, its throttle, other runs, files of the workdir. Raises ThrottleError, FileError."""
         operations = self._cluster.permissions(()).cluster
         may_alter = operations is None or "ALTER" in operations
-        self._results = results.outlook(self._verdicts, self._params["wait"], may_alter)
+        self._results = results.predict_results(self._verdicts, self._params["wait"], may_alter)
         to_do = [verdict for verdict in self._verdicts if verdict.action in (SUBMIT, CANCEL)]
         self._changed = any(self._results[verdict.key].outcome not in (FAILED, HELD) for verdict in to_do)
         if operations is None and to_do:
-            self.warnings.append("the cluster does not say whether this client may ALTER it, which moving replicas takes")
+            self.warnings.append("the cluster does not report whether this client may ALTER it, which moving replicas needs")
         if self.refused:
             return
         try:
@@ -116,7 +123,7 @@ class Reassigning:
                 self.warnings += map(str, self._shortfalls(Rates.same(self._params["throttle"])))
 
     def _preview_throttle(self) -> Throttle:
-        """Go through the throttle of all moves; the brokers judge each change (validate only) and make none. ThrottleError where one is refused."""
+        """Return the throttle after a preview of all moves: brokers only validate its changes. Raises ThrottleError if one is refused."""
         params = self._params
         rate = params["throttle"] if params["state"] == "present" else None
         journal = ThrottleJournal(self._workdir, params["cluster"], self._cluster.cluster_id, read_only=True)
@@ -128,74 +135,74 @@ class Reassigning:
         return throttle
 
     def _shortfalls(self, rates: Rates) -> list[Shortfall]:
-        """Where the throttle is less than what the moves that come first are written at."""
+        """Return the rates that are lower than the write rates of the partitions that are moved first."""
         moves = [verdict.move for verdict in self._verdicts if verdict.action == SUBMIT and verdict.move and verdict.move.adding]
         moves = moves[: self._params["concurrent_moves"]]
         live, written = self._cluster.unfenced(), {}
         if moves:
-            with suppress(SpokenError):  # where nobody tells, nobody can be warned
-                written = inbound(self._cluster, [move.key for move in moves], self._states, INBOUND_SECONDS)
+            with suppress(SpokenError):  # without an answer there is no warning
+                written = measure_write_rates(self._cluster, [move.key for move in moves], self._states, INBOUND_SECONDS)
         copying = {
             move.key: model.copying_during_move(move, self._states[move.key].isr, self._states[move.key].leader, live) for move in moves
         }
         return model.shortfalls(copying, rates, written)
 
-    def move(self, asked_to_stop: Callable[[], str | None]) -> None:
-        """Submit what is to be moved and, unless told otherwise, wait for it."""
+    def move(self, stop_signal: Callable[[], str | None]) -> None:
+        """Submit the moves and, with the option `wait`, wait for them. `stop_signal`: as for `ReassignmentExecutor.run`."""
         params, rate = self._params, self._params["throttle"]
         if rate is not None:
-            # A throttle that is refused for the last of the moves must not be met after the first ones.
+            # A throttle that Kafka refuses for the last moves must fail before the first ones are submitted.
             self._preview_throttle()
-        pace = Pace(params["concurrent_moves"], params["stalled_after"], params["duration"], throttled=rate is not None)
-        self._keep_orders()
-        told = ProgressFile(self._workdir, params["cluster"], params["run_id"])
+        limits = ExecutionLimits(params["concurrent_moves"], params["stalled_after"], params["duration"], throttled=rate is not None)
+        self._write_orders()
+        progress_file = ProgressFile(self._workdir, params["cluster"], params["run_id"])
         throttle = Throttle(self._cluster, self._journal(), rate, params["run_id"])
-        moving = Moving(self._cluster, self._verdicts, self._states, pace, throttle, told.write)
+        executor = ReassignmentExecutor(self._cluster, self._verdicts, self._states, limits, throttle, progress_file.write)
         with throttle:
-            self._stopped = moving.run(asked_to_stop) if params["wait"] else moving.submit_only(asked_to_stop)
-        self._take(moving, throttle)
-        self._progress = told.last
-        told.end(self._stopped or ("all moves have ended" if params["wait"] else "all moves are submitted"))
+            self._stopped = executor.run(stop_signal) if params["wait"] else executor.submit_only(stop_signal)
+        self._take(executor, throttle)
+        self._progress = progress_file.last
+        progress_file.end(self._stopped or ("all moves have ended" if params["wait"] else "all moves are submitted"))
 
     def cancel(self) -> None:
-        """End the moves that are under way, then take out the throttle that a killed run has left on them."""
-        moving = Moving(self._cluster, self._verdicts, self._states, Pace())
-        moving.cancel()
+        """Cancel the moves that are under way, then remove the throttle that a killed run has left on them."""
+        executor = ReassignmentExecutor(self._cluster, self._verdicts, self._states, ExecutionLimits())
+        executor.cancel()
         with Throttle(self._cluster, self._journal(), None, self._params["run_id"]) as throttle:
             pass
-        self._take(moving, throttle)
+        self._take(executor, throttle)
 
-    def _take(self, moving: Moving, throttle: Throttle) -> None:
-        self._results |= moving.results
-        self._changed = moving.changed
+    def _take(self, executor: ReassignmentExecutor, throttle: Throttle) -> None:
+        self._results |= executor.results
+        self._changed = executor.changed
         self._removed_throttles = throttle.removed
-        self.warnings += moving.warnings + throttle.warnings
+        self.warnings += executor.warnings + throttle.warnings
 
     def _journal(self) -> ThrottleJournal:
         return ThrottleJournal(self._workdir, self._params["cluster"], self._cluster.cluster_id)
 
-    # --- the way back --------------------------------------------------------------------------------------------
+    # --- the original replicas --------------------------------------------------------------------------------------------
 
     def _orders_path(self) -> Path:
         return work_file(self._workdir, FOLDER, self._params["cluster"], self._params["run_id"], SUFFIX)
 
-    def _orders_before(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """What an earlier run of this run id has kept. Kafka itself forgets the order that replicas had."""
-        # Not through work_file, which makes the folders: there may be no more to do than to look.
+    def _original_orders(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """Return the original replicas that an earlier run of this run id has written. Kafka does not keep their order."""
+        # Not through work_file, which creates folders: check mode only reads.
         run_id, cluster = safe_name("run_id", self._params["run_id"]), safe_name("cluster", self._params["cluster"])
         path = self._workdir / FOLDER / run_id / f"{cluster}{SUFFIX}"
         return validate.with_replicas(validate.wanted(None, str(path))) if path.is_file() else {}
 
-    def _keep_orders(self) -> None:
+    def _write_orders(self) -> None:
         moves = [verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move]
         if moves:
             self._before = self._orders_path()
-            write_private(self._before, validate.as_file({**{move.key: move.current for move in moves}, **self._orders_before()}))
+            write_private(self._before, validate.as_file({**{move.key: move.current for move in moves}, **self._original_orders()}))
 
-    # --- what the module returns ---------------------------------------------------------------------------------
+    # --- the result of the module ---------------------------------------------------------------------------------
 
     def report(self, with_diff: bool) -> dict[str, Any]:
-        """What RETURN of the module documents."""
+        """Return the result of kafka_partition_reassignment, with a diff if `with_diff`."""
         found = results.report(self._results.values(), self._changed, self._params["preview"], self._stopped)
         found |= {
             "changed": self._changed or bool(self._removed_throttles),

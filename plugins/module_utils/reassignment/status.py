@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How reassignments stand: which partitions have the replicas that they are to have, and how far the others are (KIP-179, --progress)."""
+"""Status of reassignments: which partitions have their target replicas, and how far the others are (KIP-179, --progress)."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ UNKNOWN, ELSEWHERE, NOT_MOVING, MOVING, UNDER_REPLICATED, IN_PLACE = (
 STATES = (UNKNOWN, ELSEWHERE, NOT_MOVING, MOVING, UNDER_REPLICATED, IN_PLACE)
 
 
-class Standing(NamedTuple):
-    """How one partition stands. `target_replicas`: those that were asked for, else those that it is on its way to, else its own."""
+class PartitionStatus(NamedTuple):
+    """Status of one partition. `target_replicas`: the requested ones, else the target of its reassignment, else its replicas."""
 
     topic: str
     partition: int
@@ -50,30 +50,32 @@ class Standing(NamedTuple):
     removing_replicas: tuple[int, ...]
 
 
-def standing(key: TopicPartition, target: tuple[int, ...] | None, state: PartitionState | None, under_way: Ongoing | None) -> Standing:
-    """Compare a partition with the replicas that it is to have (None: those that it is on its way to, or has). Pure."""
+def partition_status(
+    key: TopicPartition, target: tuple[int, ...] | None, state: PartitionState | None, under_way: Ongoing | None
+) -> PartitionStatus:
+    """Compare a partition with its target replicas (None: the target of its reassignment, else its replicas). Pure."""
     if state is None:
-        return Standing(*key, UNKNOWN, (), target or (), (), ())
+        return PartitionStatus(*key, UNKNOWN, (), target or (), (), ())
     wanted = target if target is not None else under_way.target if under_way else state.replicas
     adding, removing = (under_way.adding, under_way.removing) if under_way else ((), ())
     if under_way is not None:
-        word = MOVING if under_way.target == wanted else ELSEWHERE
+        name = MOVING if under_way.target == wanted else ELSEWHERE
     elif state.replicas != wanted:
-        word = NOT_MOVING
+        name = NOT_MOVING
     else:
-        word = IN_PLACE if {*wanted} <= {*state.isr} else UNDER_REPLICATED
-    return Standing(*key, word, state.replicas, wanted, adding, removing)
+        name = IN_PLACE if {*wanted} <= {*state.isr} else UNDER_REPLICATED
+    return PartitionStatus(*key, name, state.replicas, wanted, adding, removing)
 
 
 class Status(NamedTuple):
-    """What a look at a cluster found, in recovery order."""
+    """Status of partitions and replicas of one cluster, in recovery order. `rate`: bytes per second that are copied, None if unknown."""
 
-    partitions: list[Standing]
+    partitions: list[PartitionStatus]
     replicas: list[progress.ReplicaProgress]
     rate: float | None
 
     def report(self, preview: int) -> dict[str, Any]:
-        """What the module documents."""
+        """Return the result of `kafka_partition_reassignment_info`. `preview`: maximum of rows of each list."""
         counts = Counter(row.state for row in self.partitions)
         behind = {(row.topic, row.partition) for row in self.replicas if row.status != progress.IN_SYNC}
         in_sync = sum(1 for row in self.partitions if (row.topic, row.partition) not in behind and row.state != UNKNOWN)
@@ -87,21 +89,24 @@ class Status(NamedTuple):
         }
 
 
-def _plain(row: Standing) -> dict[str, Any]:
+def _plain(row: PartitionStatus) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in row._asdict().items()}
 
 
-def look(cluster: Replication, wanted: Wanted | None, window: float = 0.0) -> Status:
-    """Look at the partitions that are `wanted` (None: at all that are moving). `window`: seconds until a second look, for the rate; 0: none."""
+def read_status(cluster: Replication, wanted: Wanted | None, window: float = 0.0) -> Status:
+    """Read the status of the partitions in `wanted` (None: of all that are moving).
+
+    `window`: seconds between two measurements, for the copy rate; 0 for one measurement and no rate.
+    """
     ongoing = cluster.reassignments()
     targets: Wanted = dict.fromkeys(sorted(ongoing, key=in_recovery_order)) if wanted is None else wanted
     states = cluster.partitions(set(targets))
-    rows = [standing(key, target, states.get(key), ongoing.get(key)) for key, target in targets.items()]
+    rows = [partition_status(key, target, states.get(key), ongoing.get(key)) for key, target in targets.items()]
     replicas = {(row.topic, row.partition): row.target_replicas for row in rows}
     brokers = Brokers.of(cluster.registered())
     meter = progress.Meter()
 
-    def measured() -> progress.Measured:
+    def measured() -> progress.Measurements:
         found = measure(cluster, replicas, states, brokers.unfenced)
         meter.note(time.monotonic(), _followers(found, replicas, states))
         return found
@@ -116,9 +121,9 @@ def look(cluster: Replication, wanted: Wanted | None, window: float = 0.0) -> St
 
 
 def _followers(
-    found: progress.Measured, replicas: Mapping[TopicPartition, tuple[int, ...]], states: Mapping[TopicPartition, PartitionState]
+    found: progress.Measurements, replicas: Mapping[TopicPartition, tuple[int, ...]], states: Mapping[TopicPartition, PartitionState]
 ) -> dict[progress.Replica, int]:
-    """Sizes of what is copied: what is written to leaders is no progress."""
+    """Return the sizes of the replicas that are copied, without leaders: writes of producers are not progress."""
     return {
         (*key, broker): found.sizes[broker][key]
         for key, brokers in replicas.items()
@@ -128,28 +133,28 @@ def _followers(
 
 
 def write_layout(cluster: Replication, workdir: Path, name: str, run_id: str) -> tuple[Path, list[str]]:
-    """Write the layout file of the whole cluster, see `layout`. Returns its path, and warnings."""
+    """Write the layout file of the whole cluster, see `formats.layout_file`. Returns its path, and warnings."""
     path = work_file(workdir, layout_file.FOLDER, name, run_id, layout_file.SUFFIX)
     collected_at = utc_now()
     states = sorted(cluster.partitions().values(), key=lambda state: in_recovery_order(state.key))
     configs = cluster.topic_configs({state.topic for state in states})
     ongoing = cluster.reassignments()
-    told = cluster.log_dirs(cluster.unfenced())
+    log_dirs = cluster.log_dirs(cluster.unfenced())
     sizes: dict[TopicPartition, dict[int, int]] = {}
-    for broker, found in told.items():
+    for broker, found in log_dirs.items():
         for key, size in found.sizes.items():
             sizes.setdefault(key, {})[broker] = size
-    disks = {broker: layout_file.Disk(found.usable_bytes, found.total_bytes) for broker, found in told.items()}
+    disks = {broker: layout_file.Disk(found.usable_bytes, found.total_bytes) for broker, found in log_dirs.items()}
     brokers = cluster.broker_states({broker for state in states for broker in state.replicas})
     rows = [*layout_file.broker_rows(brokers, disks), *layout_file.partition_rows(states, ongoing.keys(), configs, sizes)]
     sealed_jsonl.write(path, layout_file.header(name, cluster.cluster_id, run_id, collected_at), rows)
     problem = configs.problem()
-    return path, [*_refusals(told), *([problem] if problem else [])]
+    return path, [*_refusals(log_dirs), *([problem] if problem else [])]
 
 
-def _refusals(told: Mapping[int, Any]) -> list[str]:
-    refused = sorted(broker for broker, found in told.items() if found.error)
+def _refusals(log_dirs: Mapping[int, Any]) -> list[str]:
+    refused = sorted(broker for broker, found in log_dirs.items() if found.error)
     if not refused:
         return []
-    error = told[refused[0]].error
-    return [f"how much replicas hold is not known of brokers {refused}: {error}; grant DESCRIBE on the cluster"]
+    error = log_dirs[refused[0]].error
+    return [f"log sizes of brokers {refused} are unknown: {error}; grant DESCRIBE on the cluster"]

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reassignments: which replicas a partition is to have, what stands against it, what is to be done. Pure: no I/O but the named file, no Kafka client.
+"""Validates reassignments: the target replicas of partitions, errors, and what to do. Pure: no Kafka client, reads only the named file.
 
-`judge` and `judge_cancelling` compute what would change; check mode (KIP-179's validateOnly), diff and the real run all stand on them.
+`judge` and `judge_cancellations` compute what would change; check mode (KIP-179's validateOnly), diff and the real run all use them.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rea
 FILE_VERSION = 1  # of the JSON of kafka-reassign-partitions
 ANY_LOG_DIR = "any"
 
-# What is to be done with a partition.
+# Actions of a verdict.
 UNCHANGED, SUBMIT, MOVING, CANCEL, REFUSED = "unchanged", "submit", "moving", "cancel", "refused"
 
-# KIP-179's table of errors, by the names that Kafka has for them today.
+# KIP-179's table of errors, by their present names in Kafka.
 FORBIDDEN = "CLUSTER_AUTHORIZATION_FAILED"
 UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"  # the KIP: INVALID_TOPIC_EXCEPTION, and INVALID_REPLICA_ASSIGNMENT for a partition
 INVALID_REPLICAS = "INVALID_REPLICA_ASSIGNMENT"  # the KIP: UNKNOWN_MEMBER_ID for a broker
 INVALID_FACTOR = "INVALID_REPLICATION_FACTOR"  # KIP-860
 IN_PROGRESS = "REASSIGNMENT_IN_PROGRESS"  # the KIP: PARTITION_REASSIGNMENT_IN_PROGRESS
 NOT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"  # KIP-455
-# Kafka takes these two, and the reassignment then never ends.
+# Kafka accepts moves with these two problems, and the reassignment then never ends.
 NOT_AVAILABLE = "BROKER_NOT_AVAILABLE"
 NO_LEADER = "LEADER_NOT_AVAILABLE"
 
 
 class ReassignmentError(SpokenError):
-    """What is asked for cannot be used; the text names the option or file, the partition and the remedy."""
+    """The requested replicas are not valid; the text names the option or file, the partition and the remedy."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """One partition's way from its `current` replicas to the `target` ones, the preferred leader first in each."""
+    """A move of one partition from its `current` replicas to the `target` replicas. The first replica is the preferred leader."""
 
     topic: str
     partition: int
@@ -64,18 +64,18 @@ class Move:
 
     @property
     def adding(self) -> tuple[int, ...]:
-        """Brokers that get a replica, which they have to copy."""
+        """Return the brokers that get a new replica, which they must copy."""
         return tuple(broker for broker in self.target if broker not in self.current)
 
     @property
     def removing(self) -> tuple[int, ...]:
-        """Brokers that give theirs up."""
+        """Return the brokers whose replica is removed."""
         return tuple(broker for broker in self.current if broker not in self.target)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be done with one partition. `move` is None where there is no such partition; `error` (Kafka's name) and `message` where REFUSED."""
+    """The `action` for one partition. `move`: None if there is no such partition; `error` (Kafka's name) and `message`: if it is REFUSED."""
 
     topic: str
     partition: int
@@ -91,7 +91,7 @@ class Verdict:
 
 
 class Brokers(NamedTuple):
-    """`registered` brokers, and the `unfenced` ones. `complete`: false where fenced ones are not listed (before Kafka 4.0)."""
+    """Ids of `registered` and of `unfenced` brokers. `complete`: False if the cluster does not list fenced brokers (before Kafka 4.0)."""
 
     registered: frozenset[int]
     unfenced: frozenset[int]
@@ -99,14 +99,14 @@ class Brokers(NamedTuple):
 
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> Brokers:
-        """Of a cluster's nodes."""
+        """Return the brokers among a cluster's nodes."""
         found = list(nodes)
         unfenced = frozenset(node.broker_id for node in found if not node.fenced)
         return cls(frozenset(node.broker_id for node in found), unfenced, all(node.fenced is not None for node in found))
 
 
 def arguments() -> dict[str, Any]:
-    """Argument spec of the options `partitions` and `reassignment_file`."""
+    """Return the argument spec of the options `partitions` and `reassignment_file`."""
     entry = {
         "topic": {"type": "str", "required": True},
         "partition": {"type": "int", "required": True},
@@ -125,7 +125,7 @@ def wanted(partitions: Sequence[Mapping[str, Any]] | None, reassignment_file: st
     """Return the desired replicas by partition, as the options `partitions` or `reassignment_file` name them; None where neither is given.
 
     The file holds the JSON of kafka-reassign-partitions, `{"version":1,"partitions":[{"topic":"foo","partition":1,"replicas":[1,2,3]}]}`;
-    other fields are let through. Entries without replicas have None. Raises ReassignmentError for what cannot be read, another
+    other fields are ignored. Entries without replicas have None. Raises ReassignmentError for a file that cannot be read, another
     version, log directories other than "any", and a partition that is named twice (KIP-179: INVALID_REQUEST).
     """
     if reassignment_file is not None:
@@ -148,12 +148,12 @@ def wanted(partitions: Sequence[Mapping[str, Any]] | None, reassignment_file: st
 
 
 def with_replicas(found: Wanted | None) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return the same, proven to say for each partition which replicas it is to have. Raises ReassignmentError."""
+    """Return the same with replicas for each partition. Raises ReassignmentError if an entry has none."""
     if found is None:
         raise ReassignmentError("state present needs the option partitions, or reassignment_file")
-    bare = [f"{topic}-{partition}" for (topic, partition), replicas in found.items() if replicas is None]
-    if bare:
-        raise ReassignmentError(f"no replicas are named for {_some(bare)}; say which brokers are to have them, the preferred leader first")
+    without_replicas = [f"{topic}-{partition}" for (topic, partition), replicas in found.items() if replicas is None]
+    if without_replicas:
+        raise ReassignmentError(f"no replicas are named for {_some(without_replicas)}; name their brokers, the preferred leader first")
     return {key: replicas or () for key, replicas in found.items()}
 
 
@@ -165,10 +165,10 @@ def _rows_of(path: Path, source: str) -> list[Any]:
         raise ReassignmentError(f"{source} cannot be read: {error.strerror}") from error
     except strict_json.ContentError as error:
         raise ReassignmentError(
-            f'{source}: {error}; it has to be like {{"version":1,"partitions":[{{"topic":"foo","partition":1,"replicas":[1,2,3]}}]}}'
+            f'{source}: {error}; the form is {{"version":1,"partitions":[{{"topic":"foo","partition":1,"replicas":[1,2,3]}}]}}'
         ) from error
     if document["version"] != FILE_VERSION:
-        raise ReassignmentError(f"{source} has version {document['version']}, but only version {FILE_VERSION} is known")
+        raise ReassignmentError(f"{source} has version {document['version']}, but only version {FILE_VERSION} is supported")
     rows: list[Any] = document["partitions"]
     return rows
 
@@ -191,7 +191,7 @@ def _entry(row: Mapping[str, Any], where: str) -> tuple[TopicPartition, tuple[in
         not strict_json.is_whole(broker) or not 0 <= broker <= strict_json.BROKER.high for broker in replicas
     ):
         raise ReassignmentError(
-            f"{where}: the replicas of {topic}-{partition} are no list of broker ids: {strict_json.shortened(replicas)}"
+            f"{where}: the replicas of {topic}-{partition} are not a list of broker ids: {strict_json.shortened(replicas)}"
         )
     return (topic, partition), tuple(replicas)
 
@@ -203,7 +203,11 @@ def judge(
     brokers: Brokers,
     replication_factor_change: bool = True,
 ) -> list[Verdict]:
-    """Say of each partition what is to be done to give it these replicas: SUBMIT, UNCHANGED, MOVING (there already), or REFUSED with an error."""
+    """Return a verdict for each partition in `targets`: SUBMIT, UNCHANGED, MOVING (to the target already), or REFUSED with an error.
+
+    `states`, `ongoing`: the partitions of the cluster and their reassignments. `replication_factor_change`: whether the number of replicas
+    may change (KIP-860).
+    """
     topics = {topic for topic, _partition in states}
     return [_judged(key, target, states, topics, ongoing.get(key), brokers, replication_factor_change) for key, target in targets.items()]
 
@@ -245,25 +249,25 @@ def _judged(
 
 
 def unknown(key: TopicPartition, topics: Collection[str]) -> str:
-    """Say in words why a partition is not there."""
+    """Return the message for a partition that does not exist. `topics`: names of the topics that exist."""
     if key[0] in topics:
         return f"topic {key[0]} has no partition {key[1]}; correct the number"
     return f"there is no topic {key[0]} (or no DESCRIBE permission on it); correct the name"
 
 
 def replicas_problem(move: Move, brokers: Brokers) -> tuple[str, str] | None:
-    """Return Kafka's error and words where a partition cannot have these replicas, whoever leads it; None where it can."""
+    """Return Kafka's error and a message if a partition cannot have these replicas, None if it can. Does not check its leader."""
     target = move.target
     if not target:
         return INVALID_REPLICAS, "its list of replicas is empty; name at least one broker"
     twice = sorted({broker for broker in target if target.count(broker) > 1})
     if twice:
-        return INVALID_REPLICAS, f"{_ids(twice)} stands in {list(target)} more than once; name each broker once"
-    # Where fenced brokers are not listed, one that already has a replica is taken for one of them.
+        return INVALID_REPLICAS, f"{_ids(twice)} is in {list(target)} more than once; name each broker once"
+    # If the cluster does not list fenced brokers, a broker that has a replica already counts as registered.
     known = brokers.registered if brokers.complete else brokers.registered.union(move.current)
-    strange = [broker for broker in target if broker not in known]
-    if strange:
-        return INVALID_REPLICAS, f"{_ids(strange)} of {list(target)} is not registered in this cluster; name others, or start it first"
+    unregistered = [broker for broker in target if broker not in known]
+    if unregistered:
+        return INVALID_REPLICAS, f"{_ids(unregistered)} of {list(target)} is not registered in this cluster; name others, or start it first"
     dead = [broker for broker in move.adding if broker not in brokers.unfenced]
     if dead:
         return NOT_AVAILABLE, f"{_ids(dead)} is not alive (fenced) and could not copy the partition; start it, or name another broker"
@@ -271,16 +275,16 @@ def replicas_problem(move: Move, brokers: Brokers) -> tuple[str, str] | None:
 
 
 def leader_problem(move: Move, state: PartitionState, unfenced: Collection[int]) -> tuple[str, str] | None:
-    """Return Kafka's error and words where there is nobody to copy a partition from; None where there is, or where nothing has to be copied."""
+    """Return Kafka's error and a message if a partition has no live leader to copy from, None if it has one or nothing must be copied."""
     if move.adding and state.leader not in unfenced:
         return NO_LEADER, f"it has no live leader that {_ids(move.adding)} could copy from; recover it first"
     return None
 
 
-def judge_cancelling(
+def judge_cancellations(
     keys: Iterable[TopicPartition] | None, states: Mapping[TopicPartition, PartitionState], ongoing: Mapping[TopicPartition, Ongoing]
 ) -> list[Verdict]:
-    """Say of each partition (None: of all that are moving) what is to be done for its reassignment to end: CANCEL, UNCHANGED, or REFUSED."""
+    """Return a verdict for each partition (None: all that are moving) whose reassignment is to be cancelled: CANCEL, UNCHANGED, or REFUSED."""
     topics = {topic for topic, _partition in states}
     chosen = sorted(ongoing, key=in_recovery_order) if keys is None else keys
     verdicts = []
@@ -294,8 +298,11 @@ def judge_cancelling(
     return verdicts
 
 
-def with_orders_of(verdicts: Iterable[Verdict], before: Mapping[TopicPartition, tuple[int, ...]]) -> list[Verdict]:
-    """Return the verdicts, and where a move is under way the order that its replicas had `before` it, which Kafka does not keep."""
+def restore_orders(verdicts: Iterable[Verdict], before: Mapping[TopicPartition, tuple[int, ...]]) -> list[Verdict]:
+    """Return the verdicts, with the original order of replicas for moves that are under way. Kafka does not keep it.
+
+    `before`: the original replicas by partition. Used only if they are the same brokers.
+    """
     return [
         replace(verdict, move=replace(move, current=before[verdict.key]))
         if (move := verdict.move) is not None

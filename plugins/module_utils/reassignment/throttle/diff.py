@@ -40,7 +40,7 @@ ADDED, REMOVED = "added", "removed"
 Place = tuple[str, str, str]  # topic, topic id, config
 
 
-class Throttled(Protocol):
+class ThrottleCluster(Protocol):
     """The methods of a cluster that throttles use."""
 
     def unfenced(self) -> set[int]: ...
@@ -91,7 +91,7 @@ class ThrottleToRemove:
 
 
 def plan_throttle(
-    cluster: Throttled,
+    cluster: ThrottleCluster,
     journal: ThrottleJournal,
     owner: str,
     copying: Mapping[TopicPartition, Copying],
@@ -114,7 +114,7 @@ def plan_throttle(
     return ThrottleToSet(owner, lacking, model.replicas_to_add(copying, present, topic_ids, whole))
 
 
-def plan_rate_change(cluster: Throttled, journal: ThrottleJournal, owner: str, rates: Rates) -> ThrottleToSet:
+def plan_rate_change(cluster: ThrottleCluster, journal: ThrottleJournal, owner: str, rates: Rates) -> ThrottleToSet:
     """Return what must be set for other `rates` on the brokers that have a rate of `owner`. Rates that others have set since stay."""
     own = {key: layers[0] for key, layers in journal.rates([owner]).items()}
     brokers = {broker for broker, _name in own} & cluster.unfenced()
@@ -123,7 +123,7 @@ def plan_rate_change(cluster: Throttled, journal: ThrottleJournal, owner: str, r
 
 
 def plan_removal(
-    cluster: Throttled, journal: ThrottleJournal, owners: Collection[str] = LAYERS, keys: Collection[TopicPartition] | None = None
+    cluster: ThrottleCluster, journal: ThrottleJournal, owners: Collection[str] = LAYERS, keys: Collection[TopicPartition] | None = None
 ) -> ThrottleToRemove:
     """Return what must be removed: everything that these owners have set, or with `keys` only the entries of these partitions."""
     rates = journal.rates(owners) if keys is None else {}

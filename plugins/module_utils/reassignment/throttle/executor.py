@@ -30,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import (
     RateRestore,
     ThrottleChanges,
-    Throttled,
+    ThrottleCluster,
     ThrottleToRemove,
     ThrottleToSet,
     place,
@@ -58,7 +58,7 @@ VISIBLE_SECONDS, POLL_SECONDS = 10.0, 0.05  # seconds: a broker shows a change a
 # --- setting -------------------------------------------------------------------------------------------------------
 
 
-def set_throttle(cluster: Throttled, journal: ThrottleJournal, what: ThrottleToSet) -> list[str]:
+def set_throttle(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToSet) -> list[str]:
     """Set rates and lists. Returns warnings for rates of others that are overridden, and for brokers that did not answer.
 
     Raises ThrottleError if Kafka refuses a change. Topics that were deleted meanwhile are left out.
@@ -91,7 +91,7 @@ def _override_warnings(journal: ThrottleJournal, rates: Sequence[SetRate]) -> li
     ]
 
 
-def _wait_until_set(cluster: Throttled, rates: Sequence[SetRate], added: Sequence[AddedReplicas]) -> bool:
+def _wait_until_set(cluster: ThrottleCluster, rates: Sequence[SetRate], added: Sequence[AddedReplicas]) -> bool:
     """Wait until brokers show what was set, so that later reads are not older. Returns False after VISIBLE_SECONDS."""
 
     def shown() -> bool:
@@ -120,7 +120,7 @@ def _poll_until(holds: Callable[[], bool]) -> bool:
 # --- removing -----------------------------------------------------------------------------------------------------
 
 
-def remove(cluster: Throttled, journal: ThrottleJournal, what: ThrottleToRemove) -> list[str]:
+def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToRemove) -> list[str]:
     """Remove throttles. Returns a sentence for each that could not be removed: it stays in the journal, for the next run."""
     problems: list[str] = []
     answers: dict[Resource, Refusal | None] = {}
@@ -153,7 +153,7 @@ def remove(cluster: Throttled, journal: ThrottleJournal, what: ThrottleToRemove)
     return problems
 
 
-def _wait_until_removed(cluster: Throttled, rates: Sequence[RateRestore], added: Sequence[AddedReplicas]) -> bool:
+def _wait_until_removed(cluster: ThrottleCluster, rates: Sequence[RateRestore], added: Sequence[AddedReplicas]) -> bool:
     """Wait until brokers show the removal. Returns False after VISIBLE_SECONDS, or if they cannot be read."""
 
     def shown() -> bool:
@@ -169,7 +169,7 @@ def _wait_until_removed(cluster: Throttled, rates: Sequence[RateRestore], added:
     return False
 
 
-def remove_all(cluster: Throttled, journal: ThrottleJournal, owners: Collection[str]) -> tuple[ThrottleChanges, list[str]]:
+def remove_all(cluster: ThrottleCluster, journal: ThrottleJournal, owners: Collection[str]) -> tuple[ThrottleChanges, list[str]]:
     """Remove all throttles of these owners (RUN only if no run is active). Returns the changes, and a sentence for each failure."""
     what, changed = plan_removal(cluster, journal, owners), ThrottleChanges()
     changed.add_removed(what)
@@ -209,7 +209,7 @@ class Throttle:
     `warnings` names what could not be removed, and the next run removes it.
     """
 
-    def __init__(self, cluster: Throttled, journal: ThrottleJournal, rate: int | Rates | None, run_id: str | None = None) -> None:
+    def __init__(self, cluster: ThrottleCluster, journal: ThrottleJournal, rate: int | Rates | None, run_id: str | None = None) -> None:
         self._cluster = cluster
         self._journal = journal
         self._rates = Rates.same(rate) if isinstance(rate, int) else rate

@@ -261,11 +261,11 @@ def changes_to_set(rates: Iterable[SetRate], added: Iterable[AddedReplicas]) -> 
 
 def restored_value(layers: Iterable[SetRate], present: str | None) -> tuple[bool, str | None]:
     """Return whether this collection set the `present` rate, and the value to restore. `layers`: the rates that it set, the last one first."""
-    ours, value = False, present
+    own, value = False, present
     for layer in layers:
         if value in layer.values:
-            ours, value = True, layer.before
-    return ours, value
+            own, value = True, layer.before
+    return own, value
 
 
 def restore_change(broker: int, config: str, value: str | None) -> Change:
@@ -273,17 +273,17 @@ def restore_change(broker: int, config: str, value: str | None) -> Change:
     return Change(Resource(BROKER, str(broker)), config, DELETE if value is None else SET, value)
 
 
-def removal_change(ours: AddedReplicas, present: str | None, staying: Collection[str] = ()) -> Change:
+def removal_change(own: AddedReplicas, present: str | None, staying: Collection[str] = ()) -> Change:
     """Return the change that removes entries that this collection added from a list, or deletes the list if it has no others.
 
     `present`: the list's value, None if it is not set. `staying`: other entries of this collection, which stay. The change is also right
     if a broker does not show the entries yet: removing a missing entry changes nothing.
     """
-    resource = Resource(TOPIC, ours.topic)
-    others = {*parse_list(present)} - {*ours.entries}
-    if staying or (present is not None and (others or ours.was_empty)):
-        return Change(resource, ours.config, SUBTRACT, ",".join(ours.entries))
-    return Change(resource, ours.config, DELETE)
+    resource = Resource(TOPIC, own.topic)
+    others = {*parse_list(present)} - {*own.entries}
+    if staying or (present is not None and (others or own.was_empty)):
+        return Change(resource, own.config, SUBTRACT, ",".join(own.entries))
+    return Change(resource, own.config, DELETE)
 
 
 def merge_layers(layers: Iterable[AddedReplicas]) -> AddedReplicas:

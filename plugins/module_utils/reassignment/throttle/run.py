@@ -17,7 +17,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, only_known
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import Configurable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import inbound
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import measure_write_rates
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle import diff, executor, model
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.diff import ThrottleChanges
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import PROBE_SECONDS, ThrottleJournal
@@ -133,7 +133,7 @@ class ReplicationThrottle:
 
     def _warn_of_low_rates(self, copying: Mapping[TopicPartition, Copying], rates: Rates, states: Sequence[PartitionState]) -> None:
         if self._measured and any(copies.followers for copies in copying.values()):
-            written = inbound(self._cluster, copying.keys(), {state.key: state for state in states}, self._measured)
+            written = measure_write_rates(self._cluster, copying.keys(), {state.key: state for state in states}, self._measured)
             self.warnings += map(str, model.shortfalls(copying, rates, written))
 
     def report(self, preview: int, with_diff: bool) -> dict[str, Any]:

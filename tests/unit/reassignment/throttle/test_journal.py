@@ -70,7 +70,7 @@ def test_a_journal_is_read_again_each_time_that_it_is_opened(workdir: Path) -> N
         assert journal.rates() == {}
 
 
-def test_entries_of_some_partitions_are_told_and_forgotten_by_themselves(workdir: Path) -> None:
+def test_entries_of_some_partitions_are_read_and_removed_separately(workdir: Path) -> None:
     with opened(workdir) as journal:
         journal.record_intent(RUN, [], [LIST])
         (some,) = journal.replicas([RUN], {("t", 0), ("other", 1)})[RUN]
@@ -92,7 +92,7 @@ def test_a_rate_that_is_set_again_keeps_what_stood_before_the_first_time(workdir
         assert journal.rates() == {KEY: [SetRate(1, LEADER_RATE, "50", ("200", "100"))]}
 
 
-def test_a_rate_that_somebody_set_in_between_is_what_stood_before(workdir: Path) -> None:
+def test_a_rate_that_others_set_in_between_is_restored(workdir: Path) -> None:
     with opened(workdir) as journal:
         journal.record_intent(RUN, [RATE], [])
         journal.record_intent(RUN, [SetRate(1, LEADER_RATE, "70", ("200",))], [])

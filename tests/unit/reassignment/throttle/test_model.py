@@ -98,7 +98,7 @@ def test_rates_are_set_where_another_one_stands_and_what_stood_there_is_kept() -
     ]
 
 
-def test_only_entries_that_nobody_has_set_are_added() -> None:
+def test_only_missing_entries_are_added() -> None:
     copying = {("t", 0): Copying((1, 2), (3,), 1), ("all", 0): Copying((1,), (3,), 1), ("gone", 0): Copying((1,), (3,), 1)}
     present = {
         "t": {LEADER_REPLICAS: Setting("5:1, 0:2", OF_TOPIC), FOLLOWER_REPLICAS: Setting("", OF_TOPIC)},
@@ -198,7 +198,7 @@ def test_adding_entries_to_a_list_and_removing_them_leaves_it_as_it_was(
 # --- what others have set, and whether a rate is enough -------------------------------------------------------------
 
 
-def test_what_others_have_set_is_told_without_ours() -> None:
+def test_throttles_of_others_are_listed_without_own_ones() -> None:
     brokers = {1: {LEADER_RATE: Setting("100", OF_BROKER), FOLLOWER_RATE: Setting("999", OF_BROKER)}}
     topics = {
         "t": {LEADER_REPLICAS: Setting("0:1,5:5", OF_TOPIC), FOLLOWER_REPLICAS: Setting("0:3", OF_TOPIC)},
@@ -218,10 +218,10 @@ def test_what_others_have_set_is_told_without_ours() -> None:
 
 def test_bytes_per_second_come_from_sizes_some_seconds_apart() -> None:
     before, after = {("t", 0): 1000, ("t", 1): 500, ("t", 2): 1}, {("t", 0): 3000, ("t", 1): 100}
-    assert log_sizes.written(before, after, 2.0) == {("t", 0): 1000.0, ("t", 1): 0.0}
+    assert log_sizes.write_rates(before, after, 2.0) == {("t", 0): 1000.0, ("t", 1): 0.0}
 
 
-def test_a_rate_below_what_is_written_is_told_with_the_arithmetic() -> None:
+def test_a_rate_below_the_write_rate_has_a_warning_with_the_arithmetic() -> None:
     copying = {("t", number): Copying((1, 2), (3,), 1) for number in range(2)}
     inbound = {("t", 0): 2000.0, ("t", 1): 4000.0}
     # Broker 3 has to fetch both. Broker 1 has to send both to broker 3, and to broker 2, which is in sync but counts.

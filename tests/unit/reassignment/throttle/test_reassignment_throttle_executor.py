@@ -339,7 +339,7 @@ def test_two_runs_at_once_are_refused_and_one_without_a_throttle_leaves_the_othe
         assert cluster.configs() == before
 
 
-def test_a_rate_too_low_is_told_once(journal: ThrottleJournal) -> None:
+def test_a_rate_that_is_too_low_has_one_warning(journal: ThrottleJournal) -> None:
     with Throttle(Configurable(), journal, 5000) as throttle:
         throttle.cover(MOVES, {ZERO: 9000.0})
         throttle.cover(MOVES, {ZERO: 9000.0})

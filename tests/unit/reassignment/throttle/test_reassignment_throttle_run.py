@@ -241,7 +241,7 @@ def test_the_throttle_of_a_killed_run_is_removed_first(task: Task, journal: Thro
     assert cluster.configs() == Configurable().configs()
 
 
-def test_what_others_have_set_is_told_and_stays(task: Task, journal: ThrottleJournal) -> None:
+def test_throttles_of_others_are_listed_and_stay(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     cluster.brokers[4] = {LEADER_RATE: "900"}
     cluster.topics = {"t": {LEADER_REPLICAS: "0:1"}, "quiet": {LEADER_REPLICAS: "*"}}
