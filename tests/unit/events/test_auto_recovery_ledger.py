@@ -127,7 +127,7 @@ def test_nothing_but_prefix_within_the_limits_is_ever_automatic(evidence: list[s
     assert automatic == (bool(evidence) and allowed and set(evidence) == {"prefix"} and len(evidence) <= 5 and offline <= 2)
 
 
-def test_what_was_taken_on_is_finished_and_never_taken_on_again_but_the_next_outage_is(tmp_path: Path) -> None:
+def test_a_claim_gets_its_outcome_and_is_never_claimed_again_but_the_next_outage_is(tmp_path: Path) -> None:
     first = run(tmp_path, plan(entry(0), entry(1)), incident="incident-1")
     assert first["automatic"] and len(first["claims"]) == 2 and first["changed"] is False
     files = sorted((tmp_path / "incidents/east").iterdir())
@@ -136,7 +136,7 @@ def test_what_was_taken_on_is_finished_and_never_taken_on_again_but_the_next_out
 
     killed = run(tmp_path, plan(entry(0), run_id="r2"))
     assert not killed["automatic"] and "orders-0" in killed["reasons"][0] and "r1" in killed["reasons"][0]
-    assert "it still runs, or it was killed" in killed["reasons"][0]
+    assert codes_of(killed["reasons"]) == {"tried_before"}
 
     results = tmp_path / "results/r1"
     results.mkdir(parents=True, mode=0o700)
@@ -152,7 +152,7 @@ def test_what_was_taken_on_is_finished_and_never_taken_on_again_but_the_next_out
     assert later["automatic"], later
 
 
-def test_a_run_that_was_killed_while_it_took_things_on_has_taken_them_on_and_says_what_to_look_at(tmp_path: Path) -> None:
+def test_a_run_that_was_killed_while_it_wrote_claims_has_claimed_those_outages(tmp_path: Path) -> None:
     assert run(tmp_path, plan(entry(0), entry(1)), before=KILLED) == {}
     assert len(list((tmp_path / "incidents/east").iterdir())) == 1
     after = run(tmp_path, plan(entry(0), entry(1), run_id="r2"))
