@@ -71,14 +71,14 @@ def test_the_same_partition_in_a_later_leader_epoch_is_news_and_after_the_end_an
     assert second["change"] == BEGINS and second["incident"] != first["incident"]
 
 
-def test_a_source_that_was_started_anew_calls_the_same_outage_by_the_same_name() -> None:
+def test_a_restarted_source_gives_the_same_outage_the_same_id() -> None:
     (before,) = OutageTracker("east").on_success(observed(offline(0), offline(1)), 1.0)
     (after,) = OutageTracker("east").on_success(observed(offline(1), offline(0)), 1000.0)
     assert before["incident"] == after["incident"]
     assert incident_id("another", [outage_key(offline(0))]) != incident_id("one", [outage_key(offline(0))])
 
 
-def test_who_is_reminded_hears_of_it_again_and_who_is_not_does_not() -> None:
+def test_an_outage_that_continues_has_another_event_only_with_remind() -> None:
     tracker = OutageTracker("east", remind=60)
     tracker.on_success(observed(offline(0)), 0.0)
     assert tracker.on_success(observed(offline(0)), 59.0) == []

@@ -93,7 +93,7 @@ def test_a_compressed_body_is_not_inflated(secret_file: Path) -> None:
     assert statuses == [401, 400, 202] and len(events) == 1
 
 
-def test_alertmanager_who_knows_the_secret_is_heard_and_nobody_else(secret_file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_only_an_alertmanager_that_knows_the_secret_is_accepted(secret_file: Path, caplog: pytest.LogCaptureFixture) -> None:
     good, args = body(ALERTED), {"format": "alertmanager", "secret_file": str(secret_file), "clusters": ["east"], "max_bytes": 10_000}
     forged = [
         {},
@@ -236,7 +236,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_whatever_is_sent_is_an_event_of_a_known_cluster_or_none(payload: Any) -> None:
+def test_any_payload_becomes_an_event_of_a_known_cluster_or_none(payload: Any) -> None:
     try:
         events, _ = Alerts({"east"}).events(parse_body(body(payload)), 0.0)
     except PayloadError as error:

@@ -141,7 +141,7 @@ def test_a_plan_that_is_too_old_is_refused(forge: Forge, tmp_path: Path, merged:
     assert the_one(judged(forge, tmp_path, merged, rules=Rules(max_plan_age=1e12)))["state"] == "merged"
 
 
-def test_only_a_merge_signed_by_somebody_who_may_counts(forge: Forge, tmp_path: Path) -> None:
+def test_only_a_merge_that_is_signed_by_an_allowed_key_counts(forge: Forge, tmp_path: Path) -> None:
     path = plan(tmp_path)
     proposed(forge, path)
     (key, line), (stranger, _) = ssh_key(tmp_path, "ada"), ssh_key(tmp_path, "mallory")

@@ -145,14 +145,14 @@ def test_a_plan_that_results_suppress_is_shown_with_their_commit(forge: Forge, t
 
 
 @pytest.mark.parametrize("plan_id", ["0b7c", "another"])
-def test_results_that_come_with_the_plan_suppress_nothing_unseen(forge: Forge, tmp_path: Path, mallory: Person, plan_id: str) -> None:
+def test_results_that_come_with_the_plan_do_not_hide_it(forge: Forge, tmp_path: Path, mallory: Person, plan_id: str) -> None:
     mallory.write({RESULTS: results(tmp_path, plan_id=plan_id).read_bytes()}, branch=BRANCH)
     forge.ada.merge(BRANCH)
     state, reason = refused(forge, tmp_path)
     assert state == "other_results" and RESULTS in reason
 
 
-def test_what_is_no_file_of_results_suppresses_nothing_unseen(forge: Forge, tmp_path: Path, mallory: Person) -> None:
+def test_a_file_that_is_not_results_does_not_hide_a_plan(forge: Forge, tmp_path: Path, mallory: Person) -> None:
     forge.ada.merge(BRANCH)
     for content in (b"{}", b"[]", b"no JSON", b'{"plan_id": 1}', b"\xff"):
         forge.ada.write({RESULTS: content})
@@ -230,7 +230,7 @@ def signing(key: Path) -> dict[str, Any]:
     return {"sign": lambda content: signatures.sign(content, key, 60)}
 
 
-def test_a_plan_counts_if_who_may_has_signed_it_and_its_signer_is_shown(forge: Forge, tmp_path: Path) -> None:
+def test_a_plan_that_an_allowed_key_signed_counts_and_its_signer_is_shown(forge: Forge, tmp_path: Path) -> None:
     key, _signers = plan_key(tmp_path)
     path = plan(tmp_path)
     first = proposed(forge, path, **signing(key))
@@ -296,7 +296,7 @@ def test_a_key_that_was_revoked_or_has_expired_signs_nothing_any_more(forge: For
     assert the_one(judged(forge, tmp_path, rules=rules(tmp_path)))["state"] == "merged"
 
 
-def test_the_repository_never_says_who_may_sign(forge: Forge, tmp_path: Path) -> None:
+def test_allowed_signers_are_never_read_from_the_repository(forge: Forge, tmp_path: Path) -> None:
     """Git's configuration and files of signers in a branch are never read."""
     plan_key(tmp_path)
     key, line = ssh_key(tmp_path, "mallory", signatures.NAMESPACE)

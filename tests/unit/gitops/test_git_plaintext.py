@@ -91,7 +91,7 @@ def test_loopback_does_not_send_elsewhere(server: GitServer, tmp_path: Path) -> 
     assert server.tokens == set()
 
 
-def test_who_accepts_the_risk_reads_and_pushes(server: GitServer, tmp_path: Path) -> None:
+def test_with_allow_plaintext_secrets_git_reads_and_pushes(server: GitServer, tmp_path: Path) -> None:
     with scratch(Remote(f"{AWAY}/remote.git", allow_plaintext_secrets=True), "") as repository:
         repository.push(repository.commit(repository.tip, {"x": b""}, "x"), "recovery/1")
     assert server.tokens == {TOKEN}

@@ -142,7 +142,7 @@ def test_only_whole_plans_of_this_run_and_cluster_are_proposed(forge: Forge, tmp
         proposed(forge, tmp_path / "east.json")
 
 
-def test_results_go_to_the_protected_branch_also_when_somebody_pushes_meanwhile(
+def test_results_are_pushed_to_the_protected_branch_after_another_push(
     forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans = {"east": plan(tmp_path), "west": plan(tmp_path, "west")}

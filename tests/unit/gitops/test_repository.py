@@ -68,7 +68,7 @@ def test_a_commit_is_added_to_the_branch_and_nothing_else_changes(forge: Forge) 
     assert not list(forge.folder.glob("kafka-recovery-git-*")), "nothing is left behind"
 
 
-def test_commits_are_made_by_whom_the_options_name_else_by_whom_git_knows(forge: Forge, tmp_path: Path) -> None:
+def test_the_author_of_commits_is_that_of_the_options_else_of_git(forge: Forge, tmp_path: Path) -> None:
     (tmp_path / "gitconfig").write_text("[user]\nname = Known\nemail = known@example.com\n")
     for author, expected in ((("", ""), "Known <known@example.com>"), (("Named", "named@example.com"), "Named <named@example.com>")):
         with opened(forge, author=author) as repository:
@@ -76,7 +76,7 @@ def test_commits_are_made_by_whom_the_options_name_else_by_whom_git_knows(forge:
             assert repository.run("log", "-1", "--format=%cn <%ce>", commit).decode().strip() == expected
 
 
-def test_whoever_calls_from_within_a_repository_is_not_committed_to(forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_repository_of_the_calling_process_gets_no_commit(forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
     """As from a hook: git says there with variables which repository is meant."""
     elsewhere = forge.person("elsewhere").clone
     before = git(elsewhere, "count-objects")
@@ -100,7 +100,7 @@ def test_a_push_that_the_remote_declines_has_its_message(forge: Forge) -> None:
     assert forge.names() == []
 
 
-def test_what_the_remote_says_of_a_push_is_handed_on(forge: Forge) -> None:
+def test_the_messages_of_the_remote_are_returned(forge: Forge) -> None:
     forge.hook("post-receive", "echo 'Create a pull request by visiting:' >&2; echo '  https://forge.example.com/new' >&2")
     with opened(forge) as repository:
         messages = repository.push(repository.commit(repository.tip, {"x": b""}, "x"), "recovery/1")
@@ -161,7 +161,7 @@ def test_hostile_folders_are_refused(name: str) -> None:
         check_folder(name)
 
 
-def test_a_link_in_the_repository_is_no_file_and_a_file_is_no_folder(forge: Forge, tmp_path: Path) -> None:
+def test_a_link_does_not_count_as_a_file_nor_a_file_as_a_folder(forge: Forge, tmp_path: Path) -> None:
     forge.ada.pull()
     (forge.ada.clone / "recoveries").mkdir()
     (forge.ada.clone / "recoveries" / "link.json").symlink_to("/etc/passwd")

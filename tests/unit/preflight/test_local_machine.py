@@ -74,7 +74,7 @@ def test_a_library_that_is_missing_or_of_another_version_is_named(tmp_path: Path
     assert list(local_machine.library_problems([], requirements(tmp_path, "kafka-python>=99"))), "a play of which no role is known"
 
 
-def test_what_a_library_needs_itself_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_dependencies_of_a_library_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"pyspark": "4.3.0", "pyarrow": "17.0"}
     monkeypatch.setattr(metadata, "version", lambda name: versions.get(name, "999"))
     monkeypatch.setattr(metadata, "requires", lambda _name: ['pyarrow>=18.0.0; extra == "connect"', 'torch; extra == "ml"'])

@@ -71,7 +71,7 @@ def test_a_look_without_an_answer_between_others_changes_nothing(seen: list[Quor
 
 
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
-def test_the_leader_and_those_who_follow_closely_have_to_be_more_than_half(following: int, behind: int, silent: int) -> None:
+def test_the_leader_and_voters_that_are_not_behind_must_be_a_majority(following: int, behind: int, silent: int) -> None:
     others = [close] * following + [stopped] * behind + [unheard] * silent
     voters = [stopped(LEADER), *(kind(102 + number) for number, kind in enumerate(others))]
     verdict = quorum.judge([observation(0.0, led(voters=voters))])
@@ -216,7 +216,7 @@ def test_the_last_look_is_not_before_the_end_of_the_window() -> None:
     assert seen[-1].quorum == led(2) and seen[-1].seconds >= 0.6
 
 
-def test_one_voter_holds_no_elections_and_is_looked_at_once() -> None:
+def test_one_voter_holds_no_elections_and_is_observed_once() -> None:
     alone = led(voters=[close(LEADER)])
     seen = quorum.watch(Cluster(alone), 60)
     assert [one.quorum for one in seen] == [alone]

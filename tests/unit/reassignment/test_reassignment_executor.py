@@ -236,7 +236,7 @@ def test_a_broker_that_dies_fails_its_moves_and_no_others(clock: Clock, throttle
         assert cluster.states["t", 0].replicas == (1, 2, 3)
 
 
-def test_a_slow_move_is_not_taken_for_one_that_stands_still(clock: Clock) -> None:
+def test_a_slow_move_does_not_count_as_stalled(clock: Clock) -> None:
     cluster = Moved(clock, 1)
     cluster.per_second = 1
     run, _ = made(cluster, stalled_after=20.0)
@@ -375,7 +375,7 @@ def test_a_cancelling_that_fails_is_said() -> None:
 # --- what is reported ----------------------------------------------------------------------------------------------
 
 
-def test_one_that_is_refused_holds_all_and_check_mode_foretells_the_same() -> None:
+def test_one_refused_partition_holds_all_and_check_mode_predicts_the_same() -> None:
     move = Move("t", 0, (1, 2), (1, 3))
     bad = Verdict("t", 1, REFUSED, None, "UNKNOWN_TOPIC_OR_PARTITION", "topic t has no partition 1; correct the number")
     results = predict_results([Verdict("t", 0, SUBMIT, move), bad], wait=True)

@@ -279,7 +279,7 @@ def test_options_that_are_not_valid(params: dict[str, Any], says: str) -> None:
 # --- how it stands -------------------------------------------------------------------------------------------------
 
 
-def test_the_status_of_moves_under_way_and_of_what_was_asked_for(cluster: Any, tmp_path: Path) -> None:
+def test_the_status_of_moves_under_way_and_of_requested_replicas(cluster: Any, tmp_path: Path) -> None:
     task(cluster, tmp_path, {("t", 0): TARGET}, wait=False)
     cluster.clock.sleep(1.0)
     found = status.read_status(cluster, None, window=2.0).report(20)

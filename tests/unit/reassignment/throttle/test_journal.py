@@ -239,7 +239,7 @@ def test_the_rates_of_a_run_and_the_expiry_of_what_stands_outlive_the_process(wo
     assert path.read_bytes() == b""
 
 
-def test_an_expiry_is_over_when_its_time_has_come_and_no_sooner_than_asked_for() -> None:
+def test_an_expiry_is_over_at_its_time_and_not_before() -> None:
     assert Expiry(60.0, "2020-01-01T00:00:00Z").is_over
     assert not Expiry.after(3600.0).is_over
 

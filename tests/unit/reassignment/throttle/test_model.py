@@ -82,7 +82,7 @@ def test_a_rate_that_is_not_valid_is_refused(rate: int, of_broker: dict[int, int
         Rates.same(rate, of_broker)
 
 
-def test_rates_are_set_where_another_one_stands_and_what_stood_there_is_kept() -> None:
+def test_rates_replace_others_and_keep_the_value_before() -> None:
     present = {
         1: {},
         2: {LEADER_RATE: Setting("9000", OF_BROKER), FOLLOWER_RATE: Setting("2000", OF_BROKER)},
@@ -140,7 +140,7 @@ def test_a_list_that_is_too_long_even_so_is_refused_with_the_remedy() -> None:
         ("300", (False, "300")),
     ],
 )
-def test_a_rate_is_put_back_where_it_is_one_of_ours(present: str | None, expected: tuple[bool, str | None]) -> None:
+def test_a_rate_of_this_collection_is_restored(present: str | None, expected: tuple[bool, str | None]) -> None:
     assert model.restored_value([SetRate(1, LEADER_RATE, None, ("100", "200"))], present) == expected
 
 

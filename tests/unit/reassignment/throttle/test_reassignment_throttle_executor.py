@@ -254,7 +254,7 @@ def test_what_kafkas_tool_has_removed_is_set_again_the_next_time(journal: Thrott
     assert cluster.configs() == Configurable().configs()
 
 
-def test_a_topic_that_is_deleted_meanwhile_is_no_obstacle(journal: ThrottleJournal) -> None:
+def test_a_topic_that_is_deleted_meanwhile_is_left_out(journal: ThrottleJournal) -> None:
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:
         throttle.cover(MOVES)

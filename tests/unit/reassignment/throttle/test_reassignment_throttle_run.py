@@ -355,7 +355,7 @@ def test_check_mode_predicts_what_is_set_in_the_place_of_what_was_left_over(task
     assert rows == [(6000, None), (None, 5000)]
 
 
-def test_a_throttle_stands_until_it_expires(task: Task, journal: ThrottleJournal) -> None:
+def test_a_throttle_stays_until_it_expires(task: Task, journal: ThrottleJournal) -> None:
     cluster = recovering()
     report = task.present(cluster, 5000, expires_after=3600.0)
     assert report["expires_at"] is not None and task.clean(cluster)["changed"] is False
