@@ -21,8 +21,8 @@ ROLES = Roles(lost=(1, 2), ahead=4, behind=3, returning=None)
 GATHERS = 5
 SETTLE_SECONDS = 5
 # Which part of the work a task of the playbook is; the rest is Ansible itself.
-SPARK_TASK = "Choose leaders"
-KAFKA_TASKS = ("Look whether", "Read what every survivor", "Elect what", "Ask whether")
+SPARK_TASK = "Plan leaders"
+KAFKA_TASKS = ("Run readiness checks", "Collect evidence", "Elect what", "Read which requested")
 
 
 def main() -> int:

@@ -32,7 +32,7 @@ POLL_SECONDS = 0.05
 GIVE_UP_SECONDS = 600
 NOTICED = re.compile(r"(?m)^(\S+ \S+),(\d+) - streamops\.kafka_recovery\.fleet - INFO - \S+ partitions_offline")
 # Steps between two marks, in order; the marks are tasks of the playbook, by the beginnings of their names.
-SPARK, ELECT = "Choose leaders", "Elect what the plan designates"
+SPARK, ELECT = "Plan leaders", "Elect what the plan designates"
 STEPS = ("fencing", "detection", "rulebook and start of Ansible", "checks and evidence", "plan on Spark", "ledger", "election", "all")
 
 

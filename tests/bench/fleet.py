@@ -26,7 +26,15 @@ from rig.pair import lose_leaders
 REAL = 6
 PR_SET_CHILD_SUBREAPER = 36
 # What works on clusters or plans, by the beginning of the task's name; the rest is Ansible and checks.
-WORK = ("Look whether", "Read what every survivor", "Choose leaders", "Elect what", "Ask whether", "Look whom", "Start a Spark server")
+WORK = (
+    "Run readiness checks",
+    "Collect evidence",
+    "Plan leaders",
+    "Elect what",
+    "Read which requested",
+    "Assess consumer",
+    "Start a Spark server",
+)
 TASKS_SHOWN = 8
 
 Hosts = Mapping[str, Mapping[str, Any]]

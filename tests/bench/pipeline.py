@@ -36,10 +36,10 @@ RUNS = 5
 OF_THE_RUN = (b'"plan_id": ', b'"created_at": ', b'"sha256": ')
 # What a task of the playbook is about, by the beginning of its name; the rest is Ansible and checks.
 SHARES = {
-    "Spark": ("Choose leaders", "Start Spark", "Wait for Spark", "Stop Spark"),
-    "preflight": ("Look whether",),
-    "evidence": ("Read what every survivor",),
-    "election": ("Elect what", "Ask whether"),
+    "Spark": ("Plan leaders", "Start Spark", "Wait for Spark", "Stop Spark"),
+    "preflight": ("Run readiness checks",),
+    "evidence": ("Collect evidence",),
+    "election": ("Elect what", "Read which requested"),
 }
 
 

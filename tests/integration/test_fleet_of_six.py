@@ -111,7 +111,7 @@ def test_one_first_then_batches_and_what_fails_stops_the_next_one(
     played = play("streamops.kafka_recovery.recover", order, variables=options)
     assert played.returncode != 0 and "kafka_recovery_max_failed_clusters" in played.said, played
     # The first of the batch says it for all of them.
-    assert failed(played) == {"forked", "partly"} and "partly, dead, locked and what comes after are not begun" in played.said, played
+    assert failed(played) == {"forked", "partly"} and "partly, dead, locked and all later batches do not start" in played.said, played
     assert "dead" not in played.recap and "locked" not in played.recap, played
     assert begun(workdir) == {"lagging", "forked", "healthy"}
     after = states(fleet)

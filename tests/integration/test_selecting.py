@@ -55,7 +55,7 @@ def test_what_is_not_meant_is_left_alone_cluster_by_cluster(damaged: Operator) -
     failed = {name for name, counters in played.recap.items() if counters["failed"]}
     assert failed == {"broken", "misspelt"}, played
     assert "Invalid jmespath expression" in played.said or "Parse error at column" in played.said, played
-    assert "Nothing to recover: nothing is left alone" in played.stdout, played
+    assert "Nothing to recover: nothing is skipped" in played.stdout, played
     assert "8 of 20 partitions without a live leader match" in played.stdout, played
     assert "To recover: orders.eu 0, 1, 2, 3" in played.stdout, played
     assert led(damaged) == {"orders.eu", "orders.us"}
@@ -87,7 +87,7 @@ def test_a_tenant_is_held_and_everything_else_is_recovered_once(damaged: Operato
     log = RequestLog(damaged.cluster)
     again = damaged.play(HOLDING, "again", allow_data_loss=True, tenant_prefix="acme.")
     assert again.returncode == 0, again
-    assert "Nothing else to recover: west is left alone" in again.stdout, again
+    assert "Nothing else to recover: west is skipped" in again.stdout, again
     assert again.recap["west"]["changed"] == 0
     assert log.written() == {}
     assert not damaged.path("results", "again").exists()
