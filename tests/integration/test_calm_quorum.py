@@ -57,10 +57,10 @@ def test_a_calm_quorum_is_described(controllers: Controllers) -> None:
     assert (alone["pre_vote_supported"], alone["controllers"]) == (None, [])
     assert "controller_bootstrap_servers is not given" in alone["pre_vote_reason"]
     played = controllers.preflight("--check", quorum_window=0)
-    assert played.returncode == 0 and "Not known of the metadata quorum" not in played.said, played
+    assert played.returncode == 0 and "Unknown about the metadata quorum" not in played.said, played
     assert ("[WARNING]: metadata quorum: the quorum has no pre-vote (KIP-996)" in played.said) is not pre_vote, played
     played = controllers.preflight("--check", "-e", '{"kafka_controller_bootstrap_servers": []}', quorum_window=0)
-    assert "Not known of the metadata quorum: pre-vote (KIP-996)" in played.said, played
+    assert "Unknown about the metadata quorum: pre-vote (KIP-996)" in played.said, played
 
 
 @both

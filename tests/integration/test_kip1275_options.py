@@ -73,7 +73,7 @@ def test_the_manual_output_has_what_is_designated_and_candidates_beside_it_and_c
     planned: Played, operator: Operator
 ) -> None:
     file = manual_file(operator)
-    assert f"To be read and changed: {file}" in planned.stdout
+    assert f"To review and edit: {file}" in planned.stdout
     rows = [{"topic": ELECT, "partition": partition, "designatedLeader": AHEAD} for partition in range(4)]
     assert json.loads(file.read_text()) == {"partitions": rows}
     held = json.loads(file.with_suffix(".held.json").read_text())["partitions"]

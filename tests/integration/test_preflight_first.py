@@ -20,7 +20,7 @@ PLAYBOOKS = sorted(path.stem for path in (CHECKOUT / "playbooks").glob("*.yml"))
 NOBODY = "127.0.0.1:9"
 Hosts = dict[str, dict[str, Any]]
 # Tasks that ask a broker, start Spark or elect.
-LATER = ("Look whether a recovery can be started", "Start a Spark server", "Choose leaders", "Elect what the plan designates")
+LATER = ("Run readiness checks", "Start a Spark server", "Plan leaders", "Elect what the plan designates")
 
 
 def refused(tmp_path: Path, playbook: str, *options: str, hosts: Hosts | None = None, **variables: Any) -> Played:

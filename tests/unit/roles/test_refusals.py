@@ -48,7 +48,7 @@ def refusal(role: str, file: str, task: str, **variables: Any) -> list[str]:
 @pytest.mark.parametrize("pre_vote", [True, False])
 def test_a_quorum_that_is_not_calm_takes_two_lines(verdict: str, pre_vote: bool) -> None:
     quorum = {"verdict": verdict, "reasons": REASONS, "pre_vote_supported": pre_vote}
-    first, second = said("preflight", "{{ kafka_recovery_quorum_said }}", kafka_recovery_quorum=quorum, kafka_recovery_quorum_window=5)
+    first, second = said("preflight", "{{ kafka_recovery_quorum_text }}", kafka_recovery_quorum=quorum, kafka_recovery_quorum_window=5)
     assert f"({verdict})" in first and "; ".join(REASONS) in first
     assert second.startswith("Next: ") and "run again" in second
 
@@ -67,8 +67,8 @@ def test_a_permission_that_is_missing_takes_two_lines_after_the_first(name: str,
     }
     permissions = {"missing": [row, row]}
     variables = {"kafka_recovery_permissions": permissions, "kafka_recovery_stages": stages}
-    head, *rows = said("preflight", "{{ kafka_recovery_not_granted_said }}", **variables)
-    assert "Let an administrator of the cluster run" in head and "east" in head
+    head, *rows = said("preflight", "{{ kafka_recovery_not_granted_text }}", **variables)
+    assert "east" in head
     assert ("name the partitions to recover (kafka_recovery_partitions)" in head) is (name == "*" and stages == ["gather"]), (
         "redundancy is for all topics"
     )
@@ -99,8 +99,8 @@ def test_lost_brokers_that_are_not_lost_take_a_line_each_after_the_remedy() -> N
 )
 def test_an_empty_list_of_lost_brokers_is_not_left_out_of_the_plan(given: Any, expected: dict[str, list[int]] | None) -> None:
     tasks = {task["name"]: task for task in yaml.safe_load((ROLES / "restore_redundancy" / "tasks" / "plan.yml").read_text())}
-    noted = tasks["Note what kind of plan each cluster wants"]["ansible.builtin.set_fact"]["kafka_recovery_given_up"]
-    choose = tasks["Choose brokers for the whole fleet"]
+    noted = tasks["Record the plan options of each cluster"]["ansible.builtin.set_fact"]["kafka_recovery_given_up"]
+    choose = tasks["Plan replica placement for the whole fleet"]
     clusters = ["east", "west"]
 
     def value(text: str, **variables: Any) -> Any:
@@ -119,7 +119,7 @@ def test_clusters_that_want_different_plans_take_two_lines() -> None:
     names = ["east", "west", "north", "south"]
     hostvars = {name: {"kafka_recovery_wanted_redundancy": want} for name, want in zip(names, wants, strict=True)}
     first, second = refusal(
-        "restore_redundancy", "plan.yml", "Check that all clusters want the same kind of plan", ansible_play_batch=names, hostvars=hostvars
+        "restore_redundancy", "plan.yml", "Check that all clusters have the same plan options", ansible_play_batch=names, hostvars=hostvars
     )
     assert "kafka_recovery_replication_factor is not the same" in first and "workdir" not in first
     assert "--limit east,north,south," in second
@@ -128,8 +128,8 @@ def test_clusters_that_want_different_plans_take_two_lines() -> None:
 @pytest.mark.parametrize(
     ("role", "file", "task", "variable"),
     [
-        ("restore_redundancy", "plan.yml", "Fail where no plan was made", "kafka_recovery_redundancy"),
-        ("plan", "main.yml", "Say what is planned", "kafka_recovery_planned"),
+        ("restore_redundancy", "plan.yml", "Fail if no plan was made", "kafka_recovery_redundancy"),
+        ("plan", "main.yml", "Show what is planned", "kafka_recovery_planned"),
     ],
 )
 def test_files_that_cannot_be_used_take_a_line_each_after_the_remedy(role: str, file: str, task: str, variable: str) -> None:
