@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """What check mode, diff mode and idempotence mean here."""
+    """Attributes of all modules."""
 
     DOCUMENTATION = r"""
 options: {}
@@ -17,10 +17,10 @@ attributes:
   diff_mode:
     description: Returns details on what has changed, or would change in C(check_mode), when in diff mode.
   idempotent:
-    description: Run a second time, the task changes nothing.
+    description: A second run of the task changes nothing.
 """
 
-    # The action group that `module_defaults` feeds with the connection options.
+    # The action group for which `module_defaults` sets the connection options.
     KAFKA = r"""
 options: {}
 attributes:

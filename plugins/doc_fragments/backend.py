@@ -7,17 +7,17 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """KIP-1275's own messages, or today's."""
+    """Options that select KIP-1275's messages or those of released Kafka."""
 
     DOCUMENTATION = r"""
 options:
   backend:
     description:
-      - V(native) speaks KIP-1275's messages, GetReplicaLogInfo and ElectLeaders with designated leaders. No released Kafka has them. They ask for
+      - V(native) uses KIP-1275's messages, GetReplicaLogInfo and ElectLeaders with designated leaders. No released Kafka has them. They require
         CLUSTER_ACTION on the cluster.
-      - V(compat) does the same job with the messages of every Kafka that has KIP-460.
-      - V(auto) is native where O(get_replica_log_info_api_key) is given and every broker that answers offers both messages, else compat. Where only some
-        do, a warning says which do not.
+      - V(compat) does the same with messages that every Kafka with KIP-460 has.
+      - V(auto) is native if O(get_replica_log_info_api_key) is set and every broker that answers offers both messages, else compat. If only some
+        brokers do, a warning names the others.
     type: str
     choices: [auto, compat, native]
     default: auto

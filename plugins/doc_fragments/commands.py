@@ -7,27 +7,27 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Commands that a module shows."""
+    """Options for the commands that a module suggests."""
 
     DOCUMENTATION = r"""
 options:
   inventory:
     description:
-      - Inventory sources that the commands name which this module shows, as C(ansible_inventory_sources) has them. Without it they say C(INVENTORY).
-      - A command names its partitions. More than 20 of them are in a file C(<workdir>/commands/partitions-*.json) that the command names. What was planned or
-        elected writes it in check mode, too, because the dry run shows the command.
+      - Inventory sources for the commands that this module suggests, as in C(ansible_inventory_sources). Default is the placeholder C(INVENTORY).
+      - A command names its partitions. If there are more than 20, it names a file C(<workdir>/commands/partitions-*.json) that lists them. Check mode
+        writes this file, too, because a dry run shows the command.
     type: list
     elements: str
     default: []
   run_options:
     description:
-      - Words of the present command line that the commands repeat, as
-        RV(streamops.kafka_recovery.kafka_recovery_options_info#module:run_options) has them.
+      - Command-line arguments of the running playbook that the commands repeat, from
+        RV(streamops.kafka_recovery.kafka_recovery_options_info#module:run_options).
     type: list
     elements: str
     default: []
   require_commit:
-    description: Whether only plans that are merged may be applied. Then the commands propose what they would otherwise elect.
+    description: Whether only merged plans may be applied. If so, the commands propose plans instead of electing.
     type: bool
     default: false
 """

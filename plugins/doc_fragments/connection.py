@@ -13,16 +13,16 @@ class ModuleDocFragment:
 options:
   bootstrap_servers:
     description:
-      - Addresses of some brokers, each as C(host:port). One that answers is enough; they are asked side by side.
-      - Falls back to the environment variable E(KAFKA_BOOTSTRAP_SERVERS), like every option here to C(KAFKA_) and its name.
+      - Addresses of some brokers, each as C(host:port). One that answers is enough. They are contacted in parallel.
+      - Default is the environment variable E(KAFKA_BOOTSTRAP_SERVERS). Likewise, every option here defaults to C(KAFKA_) and its name in capitals.
     type: list
     elements: str
     required: true
   controller_bootstrap_servers:
     description:
-      - Addresses of the KRaft controllers' own listener, each as C(host:port). All of them, because only the active one can tell everything.
-      - Optional. They tell the ISR history, which is evidence where logs fork, and which Vote versions they understand.
-        Their listener has to be secured as the brokers' listener is, with the same credentials.
+      - Addresses of the KRaft controllers' listener, each as C(host:port). List all of them, because only the active controller has all information.
+      - Optional. Controllers provide the ISR history, which is evidence if logs fork, and the versions of Vote that they support.
+        Their listener must have the same security settings and credentials as the brokers' listener.
     type: list
     elements: str
     default: []
@@ -43,21 +43,21 @@ options:
     type: str
   sasl_oauth_token_endpoint:
     description:
-      - Address (C(https://)) where OAUTHBEARER's token is had for the client's credentials (KIP-768).
+      - Address (C(https://)) of the token endpoint for OAUTHBEARER, for the client credentials grant (KIP-768).
       - Its certificate is checked like the brokers', with O(ca_cert) and O(validate_certs).
-      - An C(http://) address beyond this machine needs O(allow_plaintext_secrets). A loopback address is never asked through a proxy.
+      - An C(http://) address on another machine needs O(allow_plaintext_secrets). A loopback address is never contacted through a proxy.
     type: str
   sasl_oauth_client_id:
-    description: Id of the client that asks for the token, needed with OAUTHBEARER.
+    description: Id of the client that requests the token, needed with OAUTHBEARER.
     type: str
   sasl_oauth_client_secret:
     description: Secret of that client, needed with OAUTHBEARER.
     type: str
   sasl_oauth_scope:
-    description: Scope to ask for, where the endpoint wants one.
+    description: Scope of the token, if the endpoint requires one.
     type: str
   ca_cert:
-    description: File with the CA certificates (PEM) that may have signed the brokers' certificates. Default is the system's.
+    description: File with the CA certificates (PEM) to verify the brokers' certificates with. Default is the system's.
     type: path
   client_cert:
     description: File with the client's certificate chain (PEM), for mutual TLS.
@@ -74,7 +74,7 @@ options:
     default: true
   allow_plaintext_secrets:
     description:
-      - Whether secrets may be sent unencrypted beyond this machine, where everybody on the network path can read and use them.
+      - Whether secrets may be sent unencrypted to other machines, where anyone on the network path can read and use them.
       - Without it O(sasl_mechanism=PLAIN) and O(sasl_mechanism=OAUTHBEARER) are refused with O(security_protocol=SASL_PLAINTEXT), and so is
         an C(http://) address in O(sasl_oauth_token_endpoint). SCRAM does not send the password.
       - Loopback addresses need no opt-in if the process that listens there belongs to this user or to root.
@@ -82,8 +82,8 @@ options:
     default: false
   request_timeout:
     description:
-      - Seconds within which a broker has to answer a request. Holds for every broker by itself; one that does not answer does not delay the others.
-      - A token endpoint of OAuth has them for its whole answer.
+      - Time limit in seconds for each request to a broker. Brokers are independent: one that does not answer does not delay the others.
+      - Also the time limit for the whole response of a token endpoint of OAuth.
     type: float
     default: 10.0
 requirements:

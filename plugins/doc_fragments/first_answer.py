@@ -7,15 +7,15 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Waiting for the first answer."""
+    """Option to wait for the first answer of a partition."""
 
     DOCUMENTATION = r"""
 options:
   first_answer_seconds:
     description:
-      - Seconds beyond the time for the logs in which brokers are asked on for a partition of which no replica has answered, until the first answer comes.
-        This is how KIP-966's strategy Aggressive treats late answers. V(0) asks no longer.
-      - It is for partitions with the strategy C(aggressive) only, and only while a replica that did not answer is on an unfenced broker.
+      - Additional seconds to query brokers for a partition of which no replica has answered in time, until the first answer.
+        KIP-966's strategy Aggressive treats late answers like this. V(0) does not wait.
+      - Only for partitions with the strategy C(aggressive), and only while a replica that did not answer is on an unfenced broker.
     type: float
     default: 0.0
 """

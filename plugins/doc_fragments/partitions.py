@@ -7,14 +7,13 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Which partitions a task is about."""
+    """Options that select partitions."""
 
     DOCUMENTATION = r"""
 options:
   partitions:
     description:
-      - The partitions that the task is about. Default is every partition that it is for, which are those without a live leader where
-        the module says nothing else.
+      - Partitions to work on. Default is all partitions without a live leader, unless the module documents another default.
       - Mutually exclusive with O(partitions_file).
     type: list
     elements: dict
@@ -37,15 +36,15 @@ options:
     WORKDIR = r"""
 options:
   cluster:
-    description: Name of the cluster, as the inventory has it. Names its files in O(workdir).
+    description: Name of the cluster, as in the inventory. Part of the names of its files in O(workdir).
     type: str
     required: true
   run_id:
-    description: Name of this recovery. All files that belong to it carry it.
+    description: Name of this recovery. Part of the paths of all its files.
     type: str
     required: true
   workdir:
-    description: Directory on the host that runs the modules, for landing files, plans, journals and results. Made where it is missing, private to its owner.
+    description: Directory on the host that runs the modules, for landing files, plans, journals and results. Created if it is missing, private to its owner.
     type: path
     required: true
 """

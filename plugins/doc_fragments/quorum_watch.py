@@ -7,16 +7,17 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The look at the quorum with which the watch began."""
+    """Options of the watch over the metadata quorum."""
 
     DOCUMENTATION = r"""
 options:
   quorum_before:
     description:
-      - An earlier look at the metadata quorum, as M(streamops.kafka_recovery.kafka_quorum_info) returns it. Ends the watch that began with it.
-      - Nothing is elected, and the task fails, unless the quorum has the same leader in the same epoch as then, and is calm. This is looked at when
-        O(quorum_window) seconds have passed since. What is left of them is waited for. A quorum with one voter is not waited for.
-      - No other leader can have led in between, because every election counts the epoch up.
+      - An earlier state of the metadata quorum, as M(streamops.kafka_recovery.kafka_quorum_info) returns it. It is the start of the watch that this
+        task ends.
+      - Nothing is elected, and the task fails, unless the quorum is calm and has the same leader in the same epoch as then. The task reads the quorum
+        again when O(quorum_window) seconds have passed since, and waits until then. It does not wait for a quorum with one voter.
+      - With the same epoch no other leader can have led in between, because every election increments the epoch.
     type: dict
     suboptions:
       leader_id:
@@ -28,13 +29,13 @@ options:
         type: int
         required: true
       looked_at:
-        description: When that was, in seconds of the monotonic clock of the host that runs the module.
+        description: Time of that state, in seconds of the monotonic clock of the host that runs the module.
         type: float
         required: true
       voters:
         description:
           - The voters. Nothing is elected if one has joined or left since, has another directory, or has fewer records in its log than then.
-          - Not compared if it is left out.
+          - Not compared if it is omitted.
         type: list
         elements: dict
         suboptions:
@@ -58,7 +59,7 @@ options:
             description: Not compared.
             type: float
   quorum_window:
-    description: Seconds from O(quorum_before) to the last look at the metadata quorum.
+    description: Seconds from O(quorum_before) to the last read of the metadata quorum.
     type: float
     default: 3.0
 """

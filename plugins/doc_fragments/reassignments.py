@@ -7,13 +7,13 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Which partitions a task is about, and which replicas they are to have."""
+    """Options that select partitions and their new replicas."""
 
     DOCUMENTATION = r"""
 options:
   partitions:
     description:
-      - The partitions that the task is about.
+      - Partitions to work on.
       - Mutually exclusive with O(reassignment_file).
     type: list
     elements: dict
@@ -27,14 +27,14 @@ options:
         type: int
         required: true
       replicas:
-        description: Ids of the brokers that are to have the partition's replicas, the preferred leader first.
+        description: Ids of the brokers of the partition's new replicas, the preferred leader first.
         type: list
         elements: int
   reassignment_file:
     description:
       - JSON file of C(kafka-reassign-partitions.sh), version 1,
-        C({"version":1,"partitions":[{"topic":"foo","partition":1,"replicas":[1,2,3]}]}), as it and
+        C({"version":1,"partitions":[{"topic":"foo","partition":1,"replicas":[1,2,3]}]}), as that tool and
         M(streamops.kafka_recovery.kafka_redundancy_plan) write it.
-      - Log directories in it have to be C(any). Replicas are moved between brokers here, not between the directories of one.
+      - Log directories in it must be C(any). Replicas are moved between brokers, not between the log directories of one broker.
     type: path
 """

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """What is to be done afterwards."""
+    """Options that select the stages of a recovery."""
 
     DOCUMENTATION = r"""
 options:
   elect:
-    description: Whether the recovery is to elect leaders, which needs more than looking.
+    description: Whether the recovery elects leaders, which needs more permissions than reading.
     type: bool
     default: false
   stages:
     description:
-      - What is to be done, apart from O(elect). V(gather) is to collect evidence, V(reassign) to move replicas, V(throttle) to throttle them meanwhile.
-      - For V(reassign) and V(throttle) all topics have to be visible, also if partitions are named, because redundancy is planned for all of them. For
-        V(throttle) the topics that matter are those named, and those with a replica that is offline.
+      - Stages of the recovery in addition to O(elect). V(gather) collects evidence, V(reassign) moves replicas, V(throttle) throttles the moves.
+      - For V(reassign) and V(throttle) all topics must be visible, even if partitions are named, because redundancy is planned for all topics. For
+        V(throttle) the relevant topics are the named topics and those with an offline replica.
     type: list
     elements: str
     choices: [gather, reassign, throttle]
