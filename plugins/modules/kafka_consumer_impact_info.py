@@ -2,42 +2,42 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a recovery means for consumers and transactional producers, and the command that mends each of it."""
+"""Assess the impact of a recovery on consumers and transactional producers, with a repair command for each."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_consumer_impact_info
-short_description: Find the consumer groups and transactions that a recovery has hit
+short_description: Find the consumer groups and transactions that a recovery affects
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Looks at the partitions that a run of M(streamops.kafka_recovery.kafka_designated_election) gave a leader, as consumers and producers see them.
-  - Finds consumer groups whose committed offset lies beyond the end of the new log, or after the offset at which that log parts from the one that they have
-    read. Says for each partition to which offset it has to be reset, and gives the ready command of C(kafka-consumer-groups.sh).
-  - Finds transactions that hang on these partitions, because the marker that ended them was lost, with the ready command of C(kafka-transactions.sh).
-    Finds those that are still open, and those whose records may be lost in part.
-  - Says whether each of these partitions is readable (what is committed is fetched back) and writable (live replicas and ISR against C(min.insync.replicas)).
-  - Reads the results, the plan and the landing file of the run. Resets and aborts nothing by itself.
-  - Every command is one line that can be copied from a screen into a shell. A group or transactional id that cannot be shown there as it is goes into a
-    script C(<workdir>/commands/*.sh) that only its owner can read, and the command is C(bash) with its path. Where no program can be given the id, the
-    command is V(null). Control characters in results are shown as escapes, and the file has the ids as they are.
-  - Writes all that it finds to C(<workdir>/impact/<run_id>/<cluster>.json), and for each group a file of offsets that Kafka's tool takes.
-  - Notes in the results of the run, under C(impact), when it has looked, where that file is, and its summary. To look again replaces all of it.
+  - Checks the partitions that a run of M(streamops.kafka_recovery.kafka_designated_election) gave a leader, as consumers and producers see them.
+  - Finds consumer groups whose committed offset lies beyond the end of the new log, or after the offset at which that log forks from the log that they
+    have read. Returns for each partition the offset to reset to, and the complete command of C(kafka-consumer-groups.sh).
+  - Finds transactions that hang on these partitions because their end marker was lost, with the complete command of C(kafka-transactions.sh).
+    Finds transactions that are still open, and transactions that may have lost records.
+  - Checks whether each of these partitions is readable (committed records can be fetched) and writable (live replicas and ISR against C(min.insync.replicas)).
+  - Reads the results, the plan and the landing file of the run. Resets and aborts nothing itself.
+  - Every command is one line that can be copied from a terminal into a shell. A group or transactional id that cannot be printed unchanged is written to a
+    script C(<workdir>/commands/*.sh) that only its owner can read, and the command is C(bash) with its path. If an id cannot be passed to any program, the
+    command is V(null). Results show control characters as escapes. The file has the unchanged ids.
+  - Writes the complete impact to C(<workdir>/impact/<run_id>/<cluster>.json), and for each group a file of offsets for Kafka's tool.
+  - Adds the time, the path of that file and its summary to the results of the run, under C(impact). Another assessment replaces all of it.
     The report (M(streamops.kafka_recovery.kafka_recovery_report)) shows it.
-  - Takes DESCRIBE on topics, groups and transactional ids, READ on the topics, DESCRIBE_CONFIGS on the topics for C(min.insync.replicas).
+  - Requires DESCRIBE on topics, groups and transactional ids, READ on the topics, DESCRIBE_CONFIGS on the topics for C(min.insync.replicas).
 options:
   plan:
-    description: Plan file that the results were made with. Default is the plan of the run.
+    description: Plan file that was applied. Default is the plan of the run.
     type: path
   canary_topic:
     description:
       - Topic to which records are written, one to each partition that has a leader, with C(acks=all). Each is fetched back.
-      - Nothing is ever written without it. Consumers of the topic see these records, so name one that was made for it, with a partition on each broker.
+      - Without it nothing is written. Consumers of the topic see these records, so use a dedicated topic with a partition on each broker.
       - The key of the records is C(streamops.kafka_recovery.canary).
     type: str
   preview:
-    description: Number of rows to return of each kind, one of each kind of trouble first. All are in the file RV(path).
+    description: Number of rows to return of each kind, first one of each kind of problem. All are in the file RV(path).
     type: int
     default: 20
 extends_documentation_fragment:
@@ -48,7 +48,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Writes no canary and no file, and leaves the results of the run alone.
+    details: Writes no canary and no file, and does not change the results of the run.
   diff_mode:
     support: none
   idempotent:
@@ -60,7 +60,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Find out whom the recovery has hit
+- name: Assess consumer and producer impact
   streamops.kafka_recovery.kafka_consumer_impact_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
@@ -82,7 +82,7 @@ path:
 summary:
   description:
     - How many partitions the run gave a leader, how many of them cannot be read or written, how many groups need a reset, and on how many partitions.
-    - How many transactions hang on one of these partitions, are open, have lost records, or cannot be told from hanging ones.
+    - How many transactions hang on one of these partitions, are open, have lost records, or may be hanging.
   returned: success
   type: dict
   sample:
@@ -98,9 +98,9 @@ summary:
     transactions_in_doubt: 0
 partitions:
   description:
-    - Some of the partitions of which there is something to say.
+    - Some of the partitions with a finding.
     - C(partitions[].writable) is about C(acks=all), and V(null) where C(min.insync.replicas) is not known. C(partitions[].end_at_election) is where the
-      log ended when the new leader took over, V(null) where nothing tells.
+      log ended when the new leader was elected, V(null) if that is unknown.
   returned: success
   type: list
   elements: dict
@@ -120,7 +120,7 @@ partitions:
         acks=all is refused: the ISR [2] is smaller than min.insync.replicas 2; brokers [2, 3] are alive, so it is over as soon as they have caught up
 groups:
   description:
-    - The groups that are hit, most partitions first. C(groups[].command) sets all offsets of the group that are proven to need it.
+    - The affected groups, most partitions first. C(groups[].command) sets all offsets of the group that are proven to need it.
     - Offsets can only be set while a group has no members, see C(groups[].must_stop). C(groups[].in_doubt) is not in the command.
   returned: success
   type: list
@@ -138,10 +138,10 @@ groups:
         --from-file /var/lib/kafka-recovery/impact/2026-11-21/east.reset-1.csv --execute
 offsets:
   description:
-    - Some of the committed offsets that the new logs do not bear out. C(offsets[].reason) is V(beyond_log_end), V(after_fork) or V(in_doubt).
-    - C(offsets[].offsets_skipped) is how many offsets of the new log the group would never see if it went on without a reset.
-      C(offsets[].offsets_read_and_lost) is how many it has read that are gone.
-    - C(offsets[].reset_to) of one in doubt skips nothing and may repeat records. It is V(null) where nothing tells.
+    - Some of the committed offsets that do not match the new logs. C(offsets[].reason) is V(beyond_log_end), V(after_fork) or V(in_doubt).
+    - C(offsets[].offsets_skipped) is how many offsets of the new log the group would skip without a reset.
+      C(offsets[].offsets_read_and_lost) is how many offsets it has read that are lost.
+    - C(offsets[].reset_to) of one in doubt skips nothing and may repeat records. It is V(null) if it is unknown.
   returned: success
   type: list
   elements: dict
@@ -164,8 +164,8 @@ offsets:
       command: kafka-consumer-groups.sh --bootstrap-server broker1:9092 --group billing --reset-offsets --topic orders:0 --to-offset 121 --execute
 transactions:
   description:
-    - Some of the transactions that are not ended on recovered partitions. C(transactions[].state) is V(hanging), V(open), V(records_lost) or V(in_doubt).
-    - The command for one that is open ends it on all of its partitions. Its producer, or its timeout, would do so too.
+    - Some of the transactions that have not ended on recovered partitions. C(transactions[].state) is V(hanging), V(open), V(records_lost) or V(in_doubt).
+    - The command for one that is open ends it on all of its partitions. Its producer or its timeout would end it, too.
   returned: success
   type: list
   elements: dict
@@ -180,16 +180,16 @@ transactions:
       start_offset: 97
       ends_in_seconds: null
       explanation: >-
-        the coordinator has payments-1 as CompleteCommit, so nobody will end it here: consumers with read_committed do not get past it; abort it
+        the coordinator has payments-1 as CompleteCommit, so its coordinator does not end it: consumers with read_committed do not get past it; abort it
       command: kafka-transactions.sh --bootstrap-server broker1:9092 abort --topic orders --partition 0 --start-offset 97
 canaries:
-  description: Some of the records that were written for O(canary_topic), those with errors too. C(canaries[].error) is Kafka's name, or V(null).
+  description: Some of the records that were written for O(canary_topic), including those with errors. C(canaries[].error) is Kafka's error name, or V(null).
   returned: success
   type: list
   elements: dict
   sample: [{topic: canary, partition: 0, offset: 12, error: null, read_back: true}]
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: success
   type: list
   elements: dict

@@ -2,7 +2,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Elect exactly the replica that a plan or an operator designates, and prove it."""
+"""Elect exactly the replica that a plan or an operator designates, and verify it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Elects, for partitions without a live leader, the broker that a plan of M(streamops.kafka_recovery.kafka_recovery_plan) or O(partitions) designates.
-  - Reads every guard of the plan again, live, in the batch that elects. An entry whose cluster has moved on is V(stale) and left alone. The others go on.
-  - Works on every Kafka with KIP-460. The designated replica is put first in the replica order for the moment of the election and the order is put
-    back afterwards; a journal, written ahead, lets the next run put back what a killed run could not.
-  - Where every broker offers KIP-1275's messages (see O(backend)), the request names the replica to elect and no order is changed. A plan is applied with the
+  - Reads every guard of the plan again, live, in the batch that elects. Entries are V(stale) and not elected if the cluster has changed. The others continue.
+  - Works on every Kafka with KIP-460. The designated replica is first in the replica order during the election, and the order is restored
+    afterwards. A write-ahead journal lets the next run restore the orders that a killed run has changed.
+  - If every broker offers KIP-1275's messages (see O(backend)), the request names the replica to elect and no order is changed. A plan is applied with the
     backend that its evidence was read with, because its guards are.
   - The evidence of what the plan elects is collected again before the election, and the decision is made again. An entry with another leader than this
     decision elects is V(stale), so an old or forged plan elects no other broker.
   - Internal topics are elected first. Once C(__consumer_offsets) has a leader, the evidence of the other partitions is collected again with the offsets
     that groups have committed, see O(decide_again).
-  - A leader that O(partitions) or a bare KIP-1275 file names is elected unless it is no replica, not alive or does not answer. Such a row is V(failed), and
-    the others go on. Doubts about the evidence are warnings.
+  - A leader that O(partitions) or a bare KIP-1275 file names is elected unless it is not a replica, not alive or does not answer. Such a row is V(failed), and
+    the other rows continue. Doubts about the evidence are warnings.
   - The task fails if O(allow_data_loss=true) and a partition is left without a leader (V(held), V(stale) or V(failed)). The results are returned also then.
     With connection V(local) and without C(no_log), all these partitions are listed on stderr, with ranges (C(orders-0..17,19)).
-  - Never touches a partition that has a live leader. A broker that comes back meanwhile and is the controller's own choice (KIP-966) is elected by it
-    instead, and reported as V(clean_leader). The reason says what that leader may lack. From the ELR it lacks nothing.
-    After an unclean shutdown the end of its log may be missing. Where brokers do not tell which it was, the metadata log does, if
-    O(controller_bootstrap_servers) is given.
+  - Never touches a partition that has a live leader. If a broker returns meanwhile and the controller elects it (KIP-966), the partition is reported as
+    V(clean_leader). The reason says what that leader may lack. A leader from the ELR lacks nothing.
+    After an unclean shutdown the end of its log may be missing. If brokers do not report which case it was, the metadata log does, if
+    O(controller_bootstrap_servers) is set.
 options:
   plan:
     description:
@@ -42,7 +42,7 @@ options:
       - Partitions with the leader that each gets. Evidence is collected live before anything is elected.
       - Warnings name the committed records that are given up as far as they are proven, fenced brokers that answer and hold more than the
         designated leader, and designations that differ from what a plan would decide. They do not stop the election.
-      - The other replicas follow in the order of their logs, the best first. If the designated broker dies before its election, the controller takes
+      - The other replicas are ordered by their logs, the best first. If the designated broker fails before its election, the controller elects
         the next one that is alive.
     type: list
     elements: dict
@@ -56,7 +56,7 @@ options:
         type: int
         required: true
       designated_leader:
-        description: Id of the broker that shall lead it.
+        description: Id of the broker to elect.
         type: int
         required: true
   allow_data_loss:
@@ -67,9 +67,9 @@ options:
     default: false
   allowed_strategies:
     description:
-      - Strategies that a plan may have. A plan with another strategy, its own or that of a topic, is refused before anything is elected.
+      - Strategies that a plan may have. A plan with another strategy, for all topics or for one, is refused before anything is elected.
       - The decision before an election takes its strategy from the plan. So this limits what a plan file that was forged or approved by mistake can elect.
-      - A bare KIP-1275 file has no strategy and is elected as it stands, so it is refused unless V(aggressive) is allowed. O(partitions) is not limited.
+      - A bare KIP-1275 file has no strategy and is elected unchanged, so it is refused unless V(aggressive) is allowed. O(partitions) is not limited.
     type: list
     elements: str
     choices: [none, balanced, kip966_balanced, aggressive]
@@ -79,47 +79,48 @@ options:
       - If the plan elects C(__consumer_offsets), whether the other partitions are decided again by the same strategy once it has a leader. Committed offsets
         can be read then, and can prove another branch of a fork.
       - With V(true) a partition whose decision has changed gets the new leader, or is V(held). A partition that the plan holds (V(forked),
-        V(forked_proven), V(contradicted) or V(incomplete)) is elected if the strategy elects it now. What goes beyond a limit is V(held) with the reason
+        V(forked_proven), V(contradicted) or V(incomplete)) is elected if the strategy elects it now. Partitions beyond a limit are V(held) with the reason
         code V(limit_reached).
-      - With V(false) an entry that is decided otherwise is V(stale). Use V(true) only for a plan that the same run has made and that no person has reviewed.
+      - With V(false) an entry with another decision is V(stale). Use V(true) only for a plan that the same run has made and that no person has reviewed.
     type: bool
     default: false
   duration:
     description:
-      - Seconds within which failed elections are tried again, and within which new leaders must be visible. Each election is tried once, however long
-        the ones before it took.
-      - Evidence that is collected live has the same number of seconds each time, from the first question on. They are divided as for
+      - Time limit in seconds to retry failed elections, and for new leaders to be visible. Each election is tried once, however long
+        earlier elections took.
+      - Each live collection of evidence has the same time limit, from its first request on. It is divided as for
         M(streamops.kafka_recovery.kafka_replica_log_info).
     type: float
     default: 30.0
   election_attempts:
     description:
-      - How often an election that failed for a moment is tried again, within O(duration) (KIP-1275's recovery election attempts). V(0) tries each once.
-      - That is an election without an answer, and one with an error after which Kafka's own clients try again. A missing permission, for example, lasts.
+      - Number of retries, within O(duration), of an election that failed with a transient error (KIP-1275's recovery election attempts). V(0) does not
+        retry.
+      - Transient is an election without an answer, or with an error that Kafka's own clients retry. A missing permission is not transient.
     type: int
     default: 3
   max_partitions:
     description:
-      - Nothing is elected, and the task fails, when more partitions of the cluster than this would be elected. Held ones do not count.
-      - With O(decide_again=true), partitions that are decided again and go beyond it are V(held).
-      - The default is more than two brokers usually lead, and less than a big cluster has, so that a cluster which only looks dead is not taken
-        for one that is. If more are meant, name the number.
+      - Nothing is elected, and the task fails, when more partitions of the cluster than this would be elected. Held partitions do not count.
+      - With O(decide_again=true), partitions that are decided again and exceed the limit are V(held).
+      - The default is more than two brokers usually lead, and less than a large cluster has. It protects a cluster that is unreachable rather than
+        down. To elect more partitions, set their number.
     type: int
     default: 10000
   max_offline_brokers:
     description:
       - Nothing is elected, and the task fails, while more brokers of the cluster than this are fenced, or in replica sets without being registered.
-      - With three replicas, a partition that still has a survivor has lost two brokers. More at once are rather cut off (a rack, a network) than
-        lost, and come back with their records. If they are lost all the same, name the number.
+      - With three replicas, a partition that still has a survivor has lost two brokers. More at once are probably unreachable (a rack, a network),
+        not lost, and return with their records. If they are lost, set their number.
     type: int
     default: 2
   lost_brokers:
     description:
-      - Ids of the brokers that are lost for good. Optional. They are checked before anything is elected, and one that shows life fails the task. Each has
-        to be a broker of the cluster, fenced, its port without an answer and its fetches of the metadata log (DescribeQuorum) standing still for more
-        than 9 seconds. That takes 3 seconds.
-      - The list must be complete. A broker that is offline and silent and not on it fails the task, too. One that is coming back needs not be named.
-      - Kafka before 4.0 does not tell the addresses of fenced brokers, so their ports are not tried.
+      - Ids of the brokers that are lost permanently. Optional. They are checked before anything is elected, and a broker that shows signs of life fails
+        the task. Each must be a broker of the cluster, fenced, with no answer from its port and no fetch of the metadata log (DescribeQuorum) for more
+        than 9 seconds. The check takes 3 seconds.
+      - The list must be complete. A broker that is offline, silent and not listed fails the task, too. A broker that is coming back need not be listed.
+      - Kafka before 4.0 does not report the addresses of fenced brokers, so their ports are not probed.
     type: list
     elements: int
     default: []
@@ -143,7 +144,7 @@ attributes:
     support: full
     details:
       - Runs all guards, and writes no results file and no journal.
-      - Warns of partitions that may be decided otherwise, or become stale, once C(__consumer_offsets) has a leader.
+      - Warns about partitions whose decision may change, or that may become stale, once C(__consumer_offsets) has a leader.
       - Commands in RV(next_steps) can need files, which are written to C(<workdir>/commands).
   diff_mode:
     support: full
@@ -182,12 +183,12 @@ summary:
 results:
   description:
     - Some partitions, one of each outcome and reason code first, then those that were not elected. C(results[].leader) may be V(null).
-    - C(results[].reason_code) is for machines, and C(results[].reason) is the sentence for people. Both are V(null) if the designated replica was
+    - C(results[].reason_code) is for machines, and C(results[].reason) is a sentence for people. Both are V(null) if the designated replica was
       elected. The guide to reason codes lists all of them.
-    - C(results[].evidence) is the word of the plan, or V(named) if the leader was designated by hand.
+    - C(results[].evidence) is the evidence of the plan, or V(named) if the leader was designated by hand.
     - C(results[].error) is Kafka's name of the error of an election that failed, or V(null). C(results[].reason) has it too, with Kafka's own message.
     - C(results[].decided_again) is V(null) unless O(decide_again) changed the decision. Then it has the leader (C(planned_leader)) or the reason to hold
-      (C(planned_reason_code)) that the plan says, and the C(explanation) of the new decision.
+      (C(planned_reason_code)) of the plan, and the C(explanation) of the new decision.
   returned: always
   type: list
   elements: dict
@@ -206,7 +207,7 @@ results:
       decided_again: null
 without_leader:
   description:
-    - All partitions of the run that are left without a leader, grouped by outcome and reason code. C(count) is of all of them.
+    - All partitions of the run that have no leader, grouped by outcome and reason code. C(count) is of all of them.
     - C(partitions) names the first five of a group, and C(reason) is the reason of the first.
   returned: always
   type: list
@@ -222,10 +223,10 @@ without_leader:
         truncates broker 3's offsets 100 to 179
 given_up:
   description:
-    - What the elected partitions give up, in records. C(truncated_records) are those that survivors truncate, C(truncations) names where.
-    - C(lower_bound) and C(upper_bound) are of all elections together. C(upper_bound) is V(null) if that of any partition is not known.
+    - Records that the elections give up. C(truncated_records) is the number that survivors truncate, C(truncations) lists where.
+    - C(lower_bound) and C(upper_bound) are totals of all elections. C(upper_bound) is V(null) if that of any partition is not known.
     - C(doubtful_leaders) are leaders that the plan did not choose and that may lack records. C(count) is of all of them, C(partitions) names some.
-    - C(text) has the same as lines for people. In check mode it is what the elections would give up.
+    - C(text) has the same as sentences. In check mode all of it is what the elections would give up.
   returned: always
   type: dict
   sample:
@@ -242,7 +243,7 @@ given_up:
       - "Committed records lost with lost brokers by 1 election: at least 0, as far as they are proven, no upper bound is known"
 other_offline_partitions:
   description:
-    - Number of partitions of the cluster that have no live leader and that the run is not about.
+    - Number of partitions of the cluster that have no live leader and were not requested.
     - V(null) if the cluster did not answer.
   returned: always
   type: int
@@ -254,8 +255,8 @@ backend:
   sample: compat
 next_steps:
   description:
-    - What to do about the partitions that were not elected, the cheapest step first. Empty where O(partitions) says whom to elect.
-    - C(next_steps[].command) is one line for a shell that is about exactly these C(next_steps[].partitions), V(null) if no run helps.
+    - What to do about the partitions that were not elected, the cheapest step first. Empty if O(partitions) designates leaders.
+    - C(next_steps[].command) is one line for a shell, for exactly these C(next_steps[].partitions), V(null) if no run helps.
   returned: always
   type: list
   elements: dict
@@ -275,13 +276,13 @@ results_path:
   type: str
   sample: /var/lib/kafka-recovery/results/2026-11-21/east.json
 repaired:
-  description: Partitions whose replica order an earlier, killed run had left changed, and which was put back.
+  description: Partitions whose replica order an earlier, killed run had changed, and this run restored.
   returned: always
   type: list
   elements: str
   sample: []
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: always
   type: list
   elements: dict
@@ -341,7 +342,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         recovery.keep_within(blast_radius.Limits.from_params(params))
         if params["quorum_before"]:
             quorum_stability.require_stable_quorum(cluster, params["quorum_before"], params["quorum_window"])
-    # From here on a signal does not break anything off: what is under way is finished, and the results tell how far it went.
+    # From here on signals are deferred: the work in progress is finished, and the results show how far it got.
     signals.only_note()
     if not params["allow_data_loss"]:
         recovery.hold_all()
@@ -362,7 +363,10 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
 
 
 def choose_backend(module: KafkaModule, cluster: NativeCluster, made_with: str | None) -> None:
-    """Speak to the cluster as the options want it, and as the plan's guards need it (`made_with`, None without a plan of ours)."""
+    """Negotiate the backend of the options, or that of the plan's guards (`made_with`; None without a plan of this collection).
+
+    BackendError if the brokers do not offer it.
+    """
     params = module.params
     wanted = params["backend"] if made_with is None else backend_selection.for_plan(params["backend"], made_with, params["plan"])
     try:

@@ -12,40 +12,40 @@ short_description: Elect preferred or unclean leaders (KIP-460)
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Does what C(kafka-leader-election.sh) does, for all partitions or for named ones, and says of each what became of it, by Kafka's names of errors.
-  - V(preferred) elections make the first replica of each partition its leader again, after brokers have come back. They lose nothing.
+  - Does what C(kafka-leader-election.sh) does, for all partitions or for named ones, and returns the outcome of each, with Kafka's error names.
+  - V(preferred) elections make the first replica of each partition its leader again, after brokers have returned. They lose no record.
   - V(unclean) elections give partitions without a live leader the first replica that is alive, whatever it holds. To elect the replica that
     holds the most, use M(streamops.kafka_recovery.kafka_recovery_plan) and M(streamops.kafka_recovery.kafka_designated_election).
-  - A partition that Kafka answers V(ELECTION_NOT_NEEDED) for is no failure. Every other error fails the task, after everything was tried.
-  - An unknown partition does not stop the others, as in Kafka's tool.
-  - With O(controller_bootstrap_servers) an election that no broker passes on is asked of the active controller itself. If no broker answers at all,
-    so are preferred elections of named partitions. Controllers do not say who leads, which partitions there are or which brokers are lost. So the
-    leader is not looked at then, check mode holds every partition, and other elections are refused.
+  - V(ELECTION_NOT_NEEDED) for a partition is not a failure. Every other error fails the task, after all elections were tried.
+  - As in Kafka's tool, an unknown partition does not stop the others.
+  - With O(controller_bootstrap_servers), an election that no broker forwards is sent to the active controller itself. If no broker answers at all,
+    so are preferred elections of named partitions. Controllers do not report leaders, partitions or lost brokers. So the
+    leader is not verified then, check mode holds every partition, and other elections are refused.
 options:
   election_type:
     description:
       - V(preferred) is for partitions without a leader, or with another one than the first of their replica list.
-      - V(unclean) is for partitions without a leader, and touches no other.
+      - V(unclean) is only for partitions without a leader.
     type: str
     choices: [preferred, unclean]
     required: true
   allow_data_loss:
     description:
-      - Means something for O(election_type=unclean) alone, which gives up every record that the elected replica does not hold.
+      - Only for O(election_type=unclean), which gives up every record that the elected replica does not hold.
       - Without V(true) nothing is written to the cluster, and every partition that would be elected is reported as V(held) with the reason
         code V(data_loss_not_allowed).
-      - Also with V(true) the partitions of C(__transaction_state) are elected only where they are named.
+      - Even with V(true) the partitions of C(__transaction_state) are elected only if they are named.
     type: bool
     default: false
   duration:
-    description: Seconds within which elections that failed for a moment are tried again, and within which new leaders must be visible.
+    description: Time limit in seconds to retry elections that failed with a transient error, and for new leaders to be visible.
     type: float
     default: 30.0
   election_attempts:
     description:
-      - How often an election that failed for a moment is tried again, within O(duration). V(0) tries each once.
-      - That is an election without an answer, and one with an error after which Kafka's own clients try again, but for C(ELECTION_NOT_NEEDED),
-        C(UNKNOWN_TOPIC_OR_PARTITION), C(PREFERRED_LEADER_NOT_AVAILABLE) and C(ELIGIBLE_LEADERS_NOT_AVAILABLE), which say how things are.
+      - Number of retries, within O(duration), of an election that failed with a transient error. V(0) does not retry.
+      - Transient is an election without an answer, or with an error that Kafka's own clients retry, except C(ELECTION_NOT_NEEDED),
+        C(UNKNOWN_TOPIC_OR_PARTITION), C(PREFERRED_LEADER_NOT_AVAILABLE) and C(ELIGIBLE_LEADERS_NOT_AVAILABLE), which describe the partition.
     type: int
     default: 3
   max_partitions:
@@ -55,13 +55,13 @@ options:
   max_offline_brokers:
     description:
       - For O(election_type=unclean). Nothing is elected, and the task fails, while more brokers of the cluster than this are fenced, or in replica
-        sets without being registered. So many at once are rather cut off than lost, and bring their records with them when they return.
+        sets without being registered. More at once are probably unreachable, not lost, and return with their records.
     type: int
     default: 2
   lost_brokers:
     description:
-      - For O(election_type=unclean). Ids of the brokers that are lost for good. Optional. They are checked before anything is elected, and one
-        that shows life fails the task, as does a broker that is offline and silent and not on the list.
+      - For O(election_type=unclean). Ids of the brokers that are lost permanently. Optional. They are checked before anything is elected. A broker
+        with signs of life fails the task, and so does a broker that is offline, silent and not listed.
     type: list
     elements: int
     default: []
@@ -77,7 +77,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Predicts from the state of the partitions, and from what this client may do, whom Kafka would elect.
+    details: Predicts which leaders Kafka would elect, from the state of the partitions and the permissions of this client.
   diff_mode:
     support: full
     details: Shows the leader of each partition that is elected, before and after.
@@ -88,7 +88,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Make the preferred leaders lead again
+- name: Elect the preferred leaders
   streamops.kafka_recovery.kafka_leader_election:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     election_type: preferred
@@ -113,22 +113,22 @@ EXAMPLES = r"""
 RETURN = r"""
 summary:
   description:
-    - Number of partitions per outcome. V(already_online) are those that Kafka answers V(ELECTION_NOT_NEEDED) for; where no partitions are named
-      they are not looked for.
+    - Number of partitions per outcome. V(already_online) are those for which Kafka answers V(ELECTION_NOT_NEEDED). They are not counted if no
+      partitions are named.
   returned: when elections were tried
   type: dict
   sample: {failed: 1, held: 0, elected: 118, already_online: 1}
 errors:
-  description: Number of partitions per error, by Kafka's names.
+  description: Number of partitions per error, with Kafka's error names.
   returned: when elections were tried
   type: dict
   sample: {ELECTION_NOT_NEEDED: 1, PREFERRED_LEADER_NOT_AVAILABLE: 1}
 results:
   description:
     - Some partitions, one of each outcome and reason code first, then those that failed.
-    - C(results[].leader) leads after the election (in check mode, would lead), V(null) if no broker does. C(results[].error) is Kafka's name, or
-      V(null). C(results[].error_message) is what Kafka says beside it, on one line of at most 300 letters, or V(null).
-      C(results[].message) says why, and what to do.
+    - C(results[].leader) is the leader after the election (in check mode, the predicted one), V(null) if there is none. C(results[].error) is Kafka's name, or
+      V(null). C(results[].error_message) is Kafka's message, on one line of at most 300 characters, or V(null).
+      C(results[].message) has the reason and the remedy.
     - C(results[].reason_code) is the same for machines, V(null) if the partition was elected. The guide to reason codes lists all of them.
   returned: when elections were tried
   type: list
@@ -145,7 +145,7 @@ results:
       message: its preferred leader, broker 1, is not alive; start it, or give the partition other replicas
     - {topic: orders, partition: 0, outcome: elected, leader: 3, preferred_leader: 3, error: null, reason_code: null, error_message: null, message: null}
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: when elections were tried
   type: list
   elements: dict
@@ -169,10 +169,10 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
     kind = LeaderElection if cluster.silence is None else DirectElection
     election = kind(cluster, params["election_type"], requested(params["partitions"], params["partitions_file"]))
     if cluster.silence is not None:
-        module.ansible.warn(f"the active controller is asked itself, and who leads afterwards is not looked at: {cluster.silence}")
+        module.ansible.warn(f"elections are sent to the active controller itself, and the new leaders are not verified: {cluster.silence}")
     if params["election_type"] == UNCLEAN and params["allow_data_loss"]:
         election.keep_within(blast_radius.Limits.from_params(params))
-    # From here on a signal does not break anything off: the batch under way is finished, and the results tell how far it went.
+    # From here on signals are deferred: the batch in progress is finished, and the results show how far it got.
     signals.only_note()
     if params["election_type"] == UNCLEAN and not params["allow_data_loss"]:
         election.hold_all()

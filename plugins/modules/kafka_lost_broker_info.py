@@ -2,25 +2,25 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Are the brokers that an operator calls lost really lost?"""
+"""Check whether the brokers that an operator names as lost show signs of life."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_lost_broker_info
-short_description: Look for signs of life in brokers that are said to be lost
+short_description: Check brokers that are named as lost for signs of life
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Checks brokers three ways. Each must be a broker of the cluster, registered or in a replica set. It must be fenced, and it must be silent,
     which means that nothing accepts connections on its port and that it has not fetched the metadata log (DescribeQuorum) for more than 9 seconds,
-    C(broker.session.timeout.ms) by default. Where the active controller is younger than that silence, no fetch while it is watched is enough.
+    C(broker.session.timeout.ms) by default. If the active controller took over more recently, a broker that fetches nothing during the watch counts as silent.
   - A restarted broker fetches the metadata log long before its port opens and it is unfenced. A broker that hangs fetches nothing, but its port
     still accepts connections.
   - Watches for 3 seconds. Signs of life do not fail the task; they are returned.
 options:
   lost_brokers:
-    description: Ids of the brokers that are lost for good, all of them.
+    description: Complete list of the permanently lost broker ids.
     type: list
     elements: int
     required: true
@@ -30,17 +30,17 @@ extends_documentation_fragment:
   - streamops.kafka_recovery.attributes.info
   - streamops.kafka_recovery.attributes.kafka
 notes:
-  - Kafka before 4.0 does not tell the addresses of fenced brokers, so their ports are not tried.
+  - Kafka before 4.0 does not report the addresses of fenced brokers, so their ports are not probed.
 """
 
 EXAMPLES = r"""
-- name: Are brokers 1 and 4 really lost?
+- name: Check that brokers 1 and 4 are lost
   streamops.kafka_recovery.kafka_lost_broker_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     lost_brokers: [1, 4]
   register: lost
 
-- name: Say why not
+- name: Show the objections
   ansible.builtin.debug:
     var: lost.objections
 """
@@ -48,16 +48,16 @@ EXAMPLES = r"""
 RETURN = r"""
 objections:
   description:
-    - Why O(lost_brokers) is not right, in words. Empty where all of them are lost and no other broker is.
-    - A broker that is offline and silent and not named is an objection, too, because it may be expected back with its records.
+    - Reasons why O(lost_brokers) is wrong. Empty if all of them are lost and no other broker is.
+    - A broker that is offline, silent and not listed is an objection, too, because it may return with its records.
   returned: success
   type: list
   elements: str
   sample: ["broker 4 is named in lost_brokers, but its port broker-4.example.com:9092 accepts connections"]
 brokers:
   description: >-
-    What was seen of O(lost_brokers). C(brokers[].silent_seconds) since the last fetch of the metadata log, V(null) where there was none since the
-    active controller took over; C(brokers[].address) is V(null) where the cluster does not tell it.
+    State of each of O(lost_brokers). C(brokers[].silent_seconds) is the time since the last fetch of the metadata log, V(null) if there was none
+    since the active controller took over. C(brokers[].address) is V(null) if the cluster does not report it.
   returned: success
   type: list
   elements: dict
@@ -68,7 +68,7 @@ brokers:
       silent_seconds: 41.7
       signs_of_life: ["its port broker-4.example.com:9092 accepts connections"]
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: success
   type: list
   elements: dict

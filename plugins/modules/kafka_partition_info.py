@@ -2,7 +2,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which partitions have no live leader, and what the cluster knows of their replicas."""
+"""List partitions without a live leader, with what the cluster knows about their replicas."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ short_description: Find partitions without a live leader, or in another state
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Lists the partitions in a O(state), with ISR, eligible leader replicas (KIP-966) and offline replicas, and says in words whether they can be
-    written and whom the controller would elect by itself.
-  - Says of every broker whether it is unfenced, fenced and silent (and for how long), or coming back, which a fenced broker shows by
-    fetching the metadata log again long before it is unfenced.
-  - Pages through DescribeTopicPartitions; brokers before Kafka 3.8 are asked for Metadata instead, which knows no eligible leader replicas.
+  - Lists the partitions in a O(state), with ISR, eligible leader replicas (KIP-966) and offline replicas, and explains whether they can be
+    written and which broker the controller would elect.
+  - Returns for every broker whether it is unfenced, fenced and silent (and for how long), or coming back. A fenced broker that is coming back
+    fetches the metadata log again long before it is unfenced.
+  - Pages through DescribeTopicPartitions. Brokers before Kafka 3.8 get Metadata requests instead, which have no eligible leader replicas.
 options:
   state:
     description:
@@ -24,8 +24,8 @@ options:
       - V(under_replicated) have an ISR smaller than their replica list, V(under_min_isr) one smaller than C(min.insync.replicas).
       - V(not_writable) are online, but with an ISR smaller than C(min.insync.replicas), so that C(acks=all) is refused.
       - V(under_min_isr) and V(not_writable) need DESCRIBE_CONFIGS on the topics.
-      - V(elr_recoverable) are offline, but the controller may elect a broker by itself if it comes back. This is a member of ISR or ELR, or the last
-        known leader. C(elected_on_return) has these brokers, C(explanation) says what such a leader may lack.
+      - V(elr_recoverable) are offline, but the controller may elect a broker if it returns. This is a member of ISR or ELR, or the last
+        known leader. C(elected_on_return) has these brokers, C(explanation) has what such a leader may lack.
     type: str
     choices: [offline, all, under_replicated, under_min_isr, not_writable, elr_recoverable]
     default: offline
@@ -36,7 +36,7 @@ options:
   unknown:
     description:
       - What to do about a requested partition that the cluster does not have, or whose topic it hides because DESCRIBE is not granted.
-      - V(fail) refuses all of them. V(skip) looks at the others, and returns these as RV(unknown).
+      - V(fail) refuses all requested partitions. V(skip) reads the others, and returns these as RV(unknown).
     type: str
     choices: [fail, skip]
     default: fail
@@ -54,7 +54,7 @@ EXAMPLES = r"""
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
   register: offline
 
-- name: Look at two partitions, whatever their state
+- name: Read two partitions in any state
   streamops.kafka_recovery.kafka_partition_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     state: all
@@ -66,9 +66,9 @@ EXAMPLES = r"""
 RETURN = r"""
 partitions:
   description:
-    - The partitions in the asked state, internal topics first.
+    - The partitions in the requested state, internal topics first.
     - C(partitions[].min_insync_replicas) is never more than the number of replicas (KIP-966). It and C(partitions[].unclean_leader_election_enable)
-      are V(null), and a warning says so, where DESCRIBE_CONFIGS on the topic is not granted.
+      are V(null), with a warning, if DESCRIBE_CONFIGS on the topic is not granted.
   returned: success
   type: list
   elements: dict
@@ -88,12 +88,12 @@ partitions:
       elected_on_return: [1]
       explanation: "no live leader: the controller may elect broker 1 once it is unfenced (ELR, whether it was shut down cleanly is not known)"
 count:
-  description: How many partitions are in the asked state.
+  description: Number of partitions in the requested state.
   returned: success
   type: int
   sample: 1
 unknown_count:
-  description: How many requested partitions the cluster does not have, or hides. More than V(0) only with O(unknown=skip).
+  description: Number of requested partitions that the cluster does not have, or hides. More than V(0) only with O(unknown=skip).
   returned: success
   type: int
   sample: 0
@@ -105,8 +105,8 @@ unknown:
   sample: []
 brokers:
   description:
-    - State of every broker that is registered or in a replica list. C(brokers[].silent_seconds) since it last fetched the metadata log, V(null) where
-      the active controller does not know. It forgets who has been silent for five minutes.
+    - State of every broker that is registered or in a replica list. C(brokers[].silent_seconds) is the time since its last fetch of the metadata log, V(null) if
+      the active controller does not know it. The controller forgets brokers that are silent for five minutes.
   returned: success
   type: list
   elements: dict
@@ -114,7 +114,7 @@ brokers:
     - {broker_id: 1, broker_state: fenced, silent_seconds: 93.4, rack: null}
     - {broker_id: 2, broker_state: unfenced, silent_seconds: 0.2, rack: null}
 eligible_leader_replicas_version:
-  description: Level of the feature C(eligible.leader.replicas.version) at which the cluster runs, V(0) where it is off. V(null) where the brokers do not tell.
+  description: Finalized level of the feature C(eligible.leader.replicas.version), V(0) if it is off, V(null) if the brokers do not report it.
   returned: success
   type: int
   sample: 1
@@ -124,7 +124,7 @@ cluster_id:
   type: str
   sample: 5L6g3nShT-eMCtK--X86sw
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: success
   type: list
   elements: dict

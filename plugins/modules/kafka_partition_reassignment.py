@@ -8,26 +8,26 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_partition_reassignment
-short_description: Move the replicas of partitions to other brokers, or cancel moves that are under way
+short_description: Move the replicas of partitions to other brokers, or cancel moves that are in progress
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Does what C(kafka-reassign-partitions.sh --execute), C(--verify) and C(--cancel) do, in one task. Replicas are moved, added and removed, with brokers
     down as well.
-  - Everything is looked at before anything is submitted. One partition that is refused stops them all, and each error goes by the name that Kafka has for
-    it, as KIP-179 wanted it.
-  - With O(throttle) the throttle is set before the first move and removed after the last, exactly what was set and nothing that an operator had set before;
-    after a task that was killed by the next one, or by M(streamops.kafka_recovery.kafka_replication_throttle).
-  - While it waits, a line per cluster says every few seconds how many partitions are in sync, how much is still to be copied, how fast, and when it will end.
-  - A task that is interrupted, or whose O(duration) is over, leaves moves under way to Kafka, which goes on with them. With O(throttle) it cancels them and
-    puts the order of their replicas back, because the throttle ends with the task. Run it again to go on.
+  - Everything is checked before anything is submitted. One partition that is refused stops all of them. Errors have Kafka's names, as KIP-179
+    proposed.
+  - With O(throttle) the throttle is set before the first move and removed after the last. Settings of operators are kept. If the task is killed, the next
+    task removes the throttle, or M(streamops.kafka_recovery.kafka_replication_throttle) does.
+  - While it waits, a line per cluster shows every few seconds how many partitions are in sync, the bytes that remain, the rate, and the estimated end.
+  - If the task is interrupted, or O(duration) has passed, Kafka continues the moves in progress. With O(throttle) the task cancels them and
+    restores the order of their replicas, because the throttle ends with the task. Run it again to continue.
   - Needs ALTER and DESCRIBE on the cluster, DESCRIBE on the topics, and for O(throttle) DESCRIBE_CONFIGS and ALTER_CONFIGS on both.
 options:
   state:
     description:
-      - V(present) gives each partition the replicas that are named for it. A partition that is already on its way there is waited for.
-      - V(cancelled) ends moves that are under way, of the partitions named or of all; replicas named beside them mean nothing then. Replicas are put back
-        in the order that they had where RV(previous_assignment) of this O(run_id) tells it; else they stay in the order that the cancelled move gave them.
+      - V(present) gives each partition the replicas that are named for it. It waits for a partition that is already moving to them.
+      - V(cancelled) ends moves in progress, of the named partitions or of all. Replicas that are named with them are ignored. The order of replicas is
+        restored if RV(previous_assignment) of this O(run_id) has it. Else it stays as the cancelled move has set it.
     type: str
     choices: [present, cancelled]
     default: present
@@ -36,27 +36,27 @@ options:
     type: bool
     default: true
   concurrent_moves:
-    description: How many partitions are copied at the same time, at most. Those of which nothing has to be copied do not count.
+    description: Maximum number of partitions that are copied at the same time. Partitions without anything to copy do not count.
     type: int
     default: 1000
   throttle:
     description:
-      - Bytes per second at which each broker sends, and receives, the replicas that are moved. Without it they are moved as fast as brokers can.
-      - A warning tells the arithmetic where it is less than what the partitions are written at, so that they could never get in sync.
+      - Bytes per second at which each broker sends, and receives, the replicas that are moved. Default is no throttle.
+      - A warning shows the calculation if the rate is lower than that of the producers, so that the partitions could never get in sync.
     type: int
   wait:
     description:
-      - Whether to wait until the moves have ended. V(false) submits all of them at once, whatever O(concurrent_moves) says, sees that they are under way, and
-        cannot be had with O(throttle).
+      - Whether to wait until the moves have ended. V(false) submits all of them at once, ignores O(concurrent_moves), verifies that they are in progress, and
+        is refused with O(throttle).
     type: bool
     default: true
   duration:
-    description: Seconds for all of it. Without it the task waits for as long as something is copied.
+    description: Time limit in seconds for the whole task. Default is no limit while there is progress.
     type: float
   stalled_after:
     description:
-      - Seconds without anything being copied, after which the moves under way have failed. The others are still made.
-      - Most often a broker has died that was to get replicas, or to give them. A throttled broker may pause for eleven seconds, so more is needed.
+      - Seconds without progress after which the moves in progress have failed. The other moves continue.
+      - Usually a broker that sends or receives replicas has failed. Use more than eleven seconds, because a throttled broker may pause that long.
     type: float
     default: 300.0
   preview:
@@ -73,9 +73,9 @@ attributes:
   check_mode:
     support: full
     details:
-      - Is the C(validateOnly) of KIP-179. Looks at everything that can be known without submitting it. That includes this client's permissions, another
+      - Like C(validateOnly) of KIP-179. Checks everything that can be checked without submitting it. That includes this client's permissions, another
         run that throttles the cluster, and the files of O(workdir).
-      - With O(throttle) the brokers judge each change of a config without making it.
+      - With O(throttle) the brokers validate each config change without making it.
   diff_mode:
     support: full
     details: Shows the replicas of each partition that is moved, before and after.
@@ -99,7 +99,7 @@ EXAMPLES = r"""
       - {topic: orders, partition: 1, replicas: [3, 2]}
     throttle: 20000000
 
-- name: See what a planned file would move, and what stands against it
+- name: Show what a planned file would move, and its obstacles
   streamops.kafka_recovery.kafka_partition_reassignment:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
@@ -109,7 +109,7 @@ EXAMPLES = r"""
   check_mode: true
   diff: true
 
-- name: Cancel every move that is under way
+- name: Cancel every move that is in progress
   streamops.kafka_recovery.kafka_partition_reassignment:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
@@ -121,25 +121,25 @@ EXAMPLES = r"""
 RETURN = r"""
 summary:
   description:
-    - Number of partitions per outcome. V(reassigned) have their new replicas, all of the added ones in sync, V(unchanged) had them before, V(moving) are on
-      their way, V(cancelled) have their old ones, V(held) were not begun with or were cancelled because the task ended, V(stale) have changed meanwhile.
-  returned: when partitions were looked at
+    - Number of partitions per outcome. V(reassigned) have their new replicas, all of the added ones in sync, V(unchanged) had them before, V(moving) are in
+      progress, V(cancelled) have their old ones, V(held) were not started or were cancelled because the task ended, V(stale) have changed meanwhile.
+  returned: when partitions were checked
   type: dict
   sample: {failed: 0, stale: 0, held: 0, moving: 0, cancelled: 0, reassigned: 118, unchanged: 2}
 errors:
   description:
-    - Number of partitions per error, by Kafka's names. V(UNKNOWN_TOPIC_OR_PARTITION) also stands for a topic that this client may not describe,
+    - Number of partitions per error, with Kafka's error names. V(UNKNOWN_TOPIC_OR_PARTITION) also stands for a topic that this client may not describe,
       V(INVALID_REPLICA_ASSIGNMENT) for an empty list, a broker that is named twice or one that is not registered, V(BROKER_NOT_AVAILABLE) for a broker that
-      is not alive, V(LEADER_NOT_AVAILABLE) for a partition that there is nobody to copy from, V(INVALID_REPLICATION_FACTOR),
-      V(REASSIGNMENT_IN_PROGRESS) for one that is on its way elsewhere, V(CLUSTER_AUTHORIZATION_FAILED), V(REQUEST_TIMED_OUT) for a move that stood still.
-  returned: when partitions were looked at
+      is not alive, V(LEADER_NOT_AVAILABLE) for a partition without a leader to copy from, V(INVALID_REPLICATION_FACTOR),
+      V(REASSIGNMENT_IN_PROGRESS) for one that is moving elsewhere, V(CLUSTER_AUTHORIZATION_FAILED), V(REQUEST_TIMED_OUT) for a move without progress.
+  returned: when partitions were checked
   type: dict
   sample: {REASSIGNMENT_IN_PROGRESS: 1}
 results:
   description:
     - Some partitions, one of each outcome and error first, then those that failed.
-    - C(results[].replicas) are those that the partition has, and while it is moving those that it had. C(results[].message) says why, and what to do.
-  returned: when partitions were looked at
+    - C(results[].replicas) are the replicas of the partition, during a move those before it. C(results[].message) has the reason and the remedy.
+  returned: when partitions were checked
   type: list
   elements: dict
   sample:
@@ -152,8 +152,8 @@ results:
       message: "it is already moving from [1, 2, 3] to [5, 2, 3]; wait for that, or cancel it first (state: cancelled)"
 progress:
   description:
-    - The last measurement while the task waited, see M(streamops.kafka_recovery.kafka_partition_reassignment_info), or V(null) where it did not wait.
-  returned: when partitions were looked at
+    - The last measurement while the task waited, see M(streamops.kafka_recovery.kafka_partition_reassignment_info), or V(null) if it did not wait.
+  returned: when partitions were checked
   type: dict
   sample:
     partitions: 120
@@ -165,22 +165,22 @@ progress:
     estimated_seconds: 0.0
 left_over_throttle:
   description:
-    - What was removed first (in check mode, would be) of a throttle that a killed run had left, or that has expired. Number of brokers with other rates
-      than before, of topics with other lists, and of entries in these.
-    - If there was any, the task has changed something.
-  returned: when partitions were looked at
+    - What was removed first (in check mode, would be) of a throttle that a killed run had left, or that has expired. The numbers of changed brokers,
+      of changed topics, and of entries removed from their lists.
+    - If any is not zero, the task is changed.
+  returned: when partitions were checked
   type: dict
   sample: {brokers: 0, topics: 0, replicas: 0}
 previous_assignment:
   description:
-    - File with the replicas that the partitions had, in the form of O(reassignment_file), which as such undoes the task. V(null) where nothing was moved.
-      A second run of one O(run_id) adds to it.
-  returned: when partitions were looked at
+    - File with the replicas that the partitions had, in the form of O(reassignment_file). Apply it to undo the task. V(null) if nothing was moved.
+      A second run with the same O(run_id) adds to it.
+  returned: when partitions were checked
   type: str
   sample: /var/lib/kafka-recovery/reassignments/2026-11-21T14-05-00Z/east.before.json
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
-  returned: when partitions were looked at
+  description: Brokers that did not answer, with the reason.
+  returned: when partitions were checked
   type: list
   elements: dict
   sample: []
@@ -203,7 +203,7 @@ def partition_reassignment(module: KafkaModule, cluster: Replication) -> dict[st
     if module.check_mode:
         work.predict()
     elif not work.refused:
-        # From here on a signal does not break anything off: what is under way is left in order first.
+        # From here on signals are deferred, until the moves in progress are in a consistent state.
         signals.only_note()
         if params["state"] == "present":
             work.move(signals.noted)

@@ -2,43 +2,43 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far partitions are on their way to other brokers, as KIP-179 wanted `kafka-reassign-partitions.sh --progress` to tell."""
+"""Return the progress of reassignments, as KIP-179 proposed for `kafka-reassign-partitions.sh --progress`."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_partition_reassignment_info
-short_description: See how far partitions are on their way to other brokers
+short_description: Return the progress of reassignments
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Says of each partition whether it has the replicas that it is to have, is on its way there, or on its way elsewhere; and of each of these replicas whether
+  - Returns for each partition whether it has its target replicas, is moving to them, or is moving elsewhere. Returns for each target replica whether
     it is in sync, or by how many bytes and messages it is behind.
-  - Only asks. Unlike C(kafka-reassign-partitions.sh --verify) it removes no throttles.
+  - Reads only. Unlike C(kafka-reassign-partitions.sh --verify) it removes no throttles.
   - With O(cluster) and O(workdir) it also reports the throttles that this collection has set from there and not removed.
   - Needs DESCRIBE on the cluster and on the topics.
 options:
   window:
-    description: Seconds between two looks, which tell how fast replicas are copied and when they will be in sync. V(0) looks once.
+    description: Seconds between two measurements, to compute the copy rate and the estimated end. V(0) measures once.
     type: float
     default: 0.0
   layout:
     description:
-      - Whether to write where all replicas of the cluster are and how much they hold, C(<workdir>/layout/<run_id>/<cluster>.jsonl), which is what
-        M(streamops.kafka_recovery.kafka_redundancy_plan) plans from. Then O(cluster), O(run_id) and O(workdir) are needed.
+      - Whether to write the location and size of all replicas of the cluster to C(<workdir>/layout/<run_id>/<cluster>.jsonl), the input of
+        M(streamops.kafka_recovery.kafka_redundancy_plan). Requires O(cluster), O(run_id) and O(workdir).
     type: bool
     default: false
   cluster:
-    description: Name of the cluster, as the inventory has it.
+    description: Name of the cluster, as in the inventory.
     type: str
   run_id:
     description: Name of the recovery that the file belongs to.
     type: str
   workdir:
-    description: Directory for files on the host that runs the modules. Made where it is missing, private to its owner.
+    description: Directory for files on the host that runs the modules. Created if it is missing, private to its owner.
     type: path
   preview:
-    description: Number of partitions to return in RV(partitions), and of replicas in RV(replicas), one of each kind first, then the worst.
+    description: Number of partitions to return in RV(partitions), and of replicas in RV(replicas), first one of each kind, then the worst.
     type: int
     default: 20
 extends_documentation_fragment:
@@ -52,18 +52,18 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See every move that is under way, and when it will end
+- name: Show every move that is in progress, and its estimated end
   streamops.kafka_recovery.kafka_partition_reassignment_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     window: 5
 
-- name: See whether a partition has the replicas that it is to have
+- name: Check whether a partition has its target replicas
   streamops.kafka_recovery.kafka_partition_reassignment_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     partitions:
       - {topic: orders, partition: 0, replicas: [2, 3]}
 
-- name: Write down where replicas are, for a plan
+- name: Collect the replica layout for a plan
   streamops.kafka_recovery.kafka_partition_reassignment_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
@@ -75,18 +75,18 @@ EXAMPLES = r"""
 RETURN = r"""
 summary:
   description:
-    - Number of partitions per state, of those named, else of all that are moving. V(in_place) have the replicas that they are to have, all of them in sync,
-      V(under_replicated) have them, not all in sync, V(moving) are on their way there, V(moving_elsewhere) on another one, V(not_moving) have other
-      replicas and stay there, V(unknown) do not exist.
+    - Number of partitions per state, of those named, else of all that are moving. V(in_place) have their target replicas, all of them in sync,
+      V(under_replicated) have them, not all in sync, V(moving) are moving to them, V(moving_elsewhere) to others, V(not_moving) have other
+      replicas and do not move, V(unknown) do not exist.
   returned: success
   type: dict
   sample: {unknown: 0, moving_elsewhere: 0, not_moving: 0, moving: 117, under_replicated: 0, in_place: 3}
 progress:
   description:
-    - All of these partitions together. C(progress.in_sync) of C(progress.partitions) have every replica in sync that they are to have;
+    - Totals of these partitions. C(progress.in_sync) of C(progress.partitions) have all target replicas in sync.
       C(progress.replicas) counts the replicas by status.
-    - C(progress.bytes_behind) and C(progress.messages_behind) are what is still to be copied, C(progress.bytes_per_second) and
-      C(progress.estimated_seconds) need O(window). V(null) is what nobody told.
+    - C(progress.bytes_behind) and C(progress.messages_behind) are what remains to be copied. C(progress.bytes_per_second) and
+      C(progress.estimated_seconds) need O(window). Values that no broker reported are V(null).
   returned: success
   type: dict
   sample:
@@ -112,7 +112,7 @@ partitions:
       removing_replicas: [1]
 replicas:
   description:
-    - Some of the replicas that these partitions are to have, one of each status first, then those that are furthest behind.
+    - Some of the target replicas of these partitions, first one of each status, then those that are furthest behind.
     - C(replicas[].status) is one of those that KIP-179 names, V(in_sync), V(behind), V(unknown_topic), V(unknown_partition), V(unknown_broker) and
       V(broker_does_not_host_partition).
   returned: success
@@ -127,9 +127,9 @@ layout_path:
   sample: /var/lib/kafka-recovery/layout/2026-11-21T14-05-00Z/east.jsonl
 throttles:
   description:
-    - Throttles that this collection has set from this O(workdir) and not removed, at most one of a run and one that stands.
-    - C(throttles[].state) is V(running) for the throttle of a run that lives, V(left_over) for that of a run that was killed, V(stands), or V(expired).
-      What is left over or has expired is removed by the next task that works on the throttles of this cluster.
+    - Throttles that this collection has set from this O(workdir) and not removed, at most one of a run and one standing throttle.
+    - C(throttles[].state) is V(running) for the throttle of a running task, V(left_over) for that of a killed one, V(stands), or V(expired).
+      The next task that changes throttles of this cluster removes those that are left over or expired.
     - C(throttles[].expires_at) is in UTC, V(null) for a throttle that does not expire. All of it is V(null) without O(cluster) and O(workdir).
   returned: success
   type: list
@@ -137,7 +137,7 @@ throttles:
   sample:
     - {state: stands, brokers: 3, topics: 12, replicas: 240, expires_at: "2026-11-21T18:05:00Z"}
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: success
   type: list
   elements: dict

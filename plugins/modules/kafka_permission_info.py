@@ -2,20 +2,20 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which permissions (ACLs) a recovery would miss on a cluster."""
+"""Return the permissions (ACLs) that a recovery needs and lacks."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_permission_info
-short_description: Find the permissions that a recovery would miss
+short_description: Find the permissions that a recovery lacks
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Asks a cluster what this client may do there, and names each ACL that a recovery needs and the client lacks, before anything is tried.
+  - Reads what this client may do on the cluster, and names each ACL that a recovery needs and the client lacks, before anything is tried.
   - Reads the authorized operations that brokers report (KIP-430). Changes nothing, and creates nothing.
   - Names as few ACLs as possible. READ and ALTER, for example, include DESCRIBE on the same resource.
-  - A cluster without an authorizer misses nothing.
+  - On a cluster without an authorizer nothing is missing.
 extends_documentation_fragment:
   - streamops.kafka_recovery.connection
   - streamops.kafka_recovery.stages
@@ -27,7 +27,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Look for missing permissions before a recovery
+- name: Find missing permissions before a recovery
   streamops.kafka_recovery.kafka_permission_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     elect: true
@@ -41,10 +41,10 @@ EXAMPLES = r"""
 RETURN = r"""
 missing:
   description:
-    - The ACLs to add, those that are needed first. Without the others the recovery works and knows less.
-    - C(missing[].name) is C(*) where it has to hold for all topics or groups, because what is hidden may have lost its leader, too.
-    - C(missing[].remedy) is the command that adds it. It says C(PRINCIPAL) where only the brokers know what they call this client.
-      It says C(PRINCIPAL) or C(NAME), too, instead of a name that cannot be copied from a screen into a shell as it is.
+    - The ACLs to add, the required ones first. Without the others the recovery works with less evidence.
+    - C(missing[].name) is C(*) if the ACL must be for all topics or groups, because a hidden topic may have lost its leader, too.
+    - C(missing[].remedy) is the command that adds it. It has C(PRINCIPAL) if only the brokers know the principal of this client.
+      It has C(PRINCIPAL) or C(NAME), too, in place of a name that cannot be copied unchanged from a terminal into a shell.
   returned: success
   type: list
   elements: dict
@@ -58,7 +58,7 @@ missing:
       remedy: kafka-acls.sh --bootstrap-server broker-1.example.com:9093 --command-config ADMIN.properties --add
         --allow-principal User:recovery --operation Read --topic '*'
 unknown:
-  description: Operations that were to be checked, and of which the cluster does not say whether they are granted.
+  description: Operations of which the cluster does not report whether they are granted.
   returned: success
   type: list
   elements: dict

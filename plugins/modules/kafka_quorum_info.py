@@ -2,27 +2,27 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The metadata quorum: leader, voters, observers, and whether it is calm enough to elect anything."""
+"""Describe the metadata quorum: leader, voters, observers, and whether it is calm enough for elections."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_quorum_info
-short_description: Describe the metadata quorum and say whether it is calm
+short_description: Describe the metadata quorum and whether it is calm
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Describes the KRaft quorum as its leader sees it, through the brokers (DescribeQuorum), voters and observers with their lag.
-  - Looks at it again and again for O(window) seconds and gives a verdict. One look cannot see a leader epoch that moves.
-  - With O(controller_bootstrap_servers) the controllers are asked too, for the versions of Vote that they understand, and for their
+  - Reads it repeatedly for O(window) seconds and returns a verdict. A single read cannot detect a leader epoch that changes.
+  - With O(controller_bootstrap_servers) the controllers are queried, too, for the versions of Vote that they support, and for their
     C(controller.quorum.*.timeout.ms). KIP-996 (pre-vote) came with Vote version 2. Without it a voter that was cut off forces elections when it returns.
-  - What can disturb a quorum that is calm now is returned in RV(risks) and is a warning. It does not change RV(verdict).
-  - A quorum without a leader is no error of this module but a verdict. Brokers then give no answer at all, so it takes O(request_timeout) to know.
+  - Risks to a quorum that is calm now are returned in RV(risks) and shown as warnings. They do not change RV(verdict).
+  - A quorum without a leader is a verdict, not an error. Brokers do not answer then, so the module takes O(request_timeout).
 options:
   window:
     description:
-      - Seconds over which the quorum is watched. Only an election within them is seen.
-      - A quorum with one voter holds no elections and is looked at once.
+      - Seconds for which the quorum is watched. Only elections within this time are detected.
+      - A quorum with one voter holds no elections and is read once.
     type: float
     default: 3.0
 extends_documentation_fragment:
@@ -33,12 +33,12 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Is the metadata quorum calm?
+- name: Check whether the metadata quorum is calm
   streamops.kafka_recovery.kafka_quorum_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
   register: quorum
 
-- name: Watch it for a minute, and ask the controllers whether they canvass before they stand for election
+- name: Watch the quorum for a minute, and check whether controllers support pre-vote
   streamops.kafka_recovery.kafka_quorum_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     controller_bootstrap_servers: "{{ kafka_controller_bootstrap_servers }}"
@@ -50,7 +50,7 @@ verdict:
   description:
     - V(calm) means one leader in one epoch all the time, and more than half of the voters (the leader is one of them) follow closely.
     - V(churning) means that within O(window) the leader or its epoch changed, a voter joined or left, a voter had another directory, or the log of a voter
-      went back, which means that its disk was lost.
+      became shorter, which means that its disk was lost.
     - V(majority_behind) means that half of the voters or more are behind. A voter is behind when it has not fetched for 3 seconds, or lacks records
       and was last caught up more than 3 seconds ago, or has not fetched since the leader took over.
     - V(no_leader) means that no leader answered at the end.
@@ -58,18 +58,18 @@ verdict:
   type: str
   sample: calm
 reasons:
-  description: What the verdict stands on, in words. With V(calm) voters that are behind, if any.
+  description: Reasons for the verdict. With V(calm), voters that are behind, if any.
   returned: success
   type: list
   elements: str
   sample: ["voter 103 last fetched the metadata log 93.4 s ago, 187 records behind"]
 leader_id:
-  description: Id of the active controller, V(null) where none answered at the end. The following values are V(null) then, too, or empty.
+  description: Id of the active controller, V(null) if none answered at the end. The following values are then V(null) or empty, too.
   returned: success
   type: int
   sample: 101
 leader_epoch:
-  description: Its epoch. Every election counts it up, also one without a winner.
+  description: Its epoch. Every election increments it, even one without a winner.
   returned: success
   type: int
   sample: 4
@@ -80,8 +80,8 @@ high_watermark:
   sample: 4711
 voters:
   description: >-
-    The controllers. C(voters[].lag) in records behind the leader's log end offset. Values that the leader does not know are V(null),
-    C(voters[].directory_id) is where the voters are listed in the configuration.
+    The controllers. C(voters[].lag) in records behind the leader's log end offset. Values that the leader does not know are V(null).
+    C(voters[].directory_id) is V(null) if the voters are listed in the configuration.
   returned: success
   type: list
   elements: dict
@@ -97,29 +97,29 @@ observers:
   sample:
     - {replica_id: 1, directory_id: Y34dLfzJRM21_52f2dnY30, log_end_offset: 4711, lag: 0, seconds_since_fetch: 0.3, seconds_since_caught_up: 0.3}
 history:
-  description: The first look at the quorum and each that differed from the one before. Leader and epoch are V(null) where none answered.
+  description: The first state of the quorum and each change of it. Leader and epoch are V(null) if none answered.
   returned: success
   type: list
   elements: dict
   sample:
     - {seconds: 0.0, leader_id: 101, leader_epoch: 4}
 looks:
-  description: How often it was looked at.
+  description: How often the quorum was read.
   returned: success
   type: int
   sample: 13
 looked_at:
   description:
-    - When the last look ended, in seconds of the monotonic clock of the host that runs the module.
-    - M(streamops.kafka_recovery.kafka_designated_election) takes it to end a watch that began here.
+    - Time of the last read, in seconds of the monotonic clock of the host that runs the module.
+    - M(streamops.kafka_recovery.kafka_designated_election) takes it to end a watch that this module started.
   returned: success
   type: float
   sample: 18213.7
 controllers:
   description: >-
-    What each of O(controller_bootstrap_servers) answers. C(controllers[].node_id) is the voter that it is, by its own configuration or by the addresses
-    that the quorum names. C(controllers[].active) says whether it leads the quorum. C(controllers[].timeouts) are in milliseconds. What is not known is
-    V(null) or empty, and C(controllers[].error) or C(controllers[].timeouts_error) says why.
+    Answers of O(controller_bootstrap_servers). C(controllers[].node_id) is its voter id, from its own configuration or from the addresses
+    of the quorum. C(controllers[].active) is whether it leads the quorum. C(controllers[].timeouts) are in milliseconds. Unknown values are
+    V(null) or empty, and C(controllers[].error) or C(controllers[].timeouts_error) has the reason.
   returned: success
   type: list
   elements: dict
@@ -138,13 +138,13 @@ controllers:
       error: null
 pre_vote_supported:
   description:
-    - Whether every voter understands pre-vote (KIP-996).
-    - V(null) if it is not known. It is known only if every voter answered and was matched to the set of voters. V(false) if one that may be a voter lacks it.
+    - Whether every voter supports pre-vote (KIP-996).
+    - V(null) unless every voter answered and was matched to the set of voters. V(false) if a controller that may be a voter lacks it.
   returned: success
   type: bool
   sample: true
 pre_vote_reason:
-  description: The same in words.
+  description: Explanation of RV(pre_vote_supported).
   returned: success
   type: str
   sample: "yes: all voters offer Vote version 2"
@@ -158,7 +158,7 @@ kraft_version:
 timeouts:
   description: >-
     C(controller.quorum.*.timeout.ms) in seconds, of the controllers that answered, of voters that are brokers too, and of one other broker. Reading them
-    takes DESCRIBE_CONFIGS on the cluster.
+    requires DESCRIBE_CONFIGS on the cluster.
   returned: success
   type: list
   elements: dict
@@ -166,7 +166,7 @@ timeouts:
     - {node_id: 101, election_timeout: 1.0, fetch_timeout: 2.0, request_timeout: 2.0}
 risks:
   description: >-
-    What can disturb the quorum later, in words. No pre-vote, timeouts below Kafka's defaults, a voter that lost its disk, controllers that follow
+    What can disturb the quorum later: no pre-vote, timeouts below Kafka's defaults, a voter that lost its disk, controllers that follow
     without a vote. Each is a warning, too. Empty for a quorum of one voter.
   returned: success
   type: list
@@ -174,13 +174,13 @@ risks:
   sample:
     - "controller.quorum.request.timeout.ms is 300 on 101, below Kafka's default of 2000: requests between controllers end before a slow one has answered"
 unknown:
-  description: Which of these could not be looked at, and why, in words. Empty for a quorum of one voter.
+  description: Which of these could not be read, and why. Empty for a quorum of one voter.
   returned: success
   type: list
   elements: str
   sample: ["pre-vote (KIP-996): not known: only controllers answer it, and controller_bootstrap_servers is not given"]
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: success
   type: list
   elements: dict

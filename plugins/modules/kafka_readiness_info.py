@@ -2,38 +2,38 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a recovery of a cluster can be started."""
+"""Check whether a recovery of a cluster can be started."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_readiness_info
-short_description: Say whether a recovery can be started
+short_description: Check whether a recovery can be started
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Asks in one go, with one login, what M(streamops.kafka_recovery.kafka_permission_info), M(streamops.kafka_recovery.kafka_quorum_info) and
-    M(streamops.kafka_recovery.kafka_partition_info) ask, in this order. Each of them is for who wants to know one thing.
-  - Where a permission that is needed is missing, nothing else is asked. Where the metadata quorum is not calm, partitions are not asked for.
-  - Gives no judgement of its own. The role P(streamops.kafka_recovery.preflight#role) stops by what this module returns.
+  - Reads with one login what M(streamops.kafka_recovery.kafka_permission_info), M(streamops.kafka_recovery.kafka_quorum_info) and
+    M(streamops.kafka_recovery.kafka_partition_info) read, in this order. Use these modules to read only one of the three.
+  - If a required permission is missing, nothing else is read. If the metadata quorum is not calm, partitions are not read.
+  - Only returns data. The role P(streamops.kafka_recovery.preflight#role) decides from it whether to stop.
 options:
   workdir:
     description:
-      - Directory on the host that runs the modules. Made where it is missing, private to its owner, but not in check mode. The task fails where it cannot
-        be written or made, or others may write in it, before a broker is asked.
-      - Without it no directory is looked at.
+      - Directory on the host that runs the modules. Created if it is missing, private to its owner, but not in check mode. The task fails before it contacts a
+        broker if the directory cannot be written or created, or if other users may write in it.
+      - Without it no directory is checked.
     type: path
   cluster:
     description:
-      - Name of the cluster. With O(workdir), how the metadata quorum was is kept in C(<workdir>/quorum/<cluster>.json), for the report's metrics.
-      - Check mode keeps nothing.
-      - A warning names a replication throttle of this workdir that has expired, or that a killed run has left. It is not removed by this module.
-        The role P(streamops.kafka_recovery.elect#role) removes one that has expired.
+      - Name of the cluster. With O(workdir), the state of the metadata quorum is written to C(<workdir>/quorum/<cluster>.json), for the report's metrics.
+      - Check mode writes nothing.
+      - A warning names a replication throttle of this workdir that has expired, or that a killed run has left. This module does not remove it.
+        The role P(streamops.kafka_recovery.elect#role) removes expired throttles.
     type: str
   window:
     description:
-      - Seconds over which the metadata quorum is watched. Only an election within them is seen.
-      - A quorum with one voter holds no elections and is looked at once.
+      - Seconds for which the metadata quorum is watched. Only elections within this time are detected.
+      - A quorum with one voter holds no elections and is read once.
     type: float
     default: 3.0
   limit:
@@ -51,7 +51,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Look whether a recovery can be started
+- name: Run readiness checks
   streamops.kafka_recovery.kafka_readiness_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     elect: true
@@ -71,15 +71,15 @@ permissions:
   type: dict
   sample: {missing: [], unknown: []}
 quorum:
-  description: What M(streamops.kafka_recovery.kafka_quorum_info) returns, from C(verdict) to C(unknown). V(null) if it was not asked.
+  description: What M(streamops.kafka_recovery.kafka_quorum_info) returns, from C(verdict) to C(unknown). V(null) if it was not read.
   returned: success
   type: dict
   sample: {verdict: calm, reasons: [], leader_id: 101, leader_epoch: 4, looks: 13, pre_vote_supported: true, risks: [], unknown: []}
 partitions:
   description:
     - What M(streamops.kafka_recovery.kafka_partition_info) returns of partitions without a live leader, from C(count) to C(cluster_id).
-    - Requested partitions that the cluster does not have are C(partitions.unknown), with a warning. The module fails if it has none of them.
-    - V(null) where it was not asked.
+    - Requested partitions that the cluster does not have are in C(partitions.unknown), with a warning. The module fails if the cluster has none of them.
+    - V(null) if they were not read.
   returned: success
   type: dict
   sample: {count: 118, cluster_id: 5L6g3nShT-eMCtK--X86sw}
@@ -94,7 +94,7 @@ throttles:
   sample:
     - {state: expired, brokers: 3, topics: 12, replicas: 240, expires_at: "2026-11-21T18:05:00Z"}
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: success
   type: list
   elements: dict
@@ -114,7 +114,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 
 
 def make_workdir(module: KafkaModule) -> None:
-    """Make the workdir and prove that it can be used. In check mode it is not made; FileError says if it could not be."""
+    """Create the workdir and check that it is writable. In check mode only check. FileError if it cannot be created or written."""
     if module.params["workdir"]:
         prove = check_writable if module.check_mode else private_directory
         prove(module.workdir)

@@ -2,30 +2,30 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Put the plans of a recovery on a branch of a git repository, for somebody to merge; or its results onto the protected branch."""
+"""Push the plans of a recovery to a branch of a git repository, to be approved by a merge, or its results to the protected branch."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_recovery_commit
-short_description: Put plans or results of a recovery into a git repository
+short_description: Commit plans or results of a recovery to a git repository
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Without O(results_dir), puts plans and a readable summary of them (C(README.md)) into C(<directory>/<run_id>/) on a new branch C(recovery/<run_id>).
+  - Without O(results_dir), commits plans and a readable summary of them (C(README.md)) to C(<directory>/<run_id>/) on a new branch C(recovery/<run_id>).
     A merge of that branch into the protected one (O(branch)) approves the plans.
-  - With O(plan_signing_key), puts the signature C(<cluster>.json.sig) beside each plan. It says who made the plan, whoever may push the branch.
-  - With O(results_dir), puts results onto the protected branch itself, which says there that the plans were applied. When somebody else has pushed
-    meanwhile, the commit is made anew on top of that. Results of a run that was interrupted are left out, because it is to go on.
-  - Never pushes with force. What the repository has already is no change where it is the same, and an error where it is not.
-  - Talks to no Kafka cluster.
+  - With O(plan_signing_key), adds the signature C(<cluster>.json.sig) of each plan. It proves who made the plan, independent of who may push the branch.
+  - With O(results_dir), commits results to the protected branch itself, which records that the plans are applied. If another push came first,
+    the commit is repeated on top of it. Results of an interrupted run are excluded, because that run must be continued.
+  - Never pushes with force. A file that the repository already has is unchanged if it is identical, and an error if it differs.
+  - Contacts no Kafka cluster.
 options:
   run_id:
-    description: Name of the recovery, and of its folder. Results of a plan go to the folder of the recovery that the plan names.
+    description: Name of the recovery, and of its directory. Results of a plan are written to the directory of the recovery that the plan names.
     type: str
     required: true
   clusters:
-    description: Names of the clusters. Those without a file are left out.
+    description: Names of the clusters. Clusters without a file are skipped.
     type: list
     elements: str
     required: true
@@ -60,7 +60,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Fetches, and pushes nothing.
+    details: Fetches, but pushes nothing.
   diff_mode:
     support: full
     details: Shows the summary or the results, and which files are added.
@@ -77,7 +77,7 @@ EXAMPLES = r"""
     clusters: "{{ groups['kafka_clusters'] }}"
     plan_signing_key: /etc/kafka-recovery/signing_key
 
-- name: Commit what became of it, in the run that has applied it
+- name: Commit the results in the run that has applied the plans
   streamops.kafka_recovery.kafka_recovery_commit:
     repository: "{{ kafka_recovery_git_repository }}"
     run_id: "{{ kafka_recovery_run_id }}"
@@ -88,7 +88,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 branch:
-  description: The branch that has the files; the protected one where plans were merged already.
+  description: The branch that has the files. The protected branch if the plans are merged already.
   returned: success
   type: str
   sample: recovery/2026-11-21T02-47-10Z
@@ -98,7 +98,7 @@ commit:
   type: str
   sample: 3f1c0a7c8a5e4f5f0c9d1c2b7a6e5d4c3b2a1908
 run_id:
-  description: The recovery, whose folder they are in.
+  description: The recovery whose directory has the files.
   returned: success
   type: str
   sample: 2026-11-21T02-47-10Z
@@ -108,7 +108,7 @@ merged:
   type: bool
   sample: false
 signed:
-  description: Whether each plan of the proposal has a signature. It is checked where plans are applied.
+  description: Whether each plan of the proposal has a signature. It is checked when plans are applied.
   returned: success
   type: bool
   sample: true
@@ -118,13 +118,13 @@ protected_branch:
   type: str
   sample: main
 files:
-  description: What the commit adds. Empty where all of it was there.
+  description: Files that the commit adds. Empty if all of them existed.
   returned: success
   type: list
   elements: str
   sample: [recoveries/2026-11-21T02-47-10Z/README.md, recoveries/2026-11-21T02-47-10Z/plans/east.json]
 remote_messages:
-  description: What the remote said, for example where to open a pull request.
+  description: Messages of the remote, for example where to open a pull request.
   returned: success
   type: list
   elements: str
@@ -179,7 +179,7 @@ def recovery_commit(module: AnsibleModule, repository: Repository, layout: propo
         "left_out": [{"cluster": cluster, "reason": reason} for cluster, reason in sorted(published.left_out.items())],
     }
     if module._diff:
-        # Plans are long, and the summary says what is in them.
+        # Plans are long. The summary has their content.
         shown = {path: content.decode() for path, content in published.files.items() if "/plans/" not in path}
         added = [f"{path}\n" for path in published.files]
         result["diff"] = {"before": "", "after": "".join([*added, *shown.values()]), "after_header": published.branch}

@@ -2,29 +2,29 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Say which plans are merged into the protected branch of a git repository, by whom, and may be applied."""
+"""Return which plans are merged into the protected branch of a git repository, by whom, and which may be applied."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_recovery_commit_info
-short_description: Look which plans are merged, by whom, and may be applied
+short_description: Find merged plans that may be applied
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Fetches the protected branch of the repository afresh, and looks at its plans C(<directory>/<run_id>/plans/<cluster>.json).
+  - Fetches the protected branch of the repository, and checks its plans C(<directory>/<run_id>/plans/<cluster>.json).
   - A plan may be applied (C(plans[].state=merged)) when it is on that branch, byte for byte; was made for this cluster in this run; is signed by one of
-    O(plan_signers); was merged with the signature that O(require_signature) wants; is neither older than O(max_plan_age) nor from the future; and has no
+    O(plan_signers); was merged with the signature that O(require_signature) requires; is neither older than O(max_plan_age) nor from the future; and has no
     results there.
-  - The folder of its recovery must hold the plans, their signatures, their results and the summary C(README.md) that these plans make, byte for byte, and
+  - The directory of its recovery must have the plans, their signatures, their results and the summary C(README.md) of these plans, byte for byte, and
     nothing else.
-  - Results count if they are of this plan, and a commit of the protected branch itself brought them after the plan.
-  - Such a plan is written to C(<workdir>/merged/<run_id>/<cluster>.json) as it is on the branch, so that what is applied is what was checked.
-  - Talks to no Kafka cluster. Whether a plan fits what the cluster has become is checked by
-    M(streamops.kafka_recovery.kafka_designated_election), for each partition, when it is applied.
+  - Results count if they are of this plan, and a commit of the protected branch itself added them after the plan.
+  - Such a plan is copied unchanged to C(<workdir>/merged/<run_id>/<cluster>.json), so that the applied plan is the checked plan.
+  - Contacts no Kafka cluster. M(streamops.kafka_recovery.kafka_designated_election) checks for each partition, when it applies the plan, whether
+    the plan still matches the cluster.
 options:
   workdir:
-    description: Directory for the plans that may be applied. Made where it is missing, private to its owner.
+    description: Directory for the plans that may be applied. Created if it is missing, private to its owner.
     type: path
     required: true
   clusters:
@@ -34,46 +34,46 @@ options:
     required: true
   plan_dir:
     description:
-      - Directory with plans, C(<cluster>.json), that are to be applied. Each has to be what is on the protected branch, byte for byte.
-      - Without it, all plans of the protected branch that were not applied yet are taken.
+      - Directory with plans, C(<cluster>.json), to apply. Each must be identical, byte for byte, to the plan on the protected branch.
+      - Default is all plans of the protected branch that are not applied yet.
     type: path
   run_ids:
-    description: Take only these recoveries. Those that were applied already are then told, too.
+    description: Select only these recoveries. Then plans that are already applied are returned, too.
     type: list
     elements: str
   since:
-    description: Take only plans that came onto the protected branch after this commit of it. A commit of zeros is none.
+    description: Select only plans that were merged into the protected branch after this commit of it. A commit of zeros selects all.
     type: str
     default: ""
   require_signature:
     description:
-      - The commit that brought a plan onto the protected branch (its merge commit, or what was pushed, squashed or rebased onto it) has to carry a good
-        signature by a trusted key. See C(git verify-commit).
+      - The commit that added a plan to the protected branch (its merge commit, or what was pushed, squashed or rebased onto it) must have a valid
+        signature of a trusted key. See C(git verify-commit).
     type: bool
     default: false
   merge_signers:
     description:
       - The file of ssh keys that may sign (see C(ssh-keygen), ALLOWED SIGNERS). Default is git's C(gpg.ssh.allowedSignersFile).
       - Must belong to root or to the user who runs Ansible, and others must not be able to write it.
-      - Keys of gpg are trusted where the keyring of the user who runs Ansible trusts them.
+      - gpg keys are trusted if the keyring of the user who runs Ansible trusts them.
     type: path
   max_plan_age:
     description:
-      - Refuse plans that were made more than so many seconds ago. V(0) refuses none.
+      - Refuse plans that are older than this many seconds. V(0) refuses none.
       - A plan that was made more than 5 minutes in the future is refused in any case.
     type: float
     default: 0.0
   plan_signers:
     description:
-      - The file of ssh keys that may make plans (see C(ssh-keygen), ALLOWED SIGNERS). Each plan must have a signature C(<cluster>.json.sig) beside it that
-        one of them made, for the namespace V(kafka-recovery-plan-v1).
+      - The file of ssh keys that may make plans (see C(ssh-keygen), ALLOWED SIGNERS). Each plan must have a signature C(<cluster>.json.sig) by one
+        of them, for the namespace V(kafka-recovery-plan-v1).
       - Must belong to root or to the user who runs Ansible, and others must not be able to write it. Keep it on the machine that applies, not in the
         repository.
     type: path
   allow_unsigned_plans:
     description:
-      - Without O(plan_signers), nothing proves who made a plan. Then everybody who may push a branch can propose to elect any replica, on evidence that
-        they made up, and only the review can notice. V(true) accepts that.
+      - Without O(plan_signers), nothing proves who made a plan. Then every user who may push a branch can propose to elect any replica on forged
+        evidence, and only the review can detect that. V(true) accepts that.
       - Has no effect with O(plan_signers).
     type: bool
     default: false
@@ -84,7 +84,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Look which plans are merged and not applied yet
+- name: Find merged plans that are not applied yet
   streamops.kafka_recovery.kafka_recovery_commit_info:
     repository: "{{ kafka_recovery_git_repository }}"
     workdir: "{{ kafka_recovery_workdir }}"
@@ -92,7 +92,7 @@ EXAMPLES = r"""
     plan_signers: /etc/kafka-recovery/plan_signers
   register: merged
 
-- name: Look whether these plans are merged, with a signature that counts
+- name: Check whether these plans are merged with a trusted signature
   streamops.kafka_recovery.kafka_recovery_commit_info:
     repository: "{{ kafka_recovery_git_repository }}"
     workdir: "{{ kafka_recovery_workdir }}"
@@ -116,9 +116,9 @@ commit:
   sample: 3f1c0a7c8a5e4f5f0c9d1c2b7a6e5d4c3b2a1908
 applied:
   description:
-    - The plans that O(clusters), O(run_ids) and O(since) take and C(plans) leaves out, because results on the branch say that they were applied.
-    - C(applied[].reason) says who committed these results in which commit. The name can be made up if a proposal was merged by a fast-forward or a rebase.
-    - The other fields are those of C(plans), empty if they were not looked at.
+    - The plans that O(clusters), O(run_ids) and O(since) select but C(plans) excludes, because the branch has results of them.
+    - C(applied[].reason) names the committer and the commit of these results. The name can be forged if a proposal was merged by a fast-forward or a rebase.
+    - The other fields are those of C(plans), empty if they were not checked.
   returned: success
   type: list
   elements: dict
@@ -126,10 +126,10 @@ applied:
 plans:
   description:
     - The plans, the oldest first.
-    - C(plans[].state) is V(merged) where a plan may be applied. Else it is V(not_merged), V(changed), V(unusable), V(other_cluster), V(already_applied),
-      V(unsigned), V(too_old), V(in_future), V(other_summary), V(other_results) or V(unexpected_file), and C(plans[].reason) says why.
+    - C(plans[].state) is V(merged) if a plan may be applied. Else it is V(not_merged), V(changed), V(unusable), V(other_cluster), V(already_applied),
+      V(unsigned), V(too_old), V(in_future), V(other_summary), V(other_results) or V(unexpected_file), and C(plans[].reason) has the reason.
     - C(plans[].plan_signer) is who signed the plan, empty if that was not checked. C(plans[].signer) is who signed the commit that merged it.
-    - C(plans[].brought_by) is the commit that gave the file its content, C(plans[].merged_by) the one that brought it onto the branch.
+    - C(plans[].brought_by) is the commit that gave the file its content, C(plans[].merged_by) the one that added it to the branch.
   returned: success
   type: list
   elements: dict

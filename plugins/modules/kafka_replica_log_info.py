@@ -154,7 +154,7 @@ table:
   type: str
   sample: "+--------+-----------+--------+ ..."
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: success
   type: list
   elements: dict

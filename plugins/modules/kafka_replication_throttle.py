@@ -222,7 +222,7 @@ others:
   sample:
     - {resource: topic, name: audit, config: leader.replication.throttled.replicas, value: "*", source: DYNAMIC_TOPIC_CONFIG}
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: success
   type: list
   elements: dict

@@ -79,7 +79,7 @@ removed:
   type: int
   sample: 1
 unreachable_brokers:
-  description: Brokers that were asked and did not answer, with the reason.
+  description: Brokers that did not answer, with the reason.
   returned: success
   type: list
   elements: dict
