@@ -105,8 +105,8 @@ unknown:
   sample: []
 brokers:
   description:
-    - State of every broker that is registered or in a replica list. C(brokers[].silent_seconds) is the time since its last fetch of the metadata log, V(null) if
-      the active controller does not know it. The controller forgets brokers that are silent for five minutes.
+    - State of every broker that is registered or in a replica list. C(brokers[].silent_seconds) is the time since its last fetch of the metadata log, V(null)
+      if the active controller does not know it. The controller forgets brokers that are silent for five minutes.
   returned: success
   type: list
   elements: dict

@@ -2,28 +2,28 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decide whether a plan may be elected from with nobody looking on, and write down that it is."""
+"""Decide whether a plan may be applied unattended, and claim its outages in the ledger."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_recovery_incident
-short_description: Decide whether a plan may be applied automatically, and keep the ledger of what was
+short_description: Decide whether a plan may be applied unattended, and keep the ledger of automatic recoveries
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Reads a plan of M(streamops.kafka_recovery.kafka_recovery_plan) and says whether everything that it would elect may be elected with nobody
-    looking on. That is so only where the evidence of every partition is C(prefix), the plan was made with the strategy C(balanced), the limits
-    below are kept, data loss is allowed, and none of these outages was taken on before.
-  - What may be is written down before anything is elected, one file for each outage of a partition, which is named by topic id, partition and
-    leader epoch. C(<workdir>/incidents/<cluster>/) has them. The same outage is never taken on again, whatever became of the run; a later
-    outage of the same partition is another one.
-  - Talks to no Kafka cluster and elects nothing. The role P(streamops.kafka_recovery.respond#role) uses it.
+  - Reads a plan of M(streamops.kafka_recovery.kafka_recovery_plan) and decides whether it may be applied unattended. All of this must be
+    true. The evidence of every partition to elect is C(prefix), the plan was made with the strategy C(balanced), the limits below are kept, data loss
+    is allowed, and none of these outages was claimed before.
+  - Claims are written before anything is elected, to C(<workdir>/incidents/<cluster>/), one file for each outage of a partition. The file name has topic
+    id, partition and leader epoch. An outage is claimed only once, whatever the outcome of the run. A later outage of the same partition is another
+    outage.
+  - Contacts no Kafka cluster and elects nothing. The role P(streamops.kafka_recovery.respond#role) uses it.
 options:
   state:
     description:
-      - V(claimed) takes on all that the plan would elect, or nothing of it.
-      - V(finished) writes down what became of what O(run_id) had taken on, from its results.
+      - V(claimed) claims the outages of all partitions that the plan elects, or none.
+      - V(finished) records the outcomes of the claims of O(run_id), from its results.
     type: str
     choices: [claimed, finished]
     default: claimed
@@ -31,27 +31,27 @@ options:
     description: Plan file of O(run_id), needed with O(state=claimed).
     type: path
   incident:
-    description: What an event calls the outage. Noted beside it.
+    description: Incident id of the triggering event. Stored in the claim.
     type: str
     default: ""
   allow_data_loss:
-    description: Without V(true) nothing is taken on.
+    description: Unless V(true), nothing is claimed.
     type: bool
     default: false
   max_partitions:
-    description: Nothing is taken on where more partitions than this would be elected.
+    description: Nothing is claimed if more partitions than this would be elected.
     type: int
     default: 50
   max_offline_brokers:
-    description: Nothing is taken on while more brokers of the cluster than this are offline.
+    description: Nothing is claimed while more brokers of the cluster than this are offline.
     type: int
     default: 2
   max_per_hour:
-    description: Automatic recoveries of this cluster within any hour.
+    description: Maximum number of automatic recoveries of this cluster within any hour.
     type: int
     default: 3
   max_fleet_per_hour:
-    description: Automatic recoveries within any hour of all clusters that share the O(workdir).
+    description: Maximum number of automatic recoveries within any hour, of all clusters that share the O(workdir).
     type: int
     default: 10
 extends_documentation_fragment:
@@ -62,17 +62,17 @@ attributes:
   check_mode:
     support: full
     details:
-      - Says what it would decide, and takes nothing on.
+      - Returns the decision, but claims nothing.
       - Commands in RV(next_steps) can need files, which are written to C(<workdir>/commands).
   diff_mode:
     support: none
   idempotent:
     support: partial
-    details: What was taken on is never taken on again, so a second run is told no.
+    details: An outage is claimed only once, so a second run is refused.
 """
 
 EXAMPLES = r"""
-- name: Ask whether the plan may be applied automatically
+- name: Check whether the plan may be applied unattended
   streamops.kafka_recovery.kafka_recovery_incident:
     cluster: "{{ inventory_hostname }}"
     run_id: "{{ kafka_recovery_run_id }}"
@@ -81,7 +81,7 @@ EXAMPLES = r"""
     allow_data_loss: true
   register: incident
 
-- name: Write down what became of it
+- name: Record the outcome in the ledger
   streamops.kafka_recovery.kafka_recovery_incident:
     state: finished
     cluster: "{{ inventory_hostname }}"
@@ -91,36 +91,36 @@ EXAMPLES = r"""
 
 RETURN = r"""
 automatic:
-  description: Whether the plan may be applied, which has been written down by now.
+  description: Whether the plan may be applied. If so, its outages are claimed.
   returned: with O(state=claimed)
   type: bool
   sample: true
 reasons:
-  description: Why it may not. Each begins with a word and a colon. Empty where it may, and where there is nothing to elect.
+  description: Reasons why it may not. Each begins with one word and a colon. Empty if it may, or if there is nothing to elect.
   returned: with O(state=claimed)
   type: list
   elements: str
   sample: []
 elect:
-  description: How many partitions the plan would elect.
+  description: Number of partitions that the plan would elect.
   returned: with O(state=claimed)
   type: int
   sample: 2
 held:
-  description: How many it holds back.
+  description: Number of partitions that the plan holds.
   returned: with O(state=claimed)
   type: int
   sample: 0
 next_steps:
   description:
-    - What to do about the partitions of the plan where it may not be applied automatically, the cheapest step first.
-    - C(next_steps[].command) is one line for a shell that is about exactly these C(next_steps[].partitions), V(null) if no run helps.
+    - What to do about the partitions of the plan if it may not be applied unattended, the cheapest step first.
+    - C(next_steps[].command) is one line for a shell, for exactly these C(next_steps[].partitions), V(null) if no run helps.
   returned: with O(state=claimed)
   type: list
   elements: dict
   sample: []
 claims:
-  description: What was taken on, or is finished, at most 20 of them.
+  description: Claims that were made or finished, at most 20 of them.
   returned: success
   type: list
   elements: dict
@@ -156,13 +156,13 @@ SHOWN = 20
 
 
 def claimed(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir: Path) -> dict[str, Any]:
-    """Take on what the plan would elect, or say why not."""
+    """Claim the outages of the plan, or return the reasons why not. IncidentError if the plan is of another run or cluster."""
     params = module.params
     check_inside(workdir, Path(params["plan"]))
     plan = plan_file.load(params["plan"])
     if (plan.get("run_id"), plan.get("cluster")) != (params["run_id"], params["cluster"]):
         raise auto_recovery_ledger.IncidentError(
-            f"{params['plan']} is no plan of run {params['run_id']} for {params['cluster']}: only a plan that was made just now is applied automatically"
+            f"{params['plan']} is not the plan of run {params['run_id']} for {params['cluster']}: only the plan of the same run is applied unattended"
         )
     limits = auto_recovery_ledger.Limits(**{name: params[name] for name in LIMITS})
     now = time.time()
@@ -191,7 +191,7 @@ def claimed(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir:
 
 
 def finished(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir: Path) -> dict[str, Any]:
-    """Write down what became of the run's claims."""
+    """Record the outcomes of the run's claims in the ledger."""
     if module.check_mode:
         return {"claims": []}
     results = work_file(workdir, "results", module.params["cluster"], module.params["run_id"])
@@ -200,7 +200,7 @@ def finished(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir
 
 
 def rows(claims: list[auto_recovery_ledger.Claim]) -> list[dict[str, Any]]:
-    """Claims as they are returned."""
+    """Return the first claims in the form of RETURN."""
     names = ("topic", "partition", "leader_epoch", "outcome")
     return [{name: getattr(claim, name) for name in names} for claim in claims[:SHOWN]]
 

@@ -2,35 +2,35 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decide on Spark, for all clusters of a run at once, which replica of each offline partition is to be elected."""
+"""Decide on Spark, for all clusters of a run at once, which replica of each offline partition to elect."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_recovery_plan
-short_description: Decide which replica of each offline partition is to be elected, and how sure that is
+short_description: Decide which replica of each offline partition to elect, and on which evidence
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Reads the landing files that M(streamops.kafka_recovery.kafka_replica_log_info) wrote for a run, applies the rules of decision on Spark, and
     writes one plan file per cluster, C(<workdir>/plans/<run_id>/<cluster>.json), a superset of KIP-1275's file.
-  - The best survivor is the one that holds most of what is proven committed, then the latest last-written leader epoch, then the longest log.
+  - The best survivor is the one with most of the records that are proven committed, then the latest last-written leader epoch, then the longest log.
     Among identical logs leadership is spread evenly over the brokers.
-  - Each partition gets one word of evidence. A replica whose disk has failed on a live broker is lost, as one on a broker that is gone.
+  - Each partition gets one word of evidence. A replica on a failed disk of a live broker is lost, like one on a lost broker.
   - V(prefix) means that every other survivor's log is a prefix of the best.
-  - V(forked) means that some survivor holds records that the best lacks, V(forked_proven) that a high watermark or a committed offset singles
-    one branch out, V(forked_resolved) that the ISR history does (see M(streamops.kafka_recovery.kafka_replica_log_info)), which C(balanced) elects on,
-    and V(contradicted) that these two name different branches.
-  - V(incomplete) means that something alive did not answer, that logs could not be compared, or that the evidence of the partition contradicts itself;
+  - V(forked) means that some survivor holds records that the best lacks, V(forked_proven) that a high watermark or a committed offset proves
+    one branch, V(forked_resolved) that the ISR history proves it (see M(streamops.kafka_recovery.kafka_replica_log_info)), so that C(balanced) elects,
+    and V(contradicted) that these two prove different branches.
+  - V(incomplete) means that a live broker did not answer, that logs could not be compared, or that the evidence of the partition contradicts itself;
     V(weak) that a last-written epoch could not be read.
   - V(corrupt) means that two survivors have different bytes at one offset from one leader epoch, so a log is damaged or an epoch was issued twice.
-  - V(below_high_watermark) means that committed records would be lost for certain, V(no_survivor) that no replica can be elected.
+  - V(below_high_watermark) means that committed records would certainly be lost, V(no_survivor) that no replica can be elected.
   - A landing file that is missing, truncated, changed or of another cluster is quarantined with its reason and the other clusters are
-    planned. The task fails where no file at all can be used.
-  - Talks to no Kafka cluster. The same landing files give the same plans, but for plan id and time.
+    planned. The task fails if no file can be used.
+  - Contacts no Kafka cluster. The same landing files give the same plans, except plan id and time.
 options:
   workdir:
-    description: Directory of all files of the recovery. Where Spark runs on other hosts, they must see it under the same path.
+    description: Directory of all files of the recovery. If Spark runs on other hosts, they must have it under the same path.
     type: path
     required: true
   run_id:
@@ -39,50 +39,50 @@ options:
     required: true
   clusters:
     description:
-      - Names of the clusters whose files are expected. One that has no file is reported in RV(quarantine), as is a file of any other cluster.
-      - By default every file of the run is planned.
+      - Names of the clusters whose files are expected. A cluster without a file is reported in RV(quarantine), and so is a file of another cluster.
+      - Default is all files of the run.
     type: list
     elements: str
   other_clusters:
-    description: Names of clusters of the same run that are planned by another task, for example in another batch of a play. Their files are left alone.
+    description: Names of clusters of the same run that are planned by another task, for example in another batch of a play. Their files are ignored.
     type: list
     elements: str
     default: []
   strategy:
     description:
-      - When a partition is elected, by KIP-966's names.
+      - When a partition is elected, with KIP-966's names.
       - V(none) elects nothing, but shows candidates and evidence.
       - V(balanced) elects on the evidence C(prefix) and C(forked_resolved), and waits for a clean leader that is coming back.
-      - V(aggressive) does not wait and elects on all evidence but a document that is damaged or contradicts itself; on C(below_high_watermark),
-        C(contradicted) and C(corrupt) only where the partition was named, as where the epoch of a log is greater than the controller's.
-      - All but V(aggressive) hold a partition if a fenced broker that answers holds more than the best survivor.
-      - C(__transaction_state) is elected only where it was named, whatever the strategy. C(__cluster_metadata) never is.
+      - V(aggressive) does not wait and elects on all evidence except a document that is damaged or contradicts itself. With C(below_high_watermark),
+        C(contradicted), C(corrupt), or a log epoch that is greater than the controller's, it elects only partitions that were named.
+      - All except V(aggressive) hold a partition if a fenced broker that answers holds more than the best survivor.
+      - C(__transaction_state) is elected only if it was named, with any strategy. C(__cluster_metadata) is never elected.
       - V(kip966_balanced) elects on the same evidence as V(balanced), and waits as KIP-966's strategy Balanced does, until every member of ISR, ELR and
-        last known ELR has answered, however long that takes. V(balanced) waits only for those that are coming back.
+        last known ELR has answered, without a time limit. V(balanced) waits only for brokers that are coming back.
     type: str
     choices: [none, balanced, kip966_balanced, aggressive]
     default: balanced
   topic_strategies:
     description:
-      - Strategies of topics that have their own, by the name of the topic. The values are those of O(strategy), which counts for all other topics.
-      - A name that no cluster has changes nothing, and nothing warns of it.
+      - Strategies of single topics, by topic name. The values are those of O(strategy), which applies to all other topics.
+      - A topic that no cluster has is ignored without a warning.
     type: dict
     default: {}
   ranking:
     description:
       - How survivors are ranked.
-      - V(kip1275) is the rule of that KIP, partition leader epoch and then log end offset. It is there for comparison, and evidence is told
-        about its winner in the same way.
+      - V(kip1275) is the rule of that KIP, partition leader epoch and then log end offset. It is for comparison. Evidence is computed
+        for its winner in the same way.
     type: str
     choices: [last_written_epoch, kip1275]
     default: last_written_epoch
   manual_output_dir:
     description:
-      - Also write C(<manual_output_dir>/<cluster>.json), with C(topic), C(partition) and C(designatedLeader) of what is to be elected and nothing else, to
-        be read and changed by hand (KIP-1275's manual recovery output file). A cluster in which nothing is to be elected gets none.
-      - Also write C(<manual_output_dir>/<cluster>.held.json) of the same form, with the best candidate of each held partition as C(designatedLeader), and the
-        C(reason_code). No playbook takes this file. To elect one of its partitions, move it to the other file.
-      - Nothing is written over. Another file that stands there already fails the task.
+      - Also write C(<manual_output_dir>/<cluster>.json), with only C(topic), C(partition) and C(designatedLeader) of each partition to elect, to review and
+        edit by hand (KIP-1275's manual recovery output file). A cluster without partitions to elect gets none.
+      - Also write C(<manual_output_dir>/<cluster>.held.json) in the same format, with the best candidate of each held partition as C(designatedLeader), and the
+        C(reason_code). No playbook reads this file. To elect one of its partitions, move it to the other file.
+      - Existing files are not overwritten. The task fails if one exists with other content.
     type: path
 extends_documentation_fragment:
   - streamops.kafka_recovery.spark
@@ -90,7 +90,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Writes the plan files in check mode too, because a dry run needs them. No cluster is touched in either mode.
+    details: Writes the plan files in check mode, too, because a dry run needs them. No cluster is contacted in either mode.
   diff_mode:
     support: none
   idempotent:
@@ -104,7 +104,7 @@ EXAMPLES = r"""
     run_id: "{{ kafka_recovery_run_id }}"
   register: plan
 
-- name: Plan all clusters, and write what is to be elected, to be changed by hand
+- name: Plan all clusters, and write files of designated leaders to edit by hand
   streamops.kafka_recovery.kafka_recovery_plan:
     workdir: "{{ kafka_recovery_workdir }}"
     run_id: "{{ kafka_recovery_run_id }}"
@@ -122,7 +122,7 @@ EXAMPLES = r"""
 RETURN = r"""
 plans:
   description:
-    - The plan files, sorted by cluster, with the number of partitions that are to be elected, are held back, or were found online.
+    - The plan files, sorted by cluster, with the number of partitions to elect, held partitions, and partitions that are online already.
     - C(held_reasons) has the number of held partitions by reason code, and the first three of each.
   returned: success
   type: list
@@ -227,7 +227,7 @@ def main() -> None:
     trace = import_error("pyspark.sql", "pyarrow")
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=trace)
-    answer(module, lambda: recovery_plan(module), "plans that were not finished stand as before")
+    answer(module, lambda: recovery_plan(module), "plans that were not finished are unchanged")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Report what happened to the fleet, what it cost, what to do next and who is at risk: a page, a JSON file, metrics."""
+"""Report what happened to the fleet, what was lost, what to do next and what is at risk: a page, a JSON file, metrics."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ short_description: Report recoveries and risks of the fleet as a page, as JSON a
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Brings the files of a workdir into the history tables (C(<workdir>/history)), and reports from these alone.
-  - Writes C(<workdir>/reports/<run_id>/report.html), one page that needs no network, and beside it C(report.json) with the same content for programs.
-  - Says of each partition how it ended and on which evidence, between which bounds the number of lost records lies, and which command is next.
-    What is not known is called unknown, and adds nothing to a sum.
+  - Imports the files of a workdir into the history tables (C(<workdir>/history)), and reports only from these tables.
+  - Writes C(<workdir>/reports/<run_id>/report.html), one page that needs no network, and C(report.json) beside it with the same content for programs.
+  - Shows for each partition its outcome and evidence, the bounds of the number of lost records, and the next command.
+    Unknown values are shown as unknown, and are not part of sums.
   - Healthy snapshots add which partitions are one failure from offline, and how that has changed.
-  - Talks to no Kafka cluster.
+  - Contacts no Kafka cluster.
 options:
   workdir:
-    description: Directory of all files of the recovery. Where Spark runs on other hosts, they must see it under the same path.
+    description: Directory of all files of the recovery. If Spark runs on other hosts, they must have it under the same path.
     type: path
     required: true
   run_id:
@@ -28,31 +28,31 @@ options:
     type: str
     required: true
   run_ids:
-    description: The recoveries that are reported. Of a partition that was in several of them, the last one counts. By default the newest recovery.
+    description: Recoveries to report. If a partition is in several of them, the last one counts. Default is the newest recovery.
     type: list
     elements: str
   clusters:
-    description: Report these clusters only. By default all that the history knows.
+    description: Clusters to report. Default is every cluster of the history.
     type: list
     elements: str
   what_if_brokers:
     description:
-      - Also say what would become of the fleet if all of these brokers were lost, by the newest healthy snapshots.
-      - An id stands for the broker of each cluster that has it; O(clusters) says which clusters.
+      - Also show the effect on the fleet if all of these brokers were lost, computed from the newest healthy snapshots.
+      - An id applies to every cluster in O(clusters) that has such a broker.
     type: list
     elements: int
   textfile:
     description:
-      - Also write the metrics to this file, replacing it at once, for the textfile collector of the Prometheus node exporter. Its name ends with C(.prom).
+      - Also write the metrics to this file, replaced atomically, for the textfile collector of the Prometheus node exporter. Its name ends with C(.prom).
       - No link in its directory is followed. A directory in which every user can replace files is refused.
-      - Anybody may read it, because the collector is another user.
+      - The file is readable by all users, because the collector is another user.
     type: path
   ingest:
-    description: Bring new files into the history tables first. V(false) reports what is in them, and leaves them alone.
+    description: Whether to import new files into the history tables first. V(false) reports from the tables without changing them.
     type: bool
     default: true
   retention_days:
-    description: Remove from the history tables what is older than so many days, all but the audit. By default everything is kept.
+    description: Remove rows that are older than this many days from all history tables except the audit. Default is to keep everything.
     type: int
 extends_documentation_fragment:
   - streamops.kafka_recovery.spark
@@ -67,8 +67,8 @@ attributes:
   check_mode:
     support: full
     details: >-
-      Writes neither its files nor the history tables, only the files that its commands name. It reports what the tables have, so that files which are
-      new since the last report are left out. No cluster is touched in either mode.
+      Writes neither its files nor the history tables, only the files that its commands name. It reports from the tables, so files that are
+      new since the last report are missing. No cluster is contacted in either mode.
   diff_mode:
     support: none
   idempotent:
@@ -83,7 +83,7 @@ EXAMPLES = r"""
     run_id: "{{ kafka_recovery_run_id }}"
   register: report
 
-- name: Report to Prometheus too, and ask what the loss of two brokers would mean
+- name: Report to Prometheus, too, and show the effect of losing two brokers
   streamops.kafka_recovery.kafka_recovery_report:
     workdir: "{{ kafka_recovery_workdir }}"
     run_id: "{{ kafka_recovery_run_id }}"
@@ -94,7 +94,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 headline:
-  description: What happened in one sentence (C(text)), what to do next (C(next)), and one word for it (C(state)).
+  description: One sentence about what happened (C(text)), the next step (C(next)), and one word for the state (C(state)).
   returned: success
   type: dict
   sample:
@@ -103,8 +103,8 @@ headline:
     next: "Next, in cluster east: start a broker that holds a replica, then run again."
 next_steps:
   description:
-    - What to do about partitions without a leader, the cheapest step first, as the page says it. At most 12 of them.
-    - C(next_steps[].command) is one line for a shell that is about exactly these C(next_steps[].partitions), V(null) if no run helps.
+    - What to do about partitions without a leader, the cheapest step first, as on the page. At most 12 of them.
+    - C(next_steps[].command) is one line for a shell, for exactly these C(next_steps[].partitions), V(null) if no run helps.
   returned: success
   type: list
   elements: dict
@@ -117,12 +117,12 @@ next_steps:
         ansible-playbook -i /etc/kafka-recovery/inventory.yml --limit east
         -e '{kafka_recovery_partitions: [{topic: orders, partition: 0}, {topic: orders, partition: 1}]}' streamops.kafka_recovery.plan
 steps_left_out:
-  description: How many more steps there are. The report has all of them.
+  description: Number of further steps. The report has all of them.
   returned: success
   type: int
   sample: 0
 html_path:
-  description: The page. In check mode, where it would be.
+  description: The page. In check mode, the path that it would have.
   returned: success
   type: str
   sample: /var/lib/kafka-recovery/reports/2026-11-21/report.html
@@ -155,7 +155,7 @@ summary:
     quarantined: 0
     ingested: 1
 quarantine:
-  description: Files that were refused by this report, with the reason.
+  description: Files that this report refused, with the reason.
   returned: success
   type: list
   elements: dict

@@ -2,7 +2,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start and stop a Spark Connect server on this machine, so that plans and reports need not start a Spark of their own."""
+"""Start and stop a Spark Connect server on this machine, so that plans and reports need not start their own Spark."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ short_description: Start or stop a Spark Connect server on this machine
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Runs the Spark Connect server that PySpark ships, for one workdir. M(streamops.kafka_recovery.kafka_recovery_plan) finds it there with
-    O(streamops.kafka_recovery.kafka_recovery_plan#module:spark_remote=auto), and needs a few seconds then where it needs many with a Spark of its own.
-  - Once it answers, one small plan is made, because the first one loads most of Spark. A client that comes meanwhile goes first.
-  - It listens on the loopback interface only, and wants a token that stands in C(<workdir>/spark/token), which only the user of the task can read.
-  - It ends by itself; see O(idle_timeout) and O(ends_with_playbook). On Linux its Java cannot outlive the process that looks after it.
+  - Runs the Spark Connect server that PySpark ships, for one workdir. M(streamops.kafka_recovery.kafka_recovery_plan) uses it with
+    O(streamops.kafka_recovery.kafka_recovery_plan#module:spark_remote=auto), which is several times faster than starting its own Spark.
+  - When it answers, one small plan warms it up, because the first plan loads most of Spark. A client that connects meanwhile is served first.
+  - It listens only on the loopback interface, and requires the token in C(<workdir>/spark/token), which only the user of the task can read.
+  - It stops automatically, see O(idle_timeout) and O(ends_with_playbook). On Linux its JVM cannot outlive the supervisor process.
 options:
   state:
     description:
-      - V(started) starts the server where none runs. One that runs is left as it is; it lives on for as long as it was asked to before, or as is
-        asked for now, whichever is longer.
-      - V(stopped) ends it.
-      - V(archived) starts none, but has Java archive the classes of Spark that plans need, once, so that whatever starts a Spark with this workdir, a
-        server or a module, does so a quarter sooner. It takes half a minute and 170 MB in the workdir, and is done anew where Java or PySpark is another.
+      - V(started) starts the server if none runs. A running server keeps its settings. Its lifetime is the longer one of the earlier and the present
+        options.
+      - V(stopped) stops it.
+      - V(archived) starts no server. It archives the Java classes that plans need, once, so that later starts of Spark with this workdir, by a server
+        or a module, are a quarter shorter. It takes half a minute and 170 MB in the workdir, and is repeated for another version of Java or PySpark.
     type: str
     choices: [started, stopped, archived]
     default: started
   workdir:
-    description: Directory of all files of the recovery. What belongs to the server is in C(spark) there.
+    description: Directory of all files of the recovery. Files of the server are in its subdirectory C(spark).
     type: path
     required: true
   port:
@@ -37,37 +37,37 @@ options:
     type: int
     default: 0
   memory:
-    description: Memory of its Java at most, as Spark writes it.
+    description: Maximum memory of its JVM, in Spark's notation.
     type: str
     default: 2g
   spark_master:
-    description: Where the server has its work done. By default in itself, on all cores of this host.
+    description: Spark master of the server. Default is the server itself, on all cores of this host.
     type: str
     default: local[*]
   spark_conf:
     description:
-      - Spark settings that go over the module's own. Where the server listens, and that it wants a token, they do not change.
-      - A setting that looks like a secret is refused here, and belongs in O(spark_secret_conf).
+      - Spark settings. They override the module's own, except the address and the token of the server.
+      - A setting that looks like a secret is refused. Put it into O(spark_secret_conf).
     type: dict
     default: {}
   spark_secret_conf:
     description:
-      - Spark settings that are secrets, such as V(spark.hadoop.fs.s3a.secret.key). They go over O(spark_conf).
-      - No output, log or command line shows them. Java reads them from a private file, which is removed once the server answers.
+      - Spark settings that are secrets, such as V(spark.hadoop.fs.s3a.secret.key). They override O(spark_conf).
+      - No output, log or command line shows them. Java reads them from a private file, which is removed when the server answers.
     type: dict
     default: {}
   wait:
-    description: Whether to wait until the server answers and is warm. With V(false) the task ends as soon as Java has been started.
+    description: Whether to wait until the server answers and is warm. With V(false) the task ends as soon as Java is started.
     type: bool
     default: true
   idle_timeout:
     description:
-      - Seconds without a client after which the server ends, V(0) for never.
+      - Seconds without a client after which the server stops, V(0) for never.
       - On Linux only connections of the server's own user count. On other systems those of all users of the host count.
     type: float
     default: 600
   ends_with_playbook:
-    description: Whether the server also ends when the C(ansible-playbook) that started it does, however that ends.
+    description: Whether the server also stops when the C(ansible-playbook) that started it ends, even if that is killed.
     type: bool
     default: false
 requirements:
@@ -80,7 +80,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Says whether a server would be started or stopped, or an archive made.
+    details: Returns whether a server would be started or stopped, or an archive created.
   diff_mode:
     support: none
   idempotent:
@@ -95,18 +95,18 @@ EXAMPLES = r"""
     memory: 4g
   register: spark
 
-- name: Let a server come up while evidence is gathered
+- name: Start a server while evidence is collected
   streamops.kafka_recovery.kafka_recovery_spark:
     workdir: "{{ kafka_recovery_workdir }}"
     wait: false
     ends_with_playbook: true
 
-- name: Have every later start of Spark take less time
+- name: Make later starts of Spark faster
   streamops.kafka_recovery.kafka_recovery_spark:
     workdir: "{{ kafka_recovery_workdir }}"
     state: archived
 
-- name: End it
+- name: Stop the server
   streamops.kafka_recovery.kafka_recovery_spark:
     workdir: "{{ kafka_recovery_workdir }}"
     state: stopped
@@ -119,29 +119,29 @@ remote:
   type: str
   sample: sc://127.0.0.1:38211
 ready:
-  description: Whether it answers already.
+  description: Whether the server answers already.
   returned: when a server runs
   type: bool
   sample: true
 pid:
-  description: Process that looks after the server, and whose end is its end.
+  description: PID of the supervisor process. The server stops with it.
   returned: when a server runs
   type: int
   sample: 4711
 log:
-  description: Where the server writes what it has to say.
+  description: Log file of the server.
   returned: always
   type: str
   sample: /var/lib/kafka-recovery/spark/server.log
 archive:
-  description: The archive of classes.
-  returned: when O(state=archived), not in check mode where it is missing
+  description: The archive of Java classes.
+  returned: when O(state=archived), except in check mode if it is missing
   type: str
   sample: /var/lib/kafka-recovery/spark/classes-0a1b2c3d4e5f6071-8899aabb.jsa
 token_file:
   description:
-    - The file with its token. Modules with the same O(workdir) read it there.
-    - Do not give the token to another client of Spark on a host with other users. Such a client does not check who listens on the port.
+    - File with the token of the server. Modules with the same O(workdir) read it there.
+    - Do not give the token to another client of Spark on a host with other users. Such a client does not check which user's process listens on the port.
   returned: when a server runs
   type: str
   sample: /var/lib/kafka-recovery/spark/token
@@ -170,7 +170,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.ser
 
 
 def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]:
-    """Whether something changed (or would, in check mode), and the server."""
+    """Start the server if none runs. Return whether anything changed (in check mode, would change), and the server.
+
+    OptionError for an invalid memory or port, SparkServerError if the server runs on another host.
+    """
     params = module.params
     if not re.fullmatch(r"[1-9][0-9]*[kmgt]", params["memory"], re.IGNORECASE):
         raise numeric_options.OptionError(f"memory is {params['memory']}: write a number and a unit, such as 1g or 768m")
@@ -182,22 +185,22 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
         if server is None:
             need_libraries(module)
         return server is None, server
-    changed = not _stays_anyway(folder) and _kept(module, folder, {**conf, **secrets})
+    changed = not _runs_indefinitely(folder) and _ensure_running(module, folder, {**conf, **secrets})
     return changed, server_state.awaited(folder.workdir, warm=True) if params["wait"] else server_state.running(folder.workdir)
 
 
-def _stays_anyway(folder: Folder) -> bool:
-    """Whether a server runs here that nothing but state=stopped will end. Found out in a moment: every recovery of an on-call machine waits for it."""
-    with suppress(OSError, SpokenError):  # whoever takes a closer look says what is wrong
+def _runs_indefinitely(folder: Folder) -> bool:
+    """Return whether a server runs here that only state=stopped stops. Fast, because every recovery on an on-call machine waits for it."""
+    with suppress(OSError, SpokenError):  # _ensure_running reports the error
         server = server_state.running(folder.workdir)
         return server is not None and server_state.is_here(server) and server_state.read_until(folder) == FOR_EVER
     return False
 
 
-def _kept(module: AnsibleModule, folder: Folder, conf: dict[str, str]) -> bool:
-    """Start the server where none runs, have it stay as long as is wanted; whether something changed."""
+def _ensure_running(module: AnsibleModule, folder: Folder, conf: dict[str, str]) -> bool:
+    """Start the server if none runs, and extend its lifetime to that of the options. Return whether anything changed."""
     need_libraries(module)
-    # What starts a server brings most of the collection with it.
+    # Imported late, because the supervisor imports most of the collection.
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import supervisor
 
     params = module.params
@@ -206,7 +209,7 @@ def _kept(module: AnsibleModule, folder: Folder, conf: dict[str, str]) -> bool:
     with server_state.alone(folder.make()):
         server = server_state.running(folder.workdir)
         if server is None:
-            with signals.unbroken():  # else there would be one that nobody knows
+            with signals.unbroken():  # an interrupted start could leave a server without a state file
                 settings = supervisor.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts=until == FOR_EVER)
                 supervisor.start(folder, settings, until)
             return True
@@ -220,7 +223,7 @@ def _kept(module: AnsibleModule, folder: Folder, conf: dict[str, str]) -> bool:
 
 
 def archived(module: AnsibleModule, folder: Folder) -> dict[str, Any]:
-    """What to return of the archive of classes, made where it is missing."""
+    """Create the archive of Java classes if it is missing, and return the result of the module."""
     need_libraries(module)
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import warmup
@@ -249,7 +252,7 @@ def recovery_spark(module: AnsibleModule) -> dict[str, Any]:
 
 
 def need_libraries(module: AnsibleModule) -> None:
-    """Fail where there is no PySpark to start."""
+    """Fail the module if PySpark or psutil cannot be imported."""
     trace = import_error("psutil", "pyspark.sql", "pyarrow")
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect] and psutil"), exception=trace)

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_redundancy_plan
-short_description: Decide which brokers take over the replicas of lost ones
+short_description: Plan replica placement for lost brokers
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Reads the layout files of a run, in which M(streamops.kafka_recovery.kafka_partition_reassignment_info) says where the replicas of each cluster lie,
-    and writes one reassignment file per cluster, C(<workdir>/reassignments/<run_id>/<cluster>.json). It is a file of C(kafka-reassign-partitions),
-    version 1, and it is what M(streamops.kafka_recovery.kafka_partition_reassignment) takes.
-  - Replaces the replicas on lost brokers and moves no other, so that no more bytes are copied than are missing. A replica that is not on a lost broker
-    is given up only where O(replication_factor) asks for fewer.
-  - A new replica goes to the rack that has fewest of its partition, there to the broker whose disk is then least full. Racks count where every
-    unfenced broker has one. Where the first replica was lost, whoever is first in the fewest lists becomes the first; the order is otherwise as before.
-  - A partition is held, with the reason, where it has no live leader to copy from, is being reassigned already, is to have more replicas than there are
-    brokers, would have fewer than its C(min.insync.replicas), or where no broker has room for it.
+  - Reads the layout files of a run, which M(streamops.kafka_recovery.kafka_partition_reassignment_info) writes with the replicas of each cluster,
+    and writes one reassignment file per cluster, C(<workdir>/reassignments/<run_id>/<cluster>.json), in the format of C(kafka-reassign-partitions),
+    version 1. M(streamops.kafka_recovery.kafka_partition_reassignment) applies it.
+  - Replaces only the replicas on lost brokers, so that only missing bytes are copied. A replica that is not on a lost broker
+    is given up only if O(replication_factor) is smaller.
+  - A new replica goes to the rack with the fewest replicas of its partition, and there to the broker whose disk is then least full. Racks count if every
+    unfenced broker has one. If the first replica was lost, the broker that is first in the fewest lists becomes the first. Otherwise the order is kept.
+  - A partition is held, with the reason, if it has no live leader to copy from, is being reassigned already, needs more replicas than there are
+    brokers, would have fewer than its C(min.insync.replicas), or if no broker has space for it.
   - A layout file that is missing, truncated, changed or of another cluster is quarantined with its reason and the other clusters are
-    planned. The task fails where no file at all can be used.
-  - Talks to no Kafka cluster. The same layout files give the same lists, whatever the order of their lines.
+    planned. The task fails if no file can be used.
+  - Contacts no Kafka cluster. The same layout files give the same lists, independent of the order of their lines.
 options:
   workdir:
-    description: Directory of all files of the recovery. Where Spark runs on other hosts, they must see it under the same path.
+    description: Directory of all files of the recovery. If Spark runs on other hosts, they must have it under the same path.
     type: path
     required: true
   run_id:
@@ -35,35 +35,35 @@ options:
     required: true
   clusters:
     description:
-      - Names of the clusters whose files are expected. One that has no file is reported in RV(quarantine), as is a file of any other cluster.
-      - By default every file of the run is planned.
+      - Names of the clusters whose files are expected. A cluster without a file is reported in RV(quarantine), and so is a file of another cluster.
+      - Default is all files of the run.
     type: list
     elements: str
   other_clusters:
-    description: Names of clusters of the same run that are planned by another task, for example in another batch of a play. Their files are left alone.
+    description: Names of clusters of the same run that are planned by another task, for example in another batch of a play. Their files are ignored.
     type: list
     elements: str
     default: []
   lost_brokers:
     description:
-      - Ids of the brokers that are given up. A list counts for each cluster that has these brokers. A mapping has a list for each cluster by its name.
-      - By default, and for clusters that a mapping does not name, every fenced broker that is not coming back is given up.
+      - Ids of the brokers that are given up. A list applies to each cluster that has these brokers. A mapping has a list for each cluster by its name.
+      - Default, also for clusters that a mapping does not name, is every fenced broker that is not coming back.
       - A broker that is coming back is given up only if it is named. A cluster in which one of its named brokers is unfenced is quarantined.
       - An empty list gives up no broker. Use it with O(replication_factor).
-      - A mapping that names a cluster that is neither in O(clusters) nor in O(other_clusters) is an error, and so is one without a layout file if these
-        options are not given.
+      - A mapping that names a cluster that is neither in O(clusters) nor in O(other_clusters) is an error, and so is a cluster without a layout file if these
+        options are not set.
     type: raw
   replication_factor:
     description:
-      - How many replicas each partition is to have, those that have lost none among them; name the O(topics) that are meant.
-      - By default as many as it has, the lost ones counted.
+      - Number of replicas of each partition, including partitions that have lost none. Use it with O(topics).
+      - Default is the current number, lost replicas included.
     type: int
   topics:
-    description: The only topics that are planned. By default all, internal ones too.
+    description: Topics to plan. Default is all topics, including internal ones.
     type: list
     elements: str
   max_disk_percent:
-    description: No broker gets a replica that would fill its log dirs, taken together, by more than this. A broker that does not tell their size gets any.
+    description: No broker gets a replica that would fill its log dirs, taken together, to more than this percentage. Brokers that report no size have no limit.
     type: int
     default: 90
 extends_documentation_fragment:
@@ -72,7 +72,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Writes the reassignment files in check mode too, because a dry run needs them. No cluster is touched in either mode.
+    details: Writes the reassignment files in check mode, too, because a dry run needs them. No cluster is contacted in either mode.
   diff_mode:
     support: none
   idempotent:
@@ -80,7 +80,7 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: Plan how all clusters of the run get back what they lost
+- name: Plan replica placement for all clusters of the run
   streamops.kafka_recovery.kafka_redundancy_plan:
     workdir: "{{ kafka_recovery_workdir }}"
     run_id: "{{ kafka_recovery_run_id }}"
@@ -93,7 +93,7 @@ EXAMPLES = r"""
     max_disk_percent: 80
     spark_remote: "{{ kafka_recovery_spark_remote }}"
 
-- name: One broker will not come back, and with the others three replicas cannot be had
+- name: Plan two replicas, because one broker is lost and the others are too few for three
   streamops.kafka_recovery.kafka_redundancy_plan:
     workdir: "{{ kafka_recovery_workdir }}"
     run_id: "{{ kafka_recovery_run_id }}"
@@ -102,7 +102,7 @@ EXAMPLES = r"""
     replication_factor: 2
     topics: [orders]
 
-- name: Each cluster has lost brokers of its own
+- name: Name the lost brokers of each cluster
   streamops.kafka_recovery.kafka_redundancy_plan:
     workdir: "{{ kafka_recovery_workdir }}"
     run_id: "{{ kafka_recovery_run_id }}"
@@ -115,10 +115,10 @@ EXAMPLES = r"""
 RETURN = r"""
 plans:
   description:
-    - The reassignment files, sorted by cluster, each with what it amounts to.
-    - C(plans[].bytes) are those that will be copied, V(0) for each of the C(plans[].unknown_sizes) partitions whose size no broker told.
-    - C(plans[].rack_violations) are the planned partitions with two replicas in one rack although another rack has none; survivors are not moved for it.
-    - The skews say how much the broker with most has above the mean of the unfenced brokers when all is done, in percent; V(null) where there is nothing.
+    - The reassignment files, sorted by cluster, each with its totals.
+    - C(plans[].bytes) is the number of bytes to copy. Each of the C(plans[].unknown_sizes) partitions whose size no broker reported counts as V(0).
+    - C(plans[].rack_violations) are planned partitions with two replicas in one rack although another rack has none. Survivors are not moved for it.
+    - The skews are how far the broker with the most is above the mean of the unfenced brokers afterwards, in percent, V(null) if the mean is zero.
   returned: success
   type: list
   elements: dict
@@ -210,7 +210,7 @@ def main() -> None:
     trace = import_error("pyspark.sql", "pyarrow")
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=trace)
-    answer(module, lambda: redundancy_plan(module), "files that were not finished stand as before")
+    answer(module, lambda: redundancy_plan(module), "files that were not finished are unchanged")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each surviving replica of a partition without a leader really holds."""
+"""Collect evidence: what each surviving replica of a partition without a leader holds."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ short_description: Read the log of every surviving replica of offline partitions
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Asks every unfenced broker that hosts a replica of an offline partition for its log start, log end offset, high watermark, partition leader
-    epoch, and for its last batch with the epoch in which it was written.
-  - Asks fenced brokers that answer, too, once. They cannot be elected, but what they hold counts in the bounds of the loss, and the strategy C(balanced) holds
-    a partition if one of them holds more than the best survivor. Brokers before Kafka 4.0 do not tell the addresses of fenced brokers.
-  - For each pair of survivors finds out whether one log is a prefix of the other, or at which offset they fork. So the evidence holds for any winner.
+  - Reads from every unfenced broker with a replica of an offline partition its log start, log end offset, high watermark, partition leader
+    epoch, and its last batch with the epoch in which it was written.
+  - Reads from fenced brokers that answer, too, once. They cannot be elected, but their records count in the bounds of the loss, and the strategy C(balanced)
+    holds a partition if one of them holds more than the best survivor. Brokers before Kafka 4.0 do not report the addresses of fenced brokers.
+  - Compares each pair of survivors: whether one log is a prefix of the other, or at which offset they fork. So the evidence is valid for any winner.
     Logs are compared by leader epochs, also after compaction, which explains a missing record only if C(cleanup.policy) includes C(compact). A pair is
     V(corrupt) if the two logs have different bytes at one offset from one epoch.
-  - Where O(controller_bootstrap_servers) is given and a partition is offline, reads the metadata log of the active controller too (its snapshot, where the
-    log's beginning is gone) for who led, who was in the ISR, and what C(min.insync.replicas) was, change by change, back to the last moment at which
-    all survivors were in the ISR. It stops after 256 MiB or at the end of O(duration), and then says that the history is not complete; nothing fails for that.
-    It asks for CLUSTER_ACTION on the cluster where there is an authorizer.
-  - Reads C(min.insync.replicas), C(unclean.leader.election.enable) and C(cleanup.policy) of the topics if DESCRIBE_CONFIGS on them is granted (else a
-    warning says so), and the level of C(eligible.leader.replicas.version); the plan says what they mean for its partitions.
-  - Takes from the snapshots of M(streamops.kafka_recovery.kafka_watermark_info) in the same workdir how far each offline partition reached when it
-    last had a leader. Where logs fork, the high watermark of that time may prove which branch was committed. Snapshots that cannot be used are left out,
-    and a warning says why.
+  - If O(controller_bootstrap_servers) is set and a partition is offline, reads the metadata log of the active controller, too (its snapshot, if the
+    beginning of the log is deleted), for each change of leader, ISR and C(min.insync.replicas), back to the last moment at which all survivors were in
+    the ISR. It stops after 256 MiB or at the end of O(duration), and reports then that the history is not complete, which is not a failure.
+    This requires CLUSTER_ACTION on a cluster with an authorizer.
+  - Reads C(min.insync.replicas), C(unclean.leader.election.enable) and C(cleanup.policy) of the topics if DESCRIBE_CONFIGS on them is granted (else it
+    warns), and the level of C(eligible.leader.replicas.version). The plan explains what they mean for its partitions.
+  - Reads from the snapshots of M(streamops.kafka_recovery.kafka_watermark_info) in the same workdir the end of each offline partition when it
+    last had a leader. If logs fork, the high watermark of that time may prove which branch was committed. Snapshots that cannot be used are skipped
+    with a warning.
   - Writes everything to a sealed landing file, C(<workdir>/landing/<run_id>/<cluster>.jsonl), which M(streamops.kafka_recovery.kafka_recovery_plan) reads.
-  - Leaves out requested partitions that the cluster does not have, with a warning, and fails if it has none of them. The plan holds them, so that they
+  - Skips requested partitions that the cluster does not have, with a warning, and fails if it has none of them. The plan holds them, so that they
     get a result (C(unknown_topic_or_partition)).
-  - Reads from the cluster only. The landing file is written in check mode too, because a dry run needs it.
+  - Changes nothing in the cluster. The landing file is written in check mode, too, because a dry run needs it.
 options:
   duration:
     description:
-      - Seconds within which all evidence is collected, from the first connection on (KIP-1275's recovery duration). Requests end with it, however long
-        O(request_timeout) is. Raise it for very large clusters.
-      - Connections and the state of brokers and partitions can take the first half of it. Two thirds of what is left are for the logs. Brokers that do not
-        answer, or answer with an error after which Kafka's own clients try again, are asked again until then, or until they are fenced. The rest is for
+      - Time limit in seconds to collect all evidence, from the first connection on (KIP-1275's recovery duration). Requests end with it, even if
+        O(request_timeout) is longer. Raise it for very large clusters.
+      - Connections and the state of brokers and partitions can take the first half of it. Two thirds of the rest are for the logs. Requests to brokers that
+        do not answer, or answer with an error that Kafka's own clients retry, are repeated until then, or until the broker is fenced. The rest is for
         comparisons of logs, committed offsets (of at most 20,000 groups of each broker), topic configs and the metadata log.
-      - What it is not long enough for counts as not answered, not compared or not known. A warning says what that is.
-      - Questions that any broker can answer have at least 5 seconds at the beginning, and 5 seconds beyond the end. The task fails if no broker answers
-        them. However long they take at the beginning, half of O(duration) is left for the rest.
-      - Whether a disk has failed can take 5 seconds more. A token endpoint of OAuth has O(request_timeout) seconds of its own.
+      - Evidence that is missing at the end counts as not answered, not compared or not known. A warning lists it.
+      - Requests that any broker can answer have at least 5 seconds at the beginning, and 5 seconds after the end. The task fails if no broker answers
+        them. Half of O(duration) always remains for the rest.
+      - The check for failed disks can take 5 seconds more. A token endpoint of OAuth has O(request_timeout) seconds in addition.
     type: float
     default: 30.0
   strategy:
-    description: The strategy with which the plan is to be made, as M(streamops.kafka_recovery.kafka_recovery_plan) has it. See O(first_answer_seconds).
+    description: Strategy of the plan to make, as in M(streamops.kafka_recovery.kafka_recovery_plan). See O(first_answer_seconds).
     type: str
     choices: [none, balanced, kip966_balanced, aggressive]
     default: balanced
   topic_strategies:
-    description: Strategies of topics that have their own, by the name of the topic. The others have O(strategy).
+    description: Strategies of single topics, by topic name. All other topics have O(strategy).
     type: dict
     default: {}
   preview:
@@ -73,7 +73,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Read what the survivors of all offline partitions hold
+- name: Collect evidence from the survivors of all offline partitions
   streamops.kafka_recovery.kafka_replica_log_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
@@ -81,7 +81,7 @@ EXAMPLES = r"""
     workdir: "{{ kafka_recovery_workdir }}"
   register: evidence
 
-- name: Show it as a table
+- name: Show the evidence as a table
   ansible.builtin.debug:
     msg: "{{ evidence.table.splitlines() }}"
 """
@@ -99,14 +99,14 @@ path:
   sample: /var/lib/kafka-recovery/landing/2026-11-21/east.jsonl
 counts:
   description:
-    - How many partitions were asked about, how many of them are offline, how many replicas answered or did not, and pairs by relation.
+    - Numbers of partitions, of offline partitions, of replicas that answered or did not, and of pairs by relation.
     - C(replicas_fenced) is the number of logs on fenced brokers that answered.
   returned: success
   type: dict
   sample:
     {partitions: 120, offline: 118, replicas_answered: 236, replicas_silent: 0, replicas_fenced: 0, same: 100, prefix: 17, forked: 1, unknown: 0, corrupt: 0}
 unknown_count:
-  description: How many requested partitions the cluster does not have, or hides because DESCRIBE on their topics is not granted.
+  description: Number of requested partitions that the cluster does not have, or hides because DESCRIBE on their topics is not granted.
   returned: success
   type: int
   sample: 0
@@ -117,16 +117,16 @@ unknown:
   elements: dict
   sample: []
 history:
-  description: What reading the metadata log cost (C(history.bytes), C(history.seconds)), whether it began with a snapshot, and why it could not be
+  description: Size and time of the read of the metadata log (C(history.bytes), C(history.seconds)), whether it began with a snapshot, and why it could not be
     read to its end (V(null) if it could).
-  returned: when O(controller_bootstrap_servers) is given and a partition is offline
+  returned: when O(controller_bootstrap_servers) is set and a partition is offline
   type: dict
   sample: {bytes: 8544, seconds: 0.033, from_snapshot: false, doubt: null}
 preview:
   description:
-    - The replicas of the first partitions. An C(error) V(DISK_FAILED) means that the disk of the replica has failed, and that its broker
-      and the cluster say so, or that the replica is in no log directory that works. This includes a broker that has started again without the disk.
-      C(failed_log_dirs) has the paths of the broker's log directories that have failed, as far as they are known.
+    - The replicas of the first partitions. An C(error) V(DISK_FAILED) means that the disk of the replica has failed: its broker
+      and the cluster report that, or the replica is in no working log directory. This includes a broker that was restarted without the disk.
+      C(failed_log_dirs) has the paths of the broker's failed log directories, as far as they are known.
   returned: success
   type: list
   elements: dict
@@ -149,7 +149,7 @@ preview:
       failed_log_dirs: []
       fenced: false
 table:
-  description: The same as a text table, in the manner of KIP-1275's C(--show-replica-info).
+  description: The same as a text table, like KIP-1275's C(--show-replica-info).
   returned: success
   type: str
   sample: "+--------+-----------+--------+ ..."
@@ -205,7 +205,7 @@ try:
 except ImportError:
     PRETTYTABLE_IMPORT_ERROR = traceback.format_exc()
 
-# The columns of KIP-1275's table, last_written_epoch, which tells logs apart, and whether the broker is fenced, so that it cannot be elected.
+# The columns of KIP-1275's table, last_written_epoch, which distinguishes logs, and whether the broker is fenced, so that it cannot be elected.
 COLUMNS = (
     "topic", "partition", "broker_id", "log_start_offset", "log_end_offset", "high_watermark", "partition_leader_epoch", "last_written_epoch", "fenced",
     "error",
@@ -285,7 +285,7 @@ def counts(found: evidence.Evidence) -> dict[str, int]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Lay replica rows out as text."""
+    """Render replica rows as a text table."""
     drawn = PrettyTable(COLUMNS)
     drawn.add_rows([["-" if row[column] is None else printable(str(row[column])) for column in COLUMNS] for row in rows])
     return drawn.get_string()

@@ -2,7 +2,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Throttle the traffic of replicas that catch up, and take exactly that throttle out again (KIP-73, KIP-179)."""
+"""Throttle the traffic of replicas that catch up, and remove exactly that throttle again (KIP-73, KIP-179)."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ short_description: Throttle replicas that catch up, and remove exactly that thro
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Limits the bytes per second that brokers send and fetch for replicas that are not in sync, those that come back after an outage and those that
-    any tool adds. Replicas in sync are never held up.
-  - Sets C(leader.replication.throttled.rate) and C(follower.replication.throttled.rate) on live brokers alone, and on the topics
+  - Limits the bytes per second that brokers send and fetch for replicas that are not in sync: those that return after an outage and those that
+    any tool adds. Replicas in sync are never throttled.
+  - Sets C(leader.replication.throttled.rate) and C(follower.replication.throttled.rate) on live brokers only, and on the topics
     C(leader.replication.throttled.replicas) and C(follower.replication.throttled.replicas), partition by partition.
-  - What it sets, and what stood there before, is noted in the workdir first. O(state=absent) takes out exactly that, also what a killed run left, and
-    puts back the rates that stood there before. What others have set is reported in RV(others), and never touched.
-  - The throttle stands until O(state=absent), or until it expires (O(expires_after)). Reassignments leave it as it is.
-  - M(streamops.kafka_recovery.kafka_partition_reassignment) throttles by itself. While it runs this module changes the rate that it has set, and removes
-    nothing.
+  - Writes the new and the previous values to a journal in the workdir first. O(state=absent) removes exactly the new values, also those of a killed run,
+    and restores the previous rates. Values that others have set are reported in RV(others), and never changed.
+  - The throttle stays until O(state=absent), or until it expires (O(expires_after)). Reassignments do not change it.
+  - M(streamops.kafka_recovery.kafka_partition_reassignment) has its own throttle. While it runs, this module changes the rate of that throttle, and
+    removes nothing.
 options:
   state:
     description:
-      - V(present) throttles at O(rate). A second time, with another rate, it changes the rate. While a reassignment runs with a throttle, the rate of that is
-        changed instead.
-      - V(absent) takes out everything that this collection has set from the same O(workdir). It fails while a reassignment runs with a throttle, which
-        removes it when it ends.
-      - V(cleaned) takes out what is left over, and nothing else. That is what a killed run has set, and a throttle that has expired.
+      - V(present) throttles at O(rate). A second task with another rate changes the rate. While a reassignment runs with a throttle, the rate of that
+        throttle is changed instead.
+      - V(absent) removes everything that this collection has set from the same O(workdir). It fails while a reassignment runs with a throttle, which
+        the reassignment removes when it ends.
+      - V(cleaned) removes only the throttle of a killed run and a throttle that has expired.
     type: str
     choices: [present, absent, cleaned]
     default: present
   rate:
     description:
       - Bytes per second, at least 1024, that each broker may send as a leader, and fetch as a follower, for throttled replicas.
-      - With O(state=present) it is required, unless O(leader_rate) and O(follower_rate) are both given.
-      - If partitions are written at a higher rate than this, their replicas can never get in sync. A warning then shows the numbers.
+      - With O(state=present) it is required, unless O(leader_rate) and O(follower_rate) are both set.
+      - If producers write to partitions at a higher rate, their replicas can never get in sync. A warning then shows the numbers.
     type: int
   leader_rate:
     description: Bytes per second that each broker may send as a leader. Default is O(rate).
@@ -46,7 +46,7 @@ options:
     type: int
   broker_rates:
     description:
-      - Other rates for some brokers. They hold for these brokers alone.
+      - Other rates for single brokers.
       - A broker that is named twice, or that is not registered in the cluster, is refused.
     type: list
     elements: dict
@@ -68,7 +68,7 @@ options:
   partitions:
     description:
       - The partitions to throttle. Default is every partition that has a leader and a live replica that is out of sync.
-      - Named partitions are throttled also where all replicas are in sync, for a reassignment that is about to begin.
+      - Named partitions are throttled even if all replicas are in sync, for a reassignment that is about to start.
       - Mutually exclusive with O(partitions_file) and O(throttled_replicas).
     type: list
     elements: dict
@@ -82,12 +82,12 @@ options:
         type: int
         required: true
   partitions_file:
-    description: JSON file that names the partitions, in the form of KIP-1275 or of KIP-460, as for the other modules.
+    description: JSON file that names the partitions, in the form of KIP-1275 or of KIP-460, as for other modules.
     type: path
   throttled_replicas:
     description:
-      - Exactly these replicas are throttled, whether they are in sync or not. C(partition:broker), as Kafka's own configs have them.
-      - It adds to what the throttle covers already. Mutually exclusive with O(partitions) and O(partitions_file).
+      - Replicas to throttle, whether they are in sync or not, as C(partition:broker), like in Kafka's configs.
+      - They are added to the replicas that the throttle has already. Mutually exclusive with O(partitions) and O(partitions_file).
     type: list
     elements: dict
     suboptions:
@@ -96,30 +96,30 @@ options:
         type: str
         required: true
       leader_replicas:
-        description: Replicas that are throttled when they lead. Default is all replicas of the topic (C(*)). An empty list throttles none.
+        description: Replicas that are throttled as leaders. Default is all replicas of the topic (C(*)). An empty list throttles none.
         type: list
         elements: str
       follower_replicas:
-        description: Replicas that are throttled when they follow. Default is all replicas of the topic (C(*)). An empty list throttles none.
+        description: Replicas that are throttled as followers. Default is all replicas of the topic (C(*)). An empty list throttles none.
         type: list
         elements: str
   expires_after:
     description:
-      - Seconds, counted from this task, after which the throttle has expired. Default is never. At most a year.
-      - The next task that works on the throttles of this cluster from this O(workdir) removes an expired throttle, whichever task that is. Brokers do not
-        do it by themselves.
-      - The expiry is in the journal of the O(workdir), so it outlives the task. Each task with O(state=present) sets it again, or takes it away.
+      - Seconds from this task after which the throttle expires. Default is never. At most a year.
+      - The next task that changes throttles of this cluster from this O(workdir) removes an expired throttle. Brokers do not
+        remove it.
+      - The expiry is in the journal of the O(workdir), so it outlives the task. Each task with O(state=present) sets or removes it again.
     type: float
   measure_seconds:
-    description: Seconds over which it is measured at what rate the throttled partitions are written to, for the warning. V(0) measures nothing.
+    description: Seconds for which the write rate of the throttled partitions is measured, for the warning. V(0) does not measure.
     type: float
     default: 2.0
   cluster:
-    description: Name of the cluster, as the inventory has it. Names its files in O(workdir).
+    description: Name of the cluster, as in the inventory. Part of the names of its files in O(workdir).
     type: str
     required: true
   workdir:
-    description: Directory on the host that runs the module, where the journal of throttles is. Made where it is missing, private to its owner.
+    description: Directory on the host that runs the module, with the journal of throttles. Created if it is missing, private to its owner.
     type: path
     required: true
   preview:
@@ -133,7 +133,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Has the brokers judge every change without making it (C(validateOnly) of KIP-179), so a missing permission is an error here as well.
+    details: Brokers validate every change without making it (C(validateOnly) of KIP-179), so a missing permission is an error in check mode, too.
   diff_mode:
     support: full
     details: Shows rates before and after, and the entries of lists that are added or removed.
@@ -144,14 +144,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Let brokers that came back catch up at 20 MB/s
+- name: Throttle brokers that catch up after an outage to 20 MB/s
   streamops.kafka_recovery.kafka_replication_throttle:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
     workdir: "{{ kafka_recovery_workdir }}"
     rate: 20000000
 
-- name: Faster, also for a reassignment that is running, but slower on the one broker with slow disks
+- name: Raise the rate, also of a running reassignment, except for a broker with slow disks
   streamops.kafka_recovery.kafka_replication_throttle:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
@@ -160,7 +160,7 @@ EXAMPLES = r"""
     broker_rates:
       - {broker_id: 3, rate: 30000000}
 
-- name: Throttle one topic for at most four hours, and what is sent less than what is fetched
+- name: Throttle one topic for at most four hours, with a lower rate for leaders than for followers
   streamops.kafka_recovery.kafka_replication_throttle:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
@@ -173,7 +173,7 @@ EXAMPLES = r"""
         follower_replicas: ["0:3", "1:3"]
     expires_after: 14400
 
-- name: Remove what was set, and nothing else
+- name: Remove the throttle
   streamops.kafka_recovery.kafka_replication_throttle:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
@@ -183,17 +183,17 @@ EXAMPLES = r"""
 
 RETURN = r"""
 run_in_progress:
-  description: Whether a reassignment of this collection is running with a throttle, whose rate is then what O(state=present) changes.
+  description: Whether a reassignment of this collection is running with a throttle. O(state=present) then changes the rate of that throttle.
   returned: success
   type: bool
   sample: false
 summary:
-  description: Number of brokers with another rate than before, of topics with other lists, of entries in these, and of throttle configs that others have set.
+  description: Numbers of changed brokers, of changed topics, of changed entries in their lists, and of throttle configs that others have set.
   returned: success
   type: dict
   sample: {brokers: 3, topics: 12, replicas: 240, others: 0}
 rates:
-  description: Rates that were changed (in check mode, would be), in bytes per second. V(null) where none is set. Some of them.
+  description: Rates that were changed (in check mode, would be), in bytes per second. V(null) if none is set. Some of them.
   returned: success
   type: list
   elements: dict
@@ -208,14 +208,14 @@ replicas:
   sample:
     - {topic: orders, config: follower.replication.throttled.replicas, change: added, entries: ["0:3", "4:3"]}
 expires_at:
-  description: When the throttle expires, in UTC. V(null) if it stands until it is removed, or if none stands.
+  description: When the throttle expires, in UTC. V(null) if it does not expire, or if there is none.
   returned: success
   type: str
   sample: "2026-11-21T18:05:00Z"
 others:
   description:
-    - Throttles that others have set, on live brokers and on all topics, with Kafka's word for where they were set.
-    - Of a list only the entries of others. A rate that gives way to ours is not among them for as long as ours stands.
+    - Throttles that others have set, on live brokers and on all topics, with Kafka's name of the config source.
+    - Lists have only the entries of others. A rate that our throttle replaces for a time is not listed during that time.
   returned: success
   type: list
   elements: dict
@@ -255,7 +255,7 @@ def replication_throttle(module: KafkaModule, cluster: Replication) -> dict[str,
     journal = ThrottleJournal(module.workdir, params["cluster"], cluster.cluster_id, read_only=module.check_mode)
     there: Configurable = ConfigPreview(cluster) if module.check_mode else cluster
     throttle = ReplicationThrottle(there, journal, params["measure_seconds"])
-    # From here on a signal does not break anything off: all of it takes seconds.
+    # From here on signals are deferred: the work takes only seconds.
     signals.only_note()
     if params["state"] == PRESENT:
         throttle.present(read_rates(params), keys, read_replicas(params["throttled_replicas"]), params["expires_after"])
@@ -269,7 +269,7 @@ def replication_throttle(module: KafkaModule, cluster: Replication) -> dict[str,
 
 
 def check(module: KafkaModule) -> None:
-    """Refuse options that are not valid before a broker is asked."""
+    """Check options before a broker is contacted. OptionError for invalid rates or replicas, or for an expiry of more than a year."""
     params = module.params
     if params["state"] == PRESENT:
         read_rates(params)

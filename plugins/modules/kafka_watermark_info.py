@@ -2,7 +2,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far every log of a cluster reaches and how much of it is committed, kept for the day on which nobody can tell any more."""
+"""Record the log end and the high watermark of every partition of a healthy cluster, as evidence for a later outage."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ author: StreamOps (@streamops)
 description:
   - Reads, for every partition of a cluster, its leader's log end offset and high watermark, ISR, eligible leader replicas and last known ELR (KIP-966),
     C(min.insync.replicas) and C(cleanup.policy), and of every broker its state and rack.
-  - Writes it to a sealed file, C(<workdir>/healthy/<cluster>/<run_id>.jsonl), and removes old ones. A second snapshot of one run id replaces the first.
-  - When partitions lose their leaders, M(streamops.kafka_recovery.kafka_replica_log_info) takes from these files what was committed before. What a cluster
-    risks is told from them as well.
-  - Partitions without a leader are recorded without offsets, and those whose leader does not answer with the error; neither is a failure.
-  - Takes three requests per 1,000 partitions, and DESCRIBE on the topics and on the cluster; DESCRIBE_CONFIGS on the topics for the configs (else a
-    warning says so).
-  - Reads from the cluster only. The file is written in check mode too, as landing files are; old ones are removed in a real run alone.
+  - Writes them to a sealed file, C(<workdir>/healthy/<cluster>/<run_id>.jsonl), and removes old ones. A second snapshot with the same run id replaces the
+    first.
+  - When partitions lose their leaders, M(streamops.kafka_recovery.kafka_replica_log_info) reads from these files what was committed before. The report
+    computes the risks of a cluster from them.
+  - Partitions without a leader are recorded without offsets, and those whose leader does not answer with the error. Neither is a failure.
+  - Sends three requests per 1,000 partitions. Requires DESCRIBE on the topics and on the cluster, and DESCRIBE_CONFIGS on the topics for the configs
+    (else it warns).
+  - Changes nothing in the cluster.
 options:
   followers:
     description:
-      - Which followers are asked where their logs end. V(out_of_sync) asks those outside of the ISR, which is what tells how far behind they are and what
-        would be lost with the rest; V(all) asks every follower, V(none) asks leaders alone.
+      - Followers whose log ends are read. V(out_of_sync) reads those outside of the ISR, which shows how far behind they are and what
+        would be lost with the ISR. V(all) reads every follower, V(none) reads only leaders.
     type: str
     choices: [none, out_of_sync, all]
     default: out_of_sync
   keep_hours:
     description:
-      - Hours for which all snapshots of the cluster are kept. Of each hour before that the first one is kept, see O(keep_days). V(0) keeps all for ever.
+      - Hours for which all snapshots of the cluster are kept. Of each earlier hour the first snapshot is kept, see O(keep_days). V(0) keeps all of them.
       - Only files whose run id is a time like V(2026-11-21T14-05-00Z) are ever removed, and never the newest.
     type: float
     default: 2.0
   keep_days:
-    description: Days for which one snapshot of each hour is kept. V(0) keeps them for ever.
+    description: Days for which one snapshot of each hour is kept. V(0) keeps all of these.
     type: float
     default: 30.0
 extends_documentation_fragment:
@@ -52,7 +53,7 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: Take a snapshot, and keep the ones of the last day and one for each hour of the last quarter
+- name: Take a snapshot, keep all snapshots of one day and one of each hour for 90 days
   streamops.kafka_recovery.kafka_watermark_info:
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
     cluster: "{{ inventory_hostname }}"
@@ -64,17 +65,17 @@ EXAMPLES = r"""
 
 RETURN = r"""
 path:
-  description: The snapshot. In check mode, where it would be.
+  description: The snapshot. In check mode, the path that it would have.
   returned: success
   type: str
   sample: /var/lib/kafka-recovery/healthy/east/2026-11-21T14-05-00Z.jsonl
 counts:
-  description: How many partitions there are, how many of them have no live leader, an ISR smaller than C(min.insync.replicas), a leader that did not answer.
+  description: Numbers of partitions, of those without a live leader, with an ISR smaller than C(min.insync.replicas), and with a leader that did not answer.
   returned: success
   type: dict
   sample: {partitions: 10000, without_leader: 0, under_min_isr: 2, unanswered: 0}
 removed:
-  description: How many old snapshots were removed.
+  description: Number of old snapshots that were removed.
   returned: success
   type: int
   sample: 1
@@ -101,7 +102,7 @@ def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
     path = healthy_snapshot.snapshot_file(module.workdir, params["cluster"], params["run_id"], make=not module.check_mode)
-    began = utc_now()  # a broker that does not answer holds this up, and what the others said gets older meanwhile
+    began = utc_now()  # before the requests: a broker that does not answer delays the end, when other answers are older
     found = healthy_snapshot.gather(cluster, params["followers"])
     if problem := found.configs.problem():
         module.ansible.warn(problem)

@@ -201,7 +201,7 @@ def test_planning_that_is_interrupted_while_its_own_spark_starts_leaves_no_java_
         process.send_signal(number)
         stdout, stderr = process.communicate(timeout=GIVE_UP_SECONDS)
         assert process.returncode == 1
-        assert json.loads(stdout)["msg"].startswith(f"interrupted by {number.name}: plans that were not finished stand as before")
+        assert json.loads(stdout)["msg"].startswith(f"interrupted by {number.name}: plans that were not finished are unchanged")
         assert "Traceback" not in stderr, stderr
         wait_until(lambda: not members(process.pid), "no process left")
         assert not list(tmp_path.glob("plans/1/*"))

@@ -66,7 +66,7 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
             {"topic_strategies": {"orders": "bold"}},
             "topic_strategies: orders has the strategy 'bold'; it must be one of none, balanced, kip966_balanced",
         ),
-        ({"topic_strategies": {"two words": "none"}}, "topic_strategies: 'two words' is not a name of a topic"),
+        ({"topic_strategies": {"two parts": "none"}}, "topic_strategies: 'two parts' is not a name of a topic"),
         ({"ranking": "longest"}, "value of ranking must be one of"),
         ({"run_id": "../etc"}, "run_id '../etc' cannot be a file name"),
         ({"run_id": "run-9"}, "gather the evidence of run run-9 first"),
