@@ -1,15 +1,15 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs the collection's modules from where they are installed, where that is possible: beside Ansible, on its own interpreter.
+"""Runs modules of the collection from their installed files, on the interpreter of ansible-playbook, if that is possible.
 
-Ansible packs a module with all that it imports, and Python compiles what comes out of the package, each time. For connection local
-and the interpreter of ansible-playbook both are for nothing: the same files are there, compiled already. All else about the task
-stays Ansible's: arguments, check mode, environment, async, results. The few lines that start the module go to the interpreter through a
-pipe, so that its options, a password perhaps, are in no file that a killed run leaves behind. Where anything else is wanted (a remote host,
-become, another interpreter), or where this release of Ansible has other inner workings, the module is packed as ever.
+Normally Ansible packs a module with all its imports, and Python compiles them again for each task. With connection local and the
+interpreter of ansible-playbook neither is needed, because the same files are installed and compiled. Ansible still handles arguments,
+check mode, environment, async and results. The script that starts the module is piped to the interpreter, so a killed run leaves no file
+with module options, which may have a password. For a remote host, become or another interpreter, and on releases of Ansible with other
+internals, the module is packed as usual.
 
-Where more modules are to be expected, a fork server imports meanwhile what they need (`fork_server.py`), and they start as its forks.
+If more modules are expected, a fork server (`fork_server.py`) imports their dependencies meanwhile, and the modules start as its forks.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ try:
 except ImportError:
     _BuiltModule = None
 
-PROFILE = "legacy"  # of modules that name none
-# What plays begin with in which others follow. With several hosts there is always more to come.
-FIRST = ("kafka_readiness_info", "kafka_recovery_spark")
-# It stays with the playbook that it is a descendant of.
+PROFILE = "legacy"  # of modules that name no profile
+# Modules with which plays usually start, so that more modules are expected. In a play with several hosts more modules are always expected.
+USUALLY_FIRST_MODULES = ("kafka_readiness_info", "kafka_recovery_spark")
+# Its server finds the playbook with which it ends among the ancestors of the module.
 NEVER_FORKED = ("kafka_recovery_spark",)
 SPARK_CLIENT = "pyspark.sql.connect.session"
-# The package's own way to run a module, so that a crash is told as ever. The first entry of the path is the folder of this script.
+# Runs a module as Ansible's package does, so that a crash is reported as usual. The first entry of sys.path is the directory of this script.
 BOOTSTRAP = """\
 #!{interpreter}
 import sys
@@ -54,15 +54,17 @@ run_module(**{arguments!r})
 
 
 class ActionModule(Normal):  # type: ignore[misc]
-    """Ansible's own action for modules, with another way to the module's file."""
+    """Ansible's action for modules, which runs the installed file of a module if possible."""
 
-    _path: Path | None = None  # of the module's own file, where it runs from there
-    _fork: tuple[str, dict[str, Any]] | None = None  # what the fork server is to run, where it may
+    _path: Path | None = None  # the module's installed file, if it runs from there
+    _fork: tuple[str, dict[str, Any]] | None = None  # what the fork server runs, if it may run the module
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's result."""
         self._path = self._installed(task_vars or {})
-        if self._path is not None and (self._path.stem in FIRST or len((task_vars or {}).get("ansible_play_hosts_all", ())) > 1):
+        if self._path is not None and (
+            self._path.stem in USUALLY_FIRST_MODULES or len((task_vars or {}).get("ansible_play_hosts_all", ())) > 1
+        ):
             _expect_more(self._path)
         result: dict[str, Any] = super().run(tmp, task_vars)
         return result
@@ -73,7 +75,7 @@ class ActionModule(Normal):  # type: ignore[misc]
         return bool(super()._is_pipelining_enabled(module_style, wrap_async))
 
     def _configure_module(self, module_name: str, module_args: dict[str, Any], task_vars: dict[str, Any]) -> Any:
-        """Return what is to be run, and the module's path. Also asked for Ansible's own async_wrapper."""
+        """Return the built module and its path. Ansible also calls this for its async_wrapper."""
         path = self._path
         if path is None or module_name != self._task.action:
             return super()._configure_module(module_name=module_name, module_args=module_args, task_vars=task_vars)
@@ -90,7 +92,7 @@ class ActionModule(Normal):  # type: ignore[misc]
         return built, str(path)
 
     def _low_level_execute_command(self, cmd: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return exit code and output of what is run: the module itself, or what Ansible does around it."""
+        """Return exit code and output of a command: the module itself, or a helper command of Ansible."""
         if self._fork is not None and kwargs.get("in_data") is not None and not self._compute_environment_string():
             ran = forked.run(self._loader.get_basedir(), *self._fork)
             if ran is not None:
@@ -107,7 +109,7 @@ class ActionModule(Normal):  # type: ignore[misc]
         return done
 
     def _installed(self, task_vars: dict[str, Any]) -> Path | None:
-        """The module's file in this collection, None where the module is to be packed."""
+        """Return the module's file in this collection, or None if the module must be packed."""
         if _BuiltModule is None or self._connection.transport != "local" or self._connection.become or self._task.delegate_to:
             return None
         if not is_own(self._templar.template(task_vars.get("ansible_python_interpreter"))):
@@ -122,24 +124,27 @@ class ActionModule(Normal):  # type: ignore[misc]
 
 
 def _places(path: Path) -> tuple[str, str]:
-    """Where a module of this collection, by its file, and Ansible are imported from."""
+    """Return the directories from which this collection and Ansible are imported."""
     return str(path.parents[5]), str(Path(ansible.__file__).parents[1])
 
 
 def _name(path: Path) -> str:
-    """By which a module of this collection is imported."""
+    """Return the import name of a module of this collection."""
     return ".".join(path.relative_to(_places(path)[0]).with_suffix("").parts)
 
 
 def _expect_more(path: Path) -> None:
-    """Have a fork server import what the modules of this collection do, beginning with what plays begin with."""
-    modules = sorted(path.parent.glob("kafka_*.py"), key=lambda module: (module.stem not in FIRST, module.stem))
+    """Start a fork server that imports the dependencies of all modules, beginning with those that plays usually start with."""
+    modules = sorted(path.parent.glob("kafka_*.py"), key=lambda module: (module.stem not in USUALLY_FIRST_MODULES, module.stem))
     if not C.DEFAULT_KEEP_REMOTE_FILES:
         forked.start(_places(path), [*map(_name, modules), SPARK_CLIENT])
 
 
 def is_own(interpreter: Any) -> bool:
-    """Whether this is the interpreter of ansible-playbook, by whatever name (python, python3): in the same folder, or it has other libraries."""
+    """Return whether this is the interpreter of ansible-playbook, under any name (python, python3).
+
+    It must be in the same directory, because another virtual environment has other libraries.
+    """
     if not isinstance(interpreter, str) or Path(interpreter).parent != Path(sys.executable).parent:
         return False
     return Path(interpreter).resolve() == Path(sys.executable).resolve()

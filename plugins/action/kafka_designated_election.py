@@ -21,7 +21,7 @@ display = Display()
 
 
 class ActionModule(BesideAnsible):
-    """The collection's own action for modules, with the list after it."""
+    """The collection's action for modules, which lists these partitions after the election."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's result."""

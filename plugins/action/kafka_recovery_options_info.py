@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks all that can be known before a broker is asked, once for all clusters of a play: names and values of variables, libraries, Java, files.
+"""Checks everything that needs no broker, once for all clusters of a play: names and values of variables, libraries, Java, files.
 
-Runs within Ansible, because it needs the variables of all clusters as the inventory has them. The rules are in module_utils/preflight.
+An action plugin, because it needs the variables of all clusters as the inventory has them. The rules are in module_utils/preflight.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Variables:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """All names that begin as this collection's do."""
+        """Names of all variables that begin with `kafka`."""
         shared = (name for name in self._play if name not in self._others)
         return frozenset(name for name in (*self.host, *shared) if isinstance(name, str) and name.startswith("kafka"))
 
     def get(self, name: str) -> Any:
-        """A value, None where there is none, or none that can be told here: Ansible itself says what is wrong with a template."""
+        """Return the value of a variable, or None if it is not set or cannot be evaluated here. Ansible itself reports template errors."""
         if name not in self.names:
             return None
         try:
@@ -69,17 +69,17 @@ class Variables:
             return None
 
     def some(self, wanted: Iterable[str]) -> dict[str, Any]:
-        """Those of these variables that have a value."""
+        """Return the values of those of these variables that have one."""
         return {name: value for name in wanted if (value := self.get(name)) is not None}
 
     def path(self, name: str, default: str = "") -> Path | None:
-        """A path as it is meant from where the command was run. None if there is none, or if it cannot be told yet."""
+        """Return a path, relative to the directory of the command. None if it is not set or cannot be evaluated yet."""
         value = (self.get(name) or "") if name in self.names else default
         return Path(os.path.normpath(Path.cwd() / Path(value).expanduser())) if isinstance(value, str) and value else None
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """What `kafka_recovery_options_info` documents."""
+    """The action of `kafka_recovery_options_info`."""
 
     TRANSFERS_FILES = False
 
@@ -90,28 +90,28 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         _validation, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         batch = task_vars.get("ansible_play_batch") or ()
         clusters = arguments["clusters"] or [task_vars["inventory_hostname"]]
-        clusters = [cluster for cluster in clusters if cluster in batch or not self._is_left_alone(cluster, task_vars)]
+        clusters = [cluster for cluster in clusters if cluster in batch or not self._is_skipped(cluster, task_vars)]
         roles = arguments["roles"]
         if roles is None:
             played = task_vars.get("ansible_play_role_names") or ()
             roles = [name.removeprefix(COLLECTION) for name in played if name.startswith(COLLECTION)]
         gitops = arguments["gitops"] or (repository_check.PROPOSE if repository_check.PROPOSE in roles else None)
         found: dict[str, list[str]] = {}
-        self._judged: dict[str, list[str]] = {}
+        self._checked: dict[str, list[str]] = {}
         for cluster in clusters:
             for text in dict.fromkeys(self._problems(cluster, clusters, roles, arguments["apply"], gitops, task_vars)):
                 found.setdefault(text, []).append(cluster)
         if any(concerned == clusters for concerned in found.values()):
             return result | {"failed": True, "msg": "\n".join(_line(text, concerned, clusters) for text, concerned in found.items())}
         problems = [{"text": text, "clusters": concerned} for text, concerned in found.items()]
-        # The clusters of this batch fail at once, the others when their batch begins.
+        # The clusters of this batch fail now, the others when their batch starts.
         for text, concerned in found.items():
             if later := [cluster for cluster in concerned if cluster not in batch]:
                 self._display.warning(_line(text, later, clusters))
         return result | {"changed": False, "problems": problems, "run_options": self._run_options(clusters, task_vars)}
 
-    def _is_left_alone(self, cluster: str, task_vars: Mapping[str, Any]) -> bool:
-        """Whether a play before this one selected nothing of a cluster, so that the playbook recover ends for it."""
+    def _is_skipped(self, cluster: str, task_vars: Mapping[str, Any]) -> bool:
+        """Return whether an earlier play selected no partition of a cluster, so that the playbook recover skips it."""
         return boolean(Variables(cluster, task_vars, self._templar).get("kafka_recovery_leave_alone") or False, strict=False)
 
     def _run_options(self, clusters: Iterable[str], task_vars: Mapping[str, Any]) -> list[str]:
@@ -125,7 +125,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         )
 
     def _extra_variables(self, given: str) -> str | Mapping[str, Any]:
-        """What one `-e` says: the file that it names, or its variables."""
+        """Return the content of one `-e`: the file that it names, or its variables."""
         if given.startswith("@"):
             return given
         found = self._loader.load(given) if given.startswith(("{", "[")) else parse_kv(given)
@@ -139,7 +139,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         variables, known = Variables(cluster, task_vars, self._templar), documented_variables.names()
         yield from names.misspelled_variables(known, variables.names, load_extra_vars(self._loader))
         if local_machine.asks_brokers(roles):
-            # No template of a secret is evaluated here: each look-up may be a lease of a vault, or fail because it is locked.
+            # Templates of secrets are not evaluated here: a look-up may create a lease in a vault, or fail because the vault is locked.
             connection = variables.some(sorted({f"kafka_{option}" for option in CONNECTION_ARGUMENTS} - connection_variables.SECRETS))
             secrets = dict.fromkeys(connection_variables.SECRETS & variables.names, connection_variables.HIDDEN)
             yield from connection_variables.connection_problems(cluster, {**secrets, **connection})
@@ -162,7 +162,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _machine_problems(
         self, variables: Variables, clusters: list[str], roles: list[str], apply: bool, gitops: str | None
     ) -> Iterator[str]:
-        """What is wrong here, where the modules run. Elsewhere it is for the modules to say."""
+        """Yield problems of this machine, if the modules run on it. On other machines the modules report them."""
         connection = variables.get("ansible_connection") or self._connection.transport
         interpreter = variables.get("ansible_python_interpreter")
         if connection not in ("local", "ansible.builtin.local") or self._connection.become:
@@ -185,15 +185,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             paths = {name: variables.path(f"kafka_recovery_{name}") for name in repository_check.PATHS}
             yield from self._once(repository_check.repository_problems, gitops, chosen, paths, self._environment().get("PATH"))
 
-    def _once(self, judge: Callable[..., Iterable[str]], *arguments: Any) -> list[str]:
-        """What is wrong with something that many clusters share."""
-        key = f"{judge.__name__} {arguments}"
-        if key not in self._judged:
-            self._judged[key] = list(judge(*arguments))
-        return self._judged[key]
+    def _once(self, check: Callable[..., Iterable[str]], *arguments: Any) -> list[str]:
+        """Return the problems that a check finds. It runs once for the same arguments, because many clusters share them."""
+        key = f"{check.__name__} {arguments}"
+        if key not in self._checked:
+            self._checked[key] = list(check(*arguments))
+        return self._checked[key]
 
     def _environment(self) -> dict[str, str]:
-        """What a module of this play sees: that of ansible-playbook, and the keyword `environment`."""
+        """Return the environment of the modules of this play: that of ansible-playbook with the keyword `environment`."""
         environment = dict(os.environ)
         for more in map(self._templar.template, self._task.environment or ()):
             if isinstance(more, Mapping):
@@ -202,5 +202,5 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
 
 def _line(text: str, concerned: list[str], clusters: list[str]) -> str:
-    """A sentence with the clusters that it is about, unless these are all."""
+    """Prefix a problem with the clusters that have it, unless all have it."""
     return text if concerned == clusters or text.startswith(tuple(concerned)) else f"{', '.join(concerned)}: {text}"

@@ -1,11 +1,11 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fork server of one ansible-playbook: imports what modules need once, and forks a process off for each module that is to be run.
+"""The fork server of one ansible-playbook: imports the dependencies of modules once, and forks a process for each module.
 
-A script, started by `forked.py`. Python's own fork server (multiprocessing) serves the children of one process that holds on to it; here each worker of
-Ansible is a process of its own that has never seen it. Nothing is ever run in the server itself but imports: it has one thread, opens no
-connection, and a module finds what it would find in a new interpreter.
+A script, started by `forked.py`. Python's own fork server (multiprocessing) serves the children of one process that knows it. Here each worker
+of Ansible is a separate process that does not. The server itself only imports: it has one thread and opens no connection, so a module runs as
+in a new interpreter.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 TICK_SECONDS = 1.0
-REQUEST_SECONDS = 10.0  # for a request that has begun to come in
-READY = b"."  # comes with the socket for the request
-HEADER = 8  # bytes of a request that say how long the rest is
-OUTPUTS = 2  # files that come with a request, for stdout and stderr
+REQUEST_SECONDS = 10.0  # to receive a request that has started
+READY = b"."  # sent with the socket for the request
+HEADER = 8  # bytes with the length of the rest of a request
+OUTPUTS = 2  # files that are sent with a request, for stdout and stderr
 PR_SET_PDEATHSIG = 1
 
 
 class Request(NamedTuple):
-    """A module to be run. `json_params` and `arguments`: of Ansible's `run_module`."""
+    """A module to run. `json_params` and `arguments` are those of Ansible's `run_module`."""
 
     cwd: str
     json_params: str
@@ -45,9 +45,10 @@ class Request(NamedTuple):
 
 
 def requested(client: socket.socket) -> Request:
-    """Read the request of a client, in the process that is to run it: passwords may be in it. OSError, TypeError or ValueError if it is not valid.
+    """Read the request of a client, in the process that runs the module, because it may have passwords.
 
-    It comes through a socket of its own, which the client gets first: the server watches the other one for the client's end.
+    It is sent through a new socket, which the client gets first. The server watches the other socket to see when the client ends.
+    OSError, TypeError or ValueError if the request is not valid.
     """
     own, other = socket.socketpair()
     with own:
@@ -73,7 +74,7 @@ class Server:
         self.listener.bind(address)
         self.listener.listen(128)
         self.owner: int | None = owner
-        # Readable as soon as the process has ended, also where nobody has asked for its exit code yet. Kernels before 5.3 have no such thing.
+        # Readable as soon as the process has ended, even if its exit code was not collected yet. Kernels before 5.3 do not have it.
         self.watched: int | None = None
         with suppress(OSError):
             self.watched = os.pidfd_open(owner)
@@ -90,9 +91,9 @@ class Server:
                 self.selector.register(ready, selectors.EVENT_READ)
 
     def serve(self, preload: Iterator[None]) -> Request | None:
-        """Serve, and import the next piece of `preload` whenever nobody wants anything. Returns None at the end, and in each fork its request."""
+        """Serve requests, and import the next entry of `preload` when there are none. Return None at the end, and in each fork its request."""
         loaded = False
-        while self.clients or self._owner_lives():
+        while self.clients or self._owner_is_running():
             ready = self.selector.select(TICK_SECONDS if loaded else 0)
             if not ready and not loaded:
                 loaded = next(preload, self) is self
@@ -108,14 +109,14 @@ class Server:
                     if key.fd == self.watched:
                         self.owner = None
                     else:
-                        # A client has nothing more to say: it is gone, and what it wanted is not wanted any more.
-                        with suppress(ProcessLookupError):  # not yet on its own
+                        # The client has ended, so its module must end, too.
+                        with suppress(ProcessLookupError):  # it has no process group yet
                             os.killpg(key.data, signal.SIGTERM)
                         os.kill(key.data, signal.SIGTERM)
             self._reap()
         return None
 
-    def _owner_lives(self) -> bool:
+    def _owner_is_running(self) -> bool:
         if self.watched is None and self.owner is not None:
             try:
                 os.kill(self.owner, 0)
@@ -124,7 +125,7 @@ class Server:
         return self.owner is not None
 
     def _forked(self) -> Request | None:
-        """Take a client and fork its module off. Returns the request in the fork."""
+        """Accept a client and fork a process for its module. Return the request in the fork, None in the server."""
         client, _address = self.listener.accept()
         module = os.fork()
         if module == 0:
@@ -139,18 +140,18 @@ class Server:
         return None
 
     def _reap(self) -> None:
-        """Tell the clients of modules that have ended their exit codes, as subprocess has them."""
+        """Send the exit codes of ended modules to their clients, as subprocess reports them."""
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
                 client = self.clients.pop(ended[0])
-                with suppress(KeyError):  # the client had gone
+                with suppress(KeyError):  # the client has ended already
                     self.selector.unregister(client)
                 with suppress(OSError):
                     client.sendall(b"%d\n" % os.waitstatus_to_exitcode(ended[1]))
                 client.close()
 
     def _leave(self) -> None:
-        """In a fork: let go of all that is the server's. Where that dies nobody learns what becomes of the module: it is to end as if interrupted."""
+        """Release the resources of the server in a fork. If the server dies, the module gets SIGTERM, because its result cannot be delivered."""
         self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != self.process:
             os._exit(1)
@@ -165,29 +166,29 @@ class Server:
 
 
 def imported(modules: Iterable[str]) -> Iterator[None]:
-    """Import one after the other. What cannot be imported is left to the module that needs it, which has its words for that."""
+    """Import modules one after the other. Errors are ignored here: the module that needs the import reports them."""
     gc.disable()
-    # What NumPy has for large matrices would start threads, and a process with threads is not to be forked.
+    # OpenBLAS of NumPy would start threads, and a process with threads must not be forked.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for module in modules:
         with suppress(Exception):
             importlib.import_module(module)
         yield
     gc.enable()
-    # All of this stays to the end: no module has to look through it for garbage, nor to copy it for that.
+    # These objects stay until the end. Frozen, they need no garbage collection in forks, which would copy their pages.
     gc.freeze()
 
 
 def run(request: Request) -> NoReturn:
-    """Be the module that is wanted, and end as it ends."""
+    """Run the requested module in this process, and exit with its exit code."""
     from ansible.module_utils._internal._ansiballz._loader import run_module
 
     for number, output in ((1, request.outputs[0]), (2, request.outputs[1])):
         os.dup2(output, number)
         os.close(output)
     os.chdir(request.cwd)
-    gc.enable()  # in a fork from the middle of the imports, too
-    # Imported before for what it imports itself; now it is the program.
+    gc.enable()  # a fork may start during the imports
+    # It was imported to import its dependencies. Now it runs as the main program.
     sys.modules.pop(request.arguments["module_fqn"], None)
     code = 1
     try:
@@ -196,9 +197,9 @@ def run(request: Request) -> NoReturn:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         if ended.code is not None and not isinstance(ended.code, int):
             sys.stderr.write(f"{ended.code}\n")
-    except BaseException:  # run_module leaves this one to Python, which tells it so
+    except BaseException:  # run_module leaves other exceptions to Python, which prints them like this
         traceback.print_exc()
-    # As Python ends, but for taking apart, object by object, what was imported: that alone would take longer than most modules do.
+    # As Python exits, but without freeing each imported object, which would take longer than most modules run.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -207,7 +208,7 @@ def run(request: Request) -> NoReturn:
 
 
 def main() -> None:
-    """Run the server as a settings object on the command line says: `address`, `owner`, `path` (before and after sys.path), `preload`."""
+    """Run the server with settings from the command line, as JSON: `address`, `owner`, `path` (before and after sys.path), `preload`."""
     settings = json.loads(sys.argv[1])
     sys.argv[1:] = []
     sys.path[:1] = settings["path"][:1]

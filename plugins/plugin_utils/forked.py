@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running a module as a fork of this ansible-playbook's fork server, which has imported already what modules import. See `fork_server.py`.
+"""Client of the fork server of this ansible-playbook, which has already imported the dependencies of modules. See `fork_server.py`.
 
-The server's address is in the private folder that Ansible makes for each ansible-playbook, and removes with it.
+The server's address is in the private directory that Ansible creates for each ansible-playbook and removes at its end.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 from ansible import constants as C
 
 SERVER = Path(__file__).with_name("fork_server.py")
-READY_SECONDS = 5.0  # after which the module is run without a server that is busy with imports
-LONGEST_ADDRESS = 100  # bytes: what every system takes for the path of a socket
+READY_SECONDS = 5.0  # then the module runs without the server, which is busy with imports
+LONGEST_ADDRESS = 100  # bytes that every system allows for the path of a socket
 
 
 class Ran(NamedTuple):
-    """What a module has left: exit code as subprocess has them, output as bytes."""
+    """Result of a module: exit code as subprocess reports it, output as bytes."""
 
     rc: int
     stdout: bytes
@@ -40,12 +40,14 @@ def _address() -> str:
 
 
 def start(path: Sequence[str], preload: Sequence[str]) -> None:
-    """Start the server in the background, unless that was done before. Of a worker of Ansible. `path`: before and after the server's own sys.path;
-    `preload`: modules that it imports while nobody wants anything."""
-    if sys.platform != "linux":  # Libraries of macOS do not bear to be forked, and kill the process that finds it out.
+    """Start the server in the background, unless it was started before. Called in a worker of Ansible.
+
+    `path`: entries before and after the server's own sys.path. `preload`: modules that it imports while there are no requests.
+    """
+    if sys.platform != "linux":  # Libraries of macOS kill a process that uses them after a fork.
         return
     address, owner = _address(), os.getppid()
-    # Ansible names the folder for its process. Where that is not our parent, it has ended, and nobody would end the server.
+    # Ansible names the directory after its process. If that is not our parent, it has ended, and nothing would stop the server.
     if len(os.fsencode(address)) > LONGEST_ADDRESS or not Path(C.DEFAULT_LOCAL_TMP).name.startswith(f"ansible-local-{owner}"):
         return
     try:
@@ -63,10 +65,9 @@ def start(path: Sequence[str], preload: Sequence[str]) -> None:
 
 
 def run(cwd: str, json_params: str, arguments: Mapping[str, Any]) -> Ran | None:
-    """Have the server run a module and wait for its end; None where there is no server (yet) that would. `json_params` and `arguments`: of Ansible's
-    `run_module`.
+    """Run a module on the server and wait for its end. None if no server is ready. `json_params` and `arguments`: of Ansible's `run_module`.
 
-    Whoever ends this process ends the module: it gets SIGTERM then.
+    If this process ends, the module gets SIGTERM.
     """
     with socket.socket(socket.AF_UNIX) as server, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         server.settimeout(READY_SECONDS)
@@ -77,7 +78,7 @@ def run(cwd: str, json_params: str, arguments: Mapping[str, Any]) -> Ran | None:
             return None
         if not handles:
             return None
-        # From here on nobody else must run the module, whatever happens: it may be running.
+        # From here on the module must not be started another way, because it may be running.
         ended = b""
         with suppress(OSError):
             server.settimeout(None)

@@ -96,8 +96,8 @@ def test_modules_of_several_hosts_are_forked_and_say_the_same(tmp_path: Path) ->
     parts = {part.split("]")[0]: part for part in output.split("TASK [")[1:]}
     forked = {name: part.count("FORKED") for name, part in parts.items()}
     assert (forked["forked"], forked["not"], forked["failed"]) == (2, 0, 2)
-    told = [line for name, part in parts.items() for line in part.splitlines() if '"msg": "no bootstrap' in line]
-    assert len(told) == 2 * (len(tasks) - 1) and len(set(told)) == 1, told
+    messages = [line for name, part in parts.items() for line in part.splitlines() if '"msg": "no bootstrap' in line]
+    assert len(messages) == 2 * (len(tasks) - 1) and len(set(messages)) == 1, messages
     deadline = time.monotonic() + 10
     while any(str(tmp_path) in part for process in psutil.process_iter(["cmdline"]) for part in process.info["cmdline"] or ()):
         assert time.monotonic() < deadline, "the fork server is still there"

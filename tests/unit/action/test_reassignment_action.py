@@ -38,15 +38,15 @@ class Display:
 def display(monkeypatch: pytest.MonkeyPatch) -> Display:
     shown = Display()
     monkeypatch.setattr(action, "display", shown)
-    monkeypatch.setattr(action, "LOOK_SECONDS", 0.005)
-    monkeypatch.setattr(action, "AT_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(action, "POLL_SECONDS", 0.005)
+    monkeypatch.setattr(action, "MIN_SECONDS_BETWEEN_LINES", 0.0)
     return shown
 
 
 @contextmanager
 def reading(workdir: Path) -> Iterator[None]:
     ended = threading.Event()
-    reader = threading.Thread(target=action._read_aloud, args=(str(workdir), "east", "1", ended))
+    reader = threading.Thread(target=action._display_progress, args=(str(workdir), "east", "1", ended))
     reader.start()
     try:
         yield
@@ -56,15 +56,15 @@ def reading(workdir: Path) -> Iterator[None]:
 
 
 def test_each_line_is_said_once_and_the_first_says_how_to_go_on(display: Display, tmp_path: Path) -> None:
-    told = ProgressFile(tmp_path, "east", "1")
-    told.write(progress.summary([], 9, 1, None))
+    progress_file = ProgressFile(tmp_path, "east", "1")
+    progress_file.write(progress.summary([], 9, 1, None))
     with reading(tmp_path):
         time.sleep(0.05)
         assert not display.said, "what an earlier task has left is no news"
-        told.write(progress.summary([], 9, 2, None, 5000))
+        progress_file.write(progress.summary([], 9, 2, None, 5000))
         display.wait_for(1)
         time.sleep(0.05)
-        told.write(progress.summary([], 9, 3, 1000.0, 5000))
+        progress_file.write(progress.summary([], 9, 3, 1000.0, 5000))
         display.wait_for(2)
     assert display.said == [
         "east: 2 of 9 partitions in sync, 5.0 kB behind, remaining time unknown; should this be interrupted, run it again to go on",

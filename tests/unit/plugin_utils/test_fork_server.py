@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fork server, with modules of its own: what they leave, how they end, and what becomes of server and modules when somebody dies."""
+"""The fork server, with its own modules: their results, how they end, and what happens to server and modules when one of them dies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ print("aside", file=__import__("sys").stderr)
 module.exit_json(word=module.params["word"] * 200_000, cwd=__import__("os").getcwd(), check=module.check_mode)
 """,
     "crashes": "raise RuntimeError('on purpose')",
-    "leaves": "raise SystemExit('with words')",
+    "leaves": "raise SystemExit('with a message')",
     "tidies": """
 import atexit, pathlib, sys, threading, time
 def later():
@@ -127,13 +127,13 @@ def test_a_module_finds_and_leaves_what_it_does_as_a_program(rig: Rig) -> None:
     assert len(found) == len(threads)
 
 
-def test_errors_are_told_as_ever(rig: Rig) -> None:
+def test_errors_are_reported_as_without_a_server(rig: Rig) -> None:
     wrong = rig.run("says", secret="not to be seen", nonsense=1)
     assert wrong.rc == 1 and "nonsense" in json.loads(wrong.stdout)["msg"] and b"not to be seen" not in wrong.stdout
     crashed = rig.run("crashes")
     assert crashed.rc == 1 and "on purpose" in json.dumps(json.loads(crashed.stdout)["exception"])
     left = rig.run("leaves")
-    assert (left.rc, left.stderr) == (1, b"with words\n")
+    assert (left.rc, left.stderr) == (1, b"with a message\n")
 
 
 def memory(process: int) -> bytes:
@@ -164,7 +164,7 @@ def test_a_module_ends_as_python_does(rig: Rig) -> None:
     assert (rig.folder / "thread").exists() and (rig.folder / "exit").exists()
 
 
-def test_a_killed_module_is_told_of(rig: Rig) -> None:
+def test_a_killed_module_is_reported(rig: Rig) -> None:
     ran: list[forked.Ran] = []
     waiting = Thread(target=lambda: ran.append(rig.run("waits")))
     waiting.start()
@@ -174,7 +174,7 @@ def test_a_killed_module_is_told_of(rig: Rig) -> None:
     assert rig.run("leaves").rc == 1, "the server goes on"
 
 
-def test_a_module_is_ended_when_nobody_waits_for_it_any_more(rig: Rig) -> None:
+def test_a_module_is_ended_when_its_client_has_ended(rig: Rig) -> None:
     client = os.fork()
     if client == 0:
         rig.run("waits")
@@ -203,7 +203,7 @@ def test_the_server_ends_with_its_owner_but_not_before_its_modules(rig: Rig) -> 
     waiting = Thread(target=lambda: ran.append(rig.run("waits")))
     waiting.start()
     module = rig.waiting()
-    rig.owner.kill()  # a zombie from now on: nobody has asked for its exit code
+    rig.owner.kill()  # a zombie from now on: its exit code was not collected
     before = rig.server.cpu_times()
     time.sleep(1.5)
     spent = rig.server.cpu_times()
