@@ -16,7 +16,7 @@ description:
     epoch, and its last batch with the epoch in which it was written.
   - Reads from fenced brokers that answer, too, once. They cannot be elected, but their records count in the bounds of the loss, and the strategy C(balanced)
     holds a partition if one of them holds more than the best survivor. Brokers before Kafka 4.0 do not report the addresses of fenced brokers.
-  - Compares each pair of survivors: whether one log is a prefix of the other, or at which offset they fork. So the evidence is valid for any winner.
+  - Compares each pair of survivors, whether one log is a prefix of the other, or at which offset they fork. So the evidence is valid for any winner.
     Logs are compared by leader epochs, also after compaction, which explains a missing record only if C(cleanup.policy) includes C(compact). A pair is
     V(corrupt) if the two logs have different bytes at one offset from one epoch.
   - If O(controller_bootstrap_servers) is set and a partition is offline, reads the metadata log of the active controller, too (its snapshot, if the
@@ -124,7 +124,7 @@ history:
   sample: {bytes: 8544, seconds: 0.033, from_snapshot: false, doubt: null}
 preview:
   description:
-    - The replicas of the first partitions. An C(error) V(DISK_FAILED) means that the disk of the replica has failed: its broker
+    - The replicas of the first partitions. An C(error) V(DISK_FAILED) means that the disk of the replica has failed. Its broker
       and the cluster report that, or the replica is in no working log directory. This includes a broker that was restarted without the disk.
       C(failed_log_dirs) has the paths of the broker's failed log directories, as far as they are known.
   returned: success

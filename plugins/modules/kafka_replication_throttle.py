@@ -12,7 +12,7 @@ short_description: Throttle replicas that catch up, and remove exactly that thro
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Limits the bytes per second that brokers send and fetch for replicas that are not in sync: those that return after an outage and those that
+  - Limits the bytes per second that brokers send and fetch for replicas that are not in sync, which are those that return after an outage and those that
     any tool adds. Replicas in sync are never throttled.
   - Sets C(leader.replication.throttled.rate) and C(follower.replication.throttled.rate) on live brokers only, and on the topics
     C(leader.replication.throttled.replicas) and C(follower.replication.throttled.replicas), partition by partition.
