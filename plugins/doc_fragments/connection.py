@@ -82,7 +82,7 @@ options:
     default: false
   request_timeout:
     description:
-      - Time limit in seconds for each request to a broker. Brokers are independent: one that does not answer does not delay the others.
+      - Time limit in seconds for each request to a broker. Brokers are independent. One that does not answer does not delay the others.
       - Also the time limit for the whole response of a token endpoint of OAuth.
     type: float
     default: 10.0

@@ -59,7 +59,7 @@ EXAMPLES = r"""
 RETURN = r"""
 run_options:
   description:
-    - Command-line arguments that a suggested command must repeat: variable files, variables, and options for Ansible Vault.
+    - Command-line arguments that a suggested command must repeat, which are variable files, variables, and options for Ansible Vault.
     - A variable that this collection does not have, or that may be a secret, has the placeholder C(VALUE).
     - So have C(kafka_recovery_partitions) and C(kafka_recovery_partitions_file) if an inventory or a variable file sets them. A suggested command that
       names partitions then uses the same variable, because both together are refused.
