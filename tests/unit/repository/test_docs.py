@@ -33,7 +33,7 @@ NAMED = re.compile(r"`(?:(?P<folder>[\w/]+/)?(?P<file>test_\w+\.py)|…)(?:::(?P
 
 
 def missing(text: str) -> list[str]:
-    """What a document names and nobody finds. Files are in tests/integration where no folder is named."""
+    """Return the tests that a document names and that do not exist. Files without a folder are in tests/integration."""
     wanting, file = [], Path()
     for named in NAMED.finditer(text):
         if named["file"]:
@@ -63,7 +63,7 @@ def test_one_that_is_gone_is_noticed() -> None:
 
 
 def astray(path: Path) -> Iterator[str]:
-    """Links of a document that lead nowhere on a Git host."""
+    """Yield the links of a document that are broken on a Git host."""
     for target in links(path.read_text()):
         name, _, anchor = target.partition("#")
         if ELSEWHERE.match(target):
@@ -84,24 +84,24 @@ def test_the_start_page_knows_every_guide() -> None:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """The words of each ansible-playbook command in blocks of code, as a shell takes them."""
+    """Yield the arguments of each ansible-playbook command in code blocks, as a shell splits them."""
     code = "\n".join("" if is_prose else line for line, is_prose in prose(text)).replace("\\\n", " ")
     for found in re.findall(r"ansible-playbook (.*)", code):
-        words = shlex.split(found, comments=True)
-        # An address with a query, or what a shell sends elsewhere, is not the playbook's.
-        yield words[: next((place for place, word in enumerate(words) if word.startswith((">", "|", "&"))), len(words))]
+        arguments = shlex.split(found, comments=True)
+        # An address with a query, or a shell redirection, is not an argument of the playbook.
+        yield arguments[: next((place for place, word in enumerate(arguments) if word.startswith((">", "|", "&"))), len(arguments))]
 
 
-def extra(words: list[str]) -> Iterator[str]:
-    """Names of the variables that a command sets."""
-    for before, value in itertools.pairwise(words):
+def extra(arguments: list[str]) -> Iterator[str]:
+    """Yield the names of the variables that a command sets."""
+    for before, value in itertools.pairwise(arguments):
         if before in ("-e", "--extra-vars") and not value.startswith("@"):
             yield from yaml.safe_load(value) if value.startswith("{") else [value.partition("=")[0]]
 
 
 @functools.cache
 def documented() -> set[str]:
-    """Variables that an operator may set: options of roles, and what playbooks ask for."""
+    """Return the variables that an operator may set: options of roles, and variables of playbooks."""
     specs = [yaml.safe_load(path.read_text())["argument_specs"] for path in (ROOT / "roles").glob("*/meta/argument_specs.yml")]
     plays = "".join(path.read_text() for path in (ROOT / "playbooks").rglob("*.yml"))
     return {name for spec in specs for entry in spec.values() for name in entry.get("options", {})} | set(
@@ -114,29 +114,29 @@ def test_every_command_is_one(path: Path) -> None:
     """Its playbook is there, its options are Ansible's, and its variables are ours."""
     found = (path.relative_to(ROOT / "playbooks").with_suffix("") for path in (ROOT / "playbooks").rglob("*.yml"))
     playbooks, variables = {".".join(path.parts) for path in found if path.parts[0] != "tasks"}, documented()
-    for words in commands(path.read_text()):
+    for arguments in commands(path.read_text()):
         parser: Any = PlaybookCLI(["ansible-playbook"])
         parser.init_parser()
-        parsed = parser.parser.parse_args(words)
-        assert {name.removeprefix(PREFIX) for name in parsed.args if name.startswith(PREFIX)} <= playbooks, words
-        assert {name for name in extra(words) if name.startswith("kafka_recovery_")} <= variables, words
+        parsed = parser.parser.parse_args(arguments)
+        assert {name.removeprefix(PREFIX) for name in parsed.args if name.startswith(PREFIX)} <= playbooks, arguments
+        assert {name for name in extra(arguments) if name.startswith("kafka_recovery_")} <= variables, arguments
 
 
 def test_a_command_that_is_none_is_noticed() -> None:
     text = (
         "# A\n\n    ansible-playbook x.y.z -i inventory.yml \\\n      -e a=1 -e '{\"b\": [2]}' --check # why\n\n`ansible-playbook prose`\n"
     )
-    (words,) = commands(text)
-    assert words == ["x.y.z", "-i", "inventory.yml", "-e", "a=1", "-e", '{"b": [2]}', "--check"]
-    assert list(extra(words)) == ["a", "b"]
+    (arguments,) = commands(text)
+    assert arguments == ["x.y.z", "-i", "inventory.yml", "-e", "a=1", "-e", '{"b": [2]}', "--check"]
+    assert list(extra(arguments)) == ["a", "b"]
     parser: Any = PlaybookCLI(["ansible-playbook"])
     parser.init_parser()
     with pytest.raises(SystemExit):
         parser.parser.parse_args(["x.yml", "--limits", "east"])
 
 
-def words_of_the_code() -> set[str]:
-    """Everything that is called kafka_recovery_… anywhere: variables, modules, metrics."""
+def names_in_the_code() -> set[str]:
+    """Return all names kafka_recovery_… in the code: variables, modules, metrics."""
     files = [path for folder in ("roles", "playbooks", "plugins", "extensions") for path in (ROOT / folder).rglob("*") if path.is_file()]
     texts = [path.read_text() for path in files if path.suffix in (".py", ".yml", ".yaml", ".j2", ".js", ".html")]
     texts.append(prometheus_client.generate_latest(metrics.registry(incident())).decode())
@@ -160,7 +160,7 @@ def names(text: str) -> Iterator[set[str]]:
 
 
 def test_every_name_in_documents_is_in_the_code() -> None:
-    known = words_of_the_code()
+    known = names_in_the_code()
     named = ((path.name, may_be) for path in DOCUMENTS for may_be in names(path.read_text()))
     assert [(path, sorted(may_be)) for path, may_be in named if known.isdisjoint(may_be)] == []
 
@@ -181,7 +181,7 @@ def test_the_guide_to_files_names_the_version_of_plans() -> None:
 
 
 def test_no_guide_lets_a_proposal_be_merged_by_a_fast_forward_or_a_rebase() -> None:
-    """Whoever proposes could bring results with it, after which the plan is not applied."""
+    """Its author could add results to a proposal, so that the plan is not applied."""
     ways = [re.search(r"Merge it [^.]*", path.read_text()) for path in GUIDES]
     found = [way[0] for way in ways if way]
     assert found and not [way for way in found if re.search("rebase|fast-forward", way)]

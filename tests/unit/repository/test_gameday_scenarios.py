@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Game day: the same seed is the same night, and what a night tells is what is in it."""
+"""Game day: the same seed gives the same scenario, and the texts of a scenario agree with its damage."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_a_night_can_be_built(scenario: Scenario) -> None:
 
 @given(ANY)
 def test_the_page_says_how_many_partitions_are_offline_and_nothing_of_the_answer(scenario: Scenario) -> None:
-    said = " ".join((*scenario.alert, *scenario.told))
+    shown = " ".join((*scenario.alert, *scenario.told))
     for site in scenario.sites:
         unseen = any(trouble.site == site.name and len(trouble.nodes) > 1 and trouble.kind == "hanging" for trouble in scenario.troubles)
         offline = sum(loss.partitions for loss in site.losses) + site.group_offsets
-        assert unseen or f"kafka-{site.name}: OfflinePartitionsCount = {offline}:" in said
+        assert unseen or f"kafka-{site.name}: OfflinePartitionsCount = {offline}:" in shown
     for word in (scenario.title, "prefix", "aggressive", "balanced", "recover"):
-        assert word not in said
+        assert word not in shown
 
 
 @given(ANY)

@@ -86,7 +86,7 @@ def test_playbooks_and_variables_are_there(script: str) -> None:
     ],
 )
 def test_a_limit_that_is_more_than_names_runs_nothing(script: str, limit: str, runs: bool, tmp_path: Path) -> None:
-    """Whoever may start the pipeline by hand chooses it. Ansible evaluates templates in it, and prints the lines of @FILE."""
+    """A user who may start the pipeline by hand chooses the limit. Ansible evaluates templates in it, and prints the lines of @FILE."""
     program = tmp_path / "ansible-playbook"
     program.write_text("#!/bin/sh\necho ran\n")
     program.chmod(0o700)
