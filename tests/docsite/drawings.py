@@ -71,7 +71,7 @@ def prefix() -> Sheet:
     sheet.log(134, "broker 3", PREFIX.survivors[3], ("same",) * 6)
     sheet.box(LABEL - 3, 87, CELL * 8 + 6, CELL + 4, "win", 6)
     sheet.text(LABEL + CELL * 8 + 12, 112, "elected", "best strong")
-    sheet.text(LABEL, 190, "Everything that 3 holds, 2 holds too: no replica truncates.", "soft")
+    sheet.text(LABEL, 190, "2 holds everything that 3 holds: no truncation.", "soft")
     sheet.text(LABEL, 208, "What only 1 had is unknown.", "soft")
     return sheet
 
