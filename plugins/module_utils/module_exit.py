@@ -12,7 +12,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable, printable_tree
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable, printable_tree
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_workdir
 
 # Results that are laid out in lines. Whoever makes them keeps names from the cluster on one line.
@@ -53,7 +53,7 @@ def answer(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfinished
         check_workdir(module.params)
         result = work()
         signals.only_note()
-    except SpokenError as error:
+    except RecoveryError as error:
         signals.only_note()
         stopped = f"{signals.INTERRUPTED} by {signals.noted()}: {unfinished}; run again"
         module.fail_json(msg=stopped if unfinished and signals.noted() else str(error))

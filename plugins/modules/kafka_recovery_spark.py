@@ -155,7 +155,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import numeric_options, signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options as spark_options
@@ -191,7 +191,7 @@ def started(module: AnsibleModule, folder: Folder) -> tuple[bool, Server | None]
 
 def _runs_indefinitely(folder: Folder) -> bool:
     """Return whether a server runs here that only state=stopped stops. Fast, because every recovery on an on-call machine waits for it."""
-    with suppress(OSError, SpokenError):  # _ensure_running reports the error
+    with suppress(OSError, RecoveryError):  # _ensure_running reports the error
         server = server_state.running(folder.workdir)
         return server is not None and server_state.is_here(server) and server_state.read_until(folder) == FOR_EVER
     return False

@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 NESTED = 3000
 # Stands in a JSON value for what Python's writer would not write: NESTED lists in each other.
@@ -103,7 +103,7 @@ def damaged(contents: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
     return st.builds(damage, st.randoms(use_true_random=False), contents)
 
 
-def assert_spoken(error: SpokenError, file: str) -> None:
+def assert_spoken(error: RecoveryError, file: str) -> None:
     """The error names the file and is one line that a terminal takes as text."""
     assert file in str(error)
     assert str(error).isprintable(), ascii(str(error))

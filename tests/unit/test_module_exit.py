@@ -21,13 +21,13 @@ pytestmark = pytest.mark.slow  # processes of git, Ansible or many connections
 HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\x90\x85\x7f\u202eb\u2066\u200b\u2028c\rd\nNext: e"
 MODULE = """
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 module = PrintableModule({"end": {"type": "str"}, "name": {"type": "str", "no_log": False}}, supports_check_mode=True)
 name = module.params["name"]
 def work():
     module.warn(f"group {name} has no leader")
     if module.params["end"] == "error":
-        raise SpokenError(f"broker {name} does not answer")
+        raise RecoveryError(f"broker {name} does not answer")
     diff = {"before": f"first\\nsecond {name}", "after": f"first\\nthird {name}"}
     rows = [{"group": name, "error": name, name: [name]}]
     return {"changed": True, "diff": diff, "table": f"| {name} |\\n| 1 |", "rows": rows, "failed": module.params["end"] == "failure", "msg": f"see {name}"}

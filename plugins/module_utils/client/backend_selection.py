@@ -14,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
     ELECT_LEADERS,
     REQUEST_LIMIT_REACHED,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 AUTO, COMPAT, NATIVE = "auto", "compat", "native"
 RELEASED_KEYS = 92  # the last API key of Kafka 4.3
@@ -31,7 +31,7 @@ BACKEND_ARGUMENTS: dict[str, Any] = {
 Versions = Mapping[int, tuple[int, int]]
 
 
-class BackendError(SpokenError):
+class BackendError(RecoveryError):
     """The backend that is asked for cannot be used; the text says why, and what can."""
 
 

@@ -23,7 +23,7 @@ def printable_tree(value: Any, lines: bool = False) -> Any:
     return [printable_tree(item, lines) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-class SpokenError(Exception):
+class RecoveryError(Exception):
     """Its text is shown as it is, without a traceback: it names the option, file, broker or partition, and the remedy.
 
     Whatever it quotes, from names and files that may be hostile, it is one line without control characters.
@@ -33,7 +33,7 @@ class SpokenError(Exception):
         return printable(super().__str__())
 
 
-class ClusterError(SpokenError):
+class ClusterError(RecoveryError):
     """The cluster as a whole cannot be asked or told; the text names the address or permission and the remedy.
 
     `error`: Kafka's name of the answer that it stands for, None if there was no answer.

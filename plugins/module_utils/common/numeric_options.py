@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 LEAST = {
     "election_attempts": 0,
@@ -28,7 +28,7 @@ LEAST = {
 MORE_THAN = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
 
 
-class OptionError(SpokenError):
+class OptionError(RecoveryError):
     """An option has a value that cannot be used; the text names it."""
 
 

@@ -10,11 +10,11 @@ import shlex
 import stat
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular
 
 
-class SecretFileError(SpokenError):
+class SecretFileError(RecoveryError):
     """A file with a secret cannot be used; the text names the option and the remedy."""
 
 

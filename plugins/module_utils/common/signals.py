@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 INTERRUPTED = "interrupted"
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class Interrupted(SpokenError):
+class Interrupted(RecoveryError):
     """The process was asked to stop; the text names the signal."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import shortened
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
@@ -21,12 +21,14 @@ FIRST_ANSWER_ARGUMENTS = {"first_answer_seconds": {"type": "float", "default": 0
 
 
 def check_strategies(given: Mapping[str, Any]) -> None:
-    """SpokenError if this names something that is not a topic or not a strategy."""
+    """RecoveryError if this names something that is not a topic or not a strategy."""
     for topic, strategy in given.items():
         if not isinstance(topic, str) or not can_be_partition(topic, 0):
-            raise SpokenError(f"topic_strategies: {shortened(topic)} is not a name of a topic")
+            raise RecoveryError(f"topic_strategies: {shortened(topic)} is not a name of a topic")
         if strategy not in [*Strategy]:
-            raise SpokenError(f"topic_strategies: {topic} has the strategy {shortened(strategy)}; it must be one of {', '.join(Strategy)}")
+            raise RecoveryError(
+                f"topic_strategies: {topic} has the strategy {shortened(strategy)}; it must be one of {', '.join(Strategy)}"
+            )
 
 
 def aggressive_ones(keys: Iterable[TopicPartition], params: Mapping[str, Any]) -> set[TopicPartition]:

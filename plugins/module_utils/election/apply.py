@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ki
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import GROUP_TOPIC
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
@@ -138,10 +138,10 @@ class Recovery:
             self._collect_again(connection, self._left_behind())
         except signals.Interrupted:
             raise
-        except SpokenError as error:
+        except RecoveryError as error:
             self._give_up(error)
 
-    def _give_up(self, error: SpokenError) -> None:
+    def _give_up(self, error: RecoveryError) -> None:
         """Elect no further entry of a plan: nothing is elected on evidence that could not be read."""
         done = {(result.topic, result.partition) for result in self._results}
         left = {entry.key: entry for entry in self._entries if not entry.designated_by_hand and entry.key not in done}
@@ -223,7 +223,7 @@ class Recovery:
                 if journal.left_behind():
                     repair(self._cluster, journal)
                 self.warnings += order_warnings(self._cluster, journal.left_behind(), self._journal_path)
-            except SpokenError as error:
+            except RecoveryError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
             settled = kept - journal.left_behind().keys()
             self._repaired = [f"{topic}-{partition}" for topic, partition in sorted({*repaired, *settled})]
@@ -245,7 +245,7 @@ class Recovery:
                 self._decide_with_offsets(self._connection, journal.left_behind())
             else:
                 self._collect_again(self._connection, journal.left_behind())
-        except SpokenError as error:
+        except RecoveryError as error:
             self._give_up(error)
         held = without_offsets(self._entries)
         left_out = {(result.topic, result.partition) for result in held}
@@ -294,7 +294,7 @@ class Recovery:
         try:
             alive = self._cluster.unfenced()
             states = self._cluster.partitions()
-        except SpokenError as error:
+        except RecoveryError as error:
             self.warnings.append(f"which partitions of {self._header['cluster']} have no leader now is not known: {error}")
             return
         self._results = [

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.controllers import Controllers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import (
     AS_LAST_KNOWN_LEADER,
     FROM_ELR,
@@ -60,7 +60,7 @@ def settled(results: Sequence[Result], cluster: Described, connection: Connectio
     keys = doubtful(results)
     if keys and not signals.noted():
         # The elections are made: where this fails their results stand as they are.
-        with contextlib.suppress(SpokenError):
+        with contextlib.suppress(RecoveryError):
             states = [state for key, state in cluster.partitions(keys).items() if key in keys]
             with Controllers(connection) as controllers:
                 rows, _told = isr_history.gather(controllers, states, None, seconds)

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import keeps_elr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import replica_orders
@@ -158,7 +158,7 @@ def _batch(
         ready = [entry for entry in batch if entry.key not in results]
         elected = elect(cluster, journal, ready, live, deadline, sent) if ready else []
         results |= {(result.topic, result.partition): result for result in elected}
-    except SpokenError as error:
+    except RecoveryError as error:
         # One batch that cannot be asked about does not stop the others.
         failure = getattr(error, "error", None)
         results = {
@@ -185,7 +185,7 @@ def _send(
     """Send an election of these partitions and return its answer. `sent` gets those that may have a leader from it."""
     try:
         answered = request()
-    except SpokenError:
+    except RecoveryError:
         sent.update(cluster.elections_in_doubt & {*keys})
         raise
     sent.update(key for key in keys if answered.get(key) is None or key in cluster.elections_in_doubt)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.leader_eligibility import Reason, keeps_elr
@@ -145,7 +145,7 @@ class LeaderElection:
     def _elect_batch(self, batch: Sequence[TopicPartition], doubtful: set[TopicPartition], deadline: float) -> None:
         try:
             answers = self._cluster.elect(self._type, batch)
-        except SpokenError as error:
+        except RecoveryError as error:
             # One batch without an answer does not stop the others.
             doubtful.update(batch)
             self.results |= {key: self._result(key, FAILED, None, Reason(ReasonCode.REQUEST_FAILED, str(error))) for key in batch}
@@ -168,7 +168,7 @@ class LeaderElection:
         """Read who leads, at longer and longer intervals, until each of `keys` shows the leader that it was to get."""
         pause, waiting = FIRST_LOOK, set(keys)
         while waiting:
-            with contextlib.suppress(SpokenError):  # the elections are made: who leads is asked again
+            with contextlib.suppress(RecoveryError):  # the elections are made: who leads is asked again
                 self._states |= {key: state for key, state in self._cluster.partitions(waiting).items() if key in waiting}
             waiting = {key for key in waiting if needed(self._states[key], self._type)}
             if time.monotonic() > deadline:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import read, read_brokers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import Cluster, PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Left, to_restore
@@ -73,6 +73,6 @@ def collect_again(
         sources.add_history(found)
     except signals.Interrupted:
         raise
-    except SpokenError as error:
+    except RecoveryError as error:
         warnings.append(f"the history of ISRs cannot be read, so what the plan elects by it is stale: {error}")
     return LiveEvidence(read_documents(found, named, sources.reassigning()), read_cluster(sources, found), warnings)

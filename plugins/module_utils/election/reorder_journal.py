@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
@@ -33,7 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 )
 
 
-class JournalError(SpokenError):
+class JournalError(RecoveryError):
     """The journal cannot be used; the text names it and the remedy."""
 
 

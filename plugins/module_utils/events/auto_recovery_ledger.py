@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import append_only_file, strict_json, timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     FileError,
     private_directory,
@@ -52,7 +52,7 @@ _CLAIM = {
 }
 
 
-class IncidentError(SpokenError):
+class IncidentError(RecoveryError):
     """A plan may not be applied automatically, or the ledger cannot be used; the text names the file and the remedy."""
 
 

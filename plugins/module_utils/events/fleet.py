@@ -27,7 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
     Connection,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import SAFE_NAME
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import CLUSTER_ID, ClusterObservation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
@@ -42,7 +42,7 @@ HOST_LINE = re.compile(r"(?m)^(\S+) \| (\w+)!? => ")
 MAX_LEARNED_BROKERS = 6
 
 
-class FleetError(SpokenError):
+class FleetError(RecoveryError):
     """An argument of a source, or its inventory, cannot be used; the text names it and the remedy."""
 
 
@@ -177,7 +177,7 @@ def _connection(name: str, options: Mapping[str, Any]) -> Connection:
         raise FleetError(f"cluster {name}: {problems}{hint}")
     try:
         return Connection.from_params(found.validated_parameters)
-    except SpokenError as error:
+    except RecoveryError as error:
         raise FleetError(f"cluster {name}: {error}") from error
 
 
@@ -195,7 +195,7 @@ class ClusterObserver:
         self._learned: tuple[str, ...] = ()
 
     def observe(self) -> ClusterObservation:
-        """Read the cluster's partitions and brokers once. Raises SpokenError or an error of the Kafka client if the cluster does not answer."""
+        """Read the cluster's partitions and brokers once. Raises RecoveryError or an error of the Kafka client if the cluster does not answer."""
         if self._cluster is not None:
             with suppress(Exception):  # an open connection may be stale: the next attempt raises the error
                 return self._read(self._cluster)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import (
     BEGINS,
     CONTINUES,
@@ -37,7 +37,7 @@ _ALERTS = {"version": str, "alerts": [_ALERT]}
 _PUSH = {"ref": str, "after": str}
 
 
-class PayloadError(SpokenError):
+class PayloadError(RecoveryError):
     """A payload is not one of its sender's; the text says what is wrong and quotes little of it."""
 
 

@@ -70,7 +70,7 @@ class Sources:
     def add_history(self, found: Evidence) -> dict[str, Any] | None:
         """Add the ISR history of offline partitions if controllers are configured. Return what reading it took, None if it was not read.
 
-        Raises SpokenError if no controller can be read.
+        Raises RecoveryError if no controller can be read.
         """
         if not self.connection.controller_bootstrap_servers or not found.offline:
             return None

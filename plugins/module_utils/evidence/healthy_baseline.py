@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, check_inside, read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
     BROKER,
@@ -50,7 +50,7 @@ WATERMARK = {
 Row = dict[str, Any]
 
 
-class _RefusedError(SpokenError):
+class _RefusedError(RecoveryError):
     """A snapshot says nothing that can be used."""
 
 
@@ -113,7 +113,7 @@ class _Archive:
         for path in names:
             try:
                 yield time_of(path.name) or _collected_at(sealed_jsonl.header_of(path)), path
-            except SpokenError as problem:
+            except RecoveryError as problem:
                 self._problems[path.name] = str(problem)
 
     def newest(self) -> dict[TopicPartition, int]:
@@ -159,7 +159,7 @@ class _Archive:
             path = self._files[index][1]
             try:
                 self._read[index] = self._usable(path)
-            except SpokenError as problem:
+            except RecoveryError as problem:
                 self._read[index] = None
                 self._problems[path.name] = str(problem)
         return self._read[index]

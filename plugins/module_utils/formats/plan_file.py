@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular, replacing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
     BROKER,
@@ -39,7 +39,7 @@ _SPOOLED = 1 << 20
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-class PlanError(SpokenError):
+class PlanError(RecoveryError):
     """A plan file cannot be used; the text names the file, the place in it and the remedy."""
 
 

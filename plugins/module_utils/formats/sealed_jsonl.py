@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular, replacing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError, Name
 
@@ -28,7 +28,7 @@ LONGEST_LINE = 1 << 24
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
-class SnapshotError(SpokenError):
+class SnapshotError(RecoveryError):
     """A landing file cannot be trusted; the text says why."""
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     SAFE_NAME,
     read_regular,
@@ -75,7 +75,7 @@ class Approval:
     signer: str = ""
 
 
-class _RefusedError(SpokenError):
+class _RefusedError(RecoveryError):
     """A plan may not be applied."""
 
     def __init__(self, state: str, reason: str) -> None:
@@ -94,7 +94,7 @@ class Approvals:
         self._present = repository.list_files(repository.tip, layout.directory)
         self._changes = branch_log.changes(repository, repository.tip, layout.directory)
         self._where = f"{repository.branch} (at {repository.tip[:12]})"
-        self._folders: dict[str, SpokenError | None] = {}
+        self._folders: dict[str, RecoveryError | None] = {}
         self.applied: list[dict[str, Any]] = []
 
     def of_files(self, plans: Mapping[str, Path]) -> list[dict[str, Any]]:
@@ -110,7 +110,7 @@ class Approvals:
                     raise _RefusedError(OTHER_CLUSTER, f"{path} was made for cluster {plan['cluster']}, not for {cluster}")
                 approval = Approval(plan["run_id"], cluster, self._layout.plan(plan["run_id"], cluster), plan_id=plan["plan_id"])
                 self._judge(approval, path)
-            except SpokenError as error:
+            except RecoveryError as error:
                 approval.state, approval.reason = getattr(error, "state", UNUSABLE), str(error)
             approvals.append(asdict(approval))
         return _oldest_first(approvals)
@@ -136,7 +136,7 @@ class Approvals:
             approval = Approval(run_id, cluster, path)
             try:
                 self._judge(approval)
-            except SpokenError as error:
+            except RecoveryError as error:
                 approval.state, approval.reason = getattr(error, "state", UNUSABLE), str(error)
             if run_ids or approval.state != ALREADY_APPLIED:
                 approvals.append(asdict(approval))
@@ -229,7 +229,7 @@ class Approvals:
             try:
                 self._judge_folder(run_id)
                 self._folders[run_id] = None
-            except SpokenError as error:
+            except RecoveryError as error:
                 self._folders[run_id] = error
         if (refusal := self._folders[run_id]) is not None:
             raise refusal

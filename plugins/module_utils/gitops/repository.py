@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import SAFE_NAME
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.processes import run_bounded
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import unencrypted
@@ -40,7 +40,7 @@ MAX_OUTPUT_LENGTH = 600
 NO_GIT = "git is not installed on the host that runs Ansible: install git 2.34 or newer, and have it on the PATH"
 
 
-class GitError(SpokenError):
+class GitError(RecoveryError):
     """A git command failed, or a repository cannot be used; the text has git's message and the remedy."""
 
 

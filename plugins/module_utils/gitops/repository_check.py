@@ -13,7 +13,7 @@ from typing import Any
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops import signatures, unencrypted
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import NO_GIT, Remote, check_folder, redacted_line
@@ -44,7 +44,7 @@ def repository_problems(use: str, values: Mapping[str, Any], paths: Mapping[str,
     if folder := values.get("git_directory"):
         try:
             check_folder(str(folder))
-        except SpokenError as error:
+        except RecoveryError as error:
             yield f"kafka_recovery_git_{error}"
     if shutil.which("git", path=path) is None:
         yield NO_GIT
@@ -61,7 +61,7 @@ def repository_problems(use: str, values: Mapping[str, Any], paths: Mapping[str,
 def _address_problems(url: str, allow_plaintext_secrets: bool) -> Iterator[str]:
     try:
         Remote(url).check()
-    except SpokenError as error:
+    except RecoveryError as error:
         yield f"kafka_recovery_git_{error}"
         return
     if not allow_plaintext_secrets and (problem := unencrypted.refusal(url)):
@@ -74,7 +74,7 @@ def _key_problems(option: str, key: Path) -> Iterator[str]:
             private = PRIVATE in stream.read(MAX_HEADER_BYTES)
         if private:  # an agent holds the private half of a public key
             secret_files.check(option, key)
-    except SpokenError as error:
+    except RecoveryError as error:
         yield str(error)
     except OSError as error:
         yield (
@@ -87,7 +87,7 @@ def _signers_problems(values: Mapping[str, Any], paths: Mapping[str, Path | None
     if signers := paths.get("plan_signers"):
         try:
             signatures.AllowedSigners(signers, 0)
-        except SpokenError as error:
+        except RecoveryError as error:
             yield str(error)
     elif not _true(values.get("allow_unsigned_plans")):
         yield signatures.NO_SIGNERS
@@ -95,7 +95,7 @@ def _signers_problems(values: Mapping[str, Any], paths: Mapping[str, Path | None
     if reviewers and _true(values.get("require_signature")):
         try:
             signatures.AllowedSigners(reviewers, 0, signatures.MERGE_SIGNERS)
-        except SpokenError as error:
+        except RecoveryError as error:
             yield str(error)
 
 

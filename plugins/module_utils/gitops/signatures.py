@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import opened_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.processes import run_bounded
 
@@ -36,7 +36,7 @@ NO_SIGNERS = (
 )
 
 
-class SignatureError(SpokenError):
+class SignatureError(RecoveryError):
     """A plan cannot be signed, or its signature is not valid; the text has the reason."""
 
 

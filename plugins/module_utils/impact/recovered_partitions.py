@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     check_inside,
     read_regular,
@@ -44,7 +44,7 @@ _RESULTS = {
 }
 
 
-class RecoveredError(SpokenError):
+class RecoveredError(RecoveryError):
     """The files of a run cannot be used; the text names the file and the remedy."""
 
 
@@ -88,7 +88,7 @@ def with_evidence(run: Run, workdir: Path, cluster: str, run_id: str, cluster_id
     the other files. One that cannot be used is a warning."""
     try:
         marks, before, damaged = _evidence(workdir, workdir / "landing" / run_id / f"{cluster}.jsonl", cluster_id)
-    except SpokenError as error:
+    except RecoveryError as error:
         said = f"the evidence of run {run_id} is not used ({error}), so for some groups it cannot be said what they have read"
         return replace(run, warnings=(*run.warnings, said))
     partitions = {
@@ -156,7 +156,7 @@ def _newest_run(workdir: Path, cluster: str) -> str:
         paths = sorted((workdir / "results").glob(f"*/{cluster}.json"), key=lambda path: path.lstat().st_mtime, reverse=True)
     runs = []
     for path in paths[:NEWEST_RESULTS]:
-        with suppress(OSError, ContentError, SpokenError):
+        with suppress(OSError, ContentError, RecoveryError):
             results = _parsed(workdir, path)
             # A run that is repeated finds online what it has elected.
             if any(row["outcome"] in (*RECOVERED, ALREADY_ONLINE) for row in results["partitions"]):

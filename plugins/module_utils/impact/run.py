@@ -15,7 +15,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import Downstream
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EPOCHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
@@ -36,7 +36,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.pre
 Rows = list[dict[str, Any]]
 
 
-class CanaryError(SpokenError):
+class CanaryError(RecoveryError):
     """No canary can be written; the text names the topic and the remedy."""
 
 

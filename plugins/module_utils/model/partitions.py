@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER
 
@@ -26,7 +26,7 @@ SHOWN = 5  # partitions that a warning names
 TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
-class PartitionError(SpokenError):
+class PartitionError(RecoveryError):
     """The requested partitions cannot be used; the text names the option or file, the partition and the remedy."""
 
 

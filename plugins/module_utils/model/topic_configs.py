@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 
 MIN_ISR, UNCLEAN, CLEANUP = "min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"
@@ -25,7 +25,7 @@ _POLICY = re.compile("(?:(?:compact|delete)(?: ?, ?(?:compact|delete))?)?")
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"  # deleted since its partitions were described
 
 
-class TopicConfigError(SpokenError):
+class TopicConfigError(RecoveryError):
     """Topic configs cannot be read; the text names a topic and the remedy."""
 
 

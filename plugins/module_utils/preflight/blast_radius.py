@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED, Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum
@@ -29,7 +29,7 @@ SILENCE_SECONDS = 9.0
 WATCH_SECONDS = 3.0
 
 
-class BlastRadiusError(SpokenError):
+class BlastRadiusError(RecoveryError):
     """A recovery exceeds a limit, or a broker that is named as lost shows life; the text names the option and the number."""
 
 

@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
     CONNECTION_REQUIRED_TOGETHER,
     Connection,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.variable_values import value_problems
 
 SECRETS = frozenset(f"kafka_{option}" for option, spec in CONNECTION_ARGUMENTS.items() if spec.get("no_log"))
@@ -77,6 +77,6 @@ def _unusable(given: Mapping[str, Any]) -> Iterator[str]:
             params[option] = None
     try:
         Connection.from_params(params)
-    except SpokenError as error:
+    except RecoveryError as error:
         text = str(error)
         yield f"kafka_{text}" if text.startswith(tuple(CONNECTION_ARGUMENTS)) else text

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_directory, try_write
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
@@ -104,7 +104,7 @@ def workdir_problems(workdir: Path) -> Iterator[str]:
             try_write(above)
         except OSError as error:
             yield f"kafka_recovery_workdir: {workdir} cannot be made, because nothing can be written in {above} ({error.strerror}); choose another workdir"
-    except SpokenError as error:
+    except RecoveryError as error:
         yield f"kafka_recovery_workdir: {error}"
     except OSError as error:
         yield f"kafka_recovery_workdir: cannot write in {workdir}: {error.strerror}; choose another workdir or correct its permissions"
@@ -114,7 +114,7 @@ def partitions_file_problems(path: Path) -> Iterator[str]:
     """Yield a sentence if a file that names partitions cannot be used."""
     try:
         requested(None, str(path))
-    except SpokenError as error:
+    except RecoveryError as error:
         yield f"kafka_recovery_{error}"
 
 

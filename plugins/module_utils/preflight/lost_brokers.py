@@ -9,14 +9,14 @@ from collections.abc import Collection, Mapping
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER
 
 VARIABLE = "kafka_recovery_lost_brokers"
 LostBrokers = list[int] | dict[str, list[int]]
 
 
-class LostBrokersError(SpokenError):
+class LostBrokersError(RecoveryError):
     """The value of an option that names lost brokers is not valid; the text names the option, the cluster and the remedy."""
 
 

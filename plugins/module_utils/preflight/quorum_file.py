@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
@@ -32,7 +32,7 @@ def write(workdir: Path, cluster: str, found: Mapping[str, Any]) -> None:
         "voters": len(voters),
         "voters_behind": sum(1 for voter in voters if quorum.behind(voter, found["leader_id"])),
     }
-    with suppress(SpokenError, OSError):
+    with suppress(RecoveryError, OSError):
         write_private(work_file(workdir, FOLDER, cluster), json.dumps(content, indent=1).encode() + b"\n")
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Refused, Replica, behind
 
 CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "majority_behind"
@@ -22,7 +22,7 @@ CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "m
 POLL_SECONDS = 0.25
 
 
-class QuorumUnstableError(SpokenError):
+class QuorumUnstableError(RecoveryError):
     """The metadata quorum is not stable, so nothing can be elected safely."""
 
 

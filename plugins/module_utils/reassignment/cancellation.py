@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import NOT_IN_PROGRESS, Move
 
@@ -52,7 +52,7 @@ def cancel(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> Cancel
     for batch in chunks(moves, BATCH):
         try:
             answers = cluster.cancel(batch)
-        except SpokenError as error:
+        except RecoveryError as error:
             problems |= dict.fromkeys(batch, (None, f"{error}; run again to cancel it"))
             continue
         for key in batch:
@@ -66,7 +66,7 @@ def cancel(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> Cancel
         states = cluster.partitions(ended) if ended else {}
         arrived = {key for key in ended if key in states and states[key].replicas == moves[key].target}
         disordered = _restore_orders(cluster, {key: move for key, move in moves.items() if key not in problems and key not in arrived})
-    except SpokenError as error:
+    except RecoveryError as error:
         return Cancellation(problems, arrived, f"the order of replicas could not be restored everywhere: {error}")
     return Cancellation(problems, arrived, f"the replica order of {disordered} partitions could not be restored" if disordered else None)
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, HELD, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
@@ -126,7 +126,7 @@ class ReassignmentExecutor:
             self._live = self._cluster.unfenced() if self._limits.throttled else set()
             self._cover(self._under_way)
             self._prepare()
-        except SpokenError as error:
+        except RecoveryError as error:
             # Moves that were under way before this run continue.
             return self._stop(str(error), cancel=False)
         try:
@@ -141,7 +141,7 @@ class ReassignmentExecutor:
                 pause = POLL_MIN_SECONDS if submitted or ended else min(2 * pause, POLL_MAX_SECONDS)
                 time.sleep(pause if self._under_way else 0)
             self._measure(at_once=True)
-        except SpokenError as error:
+        except RecoveryError as error:
             return self._stop(str(error), self._limits.throttled)
         return None
 
@@ -158,7 +158,7 @@ class ReassignmentExecutor:
                     self.results[key] = Result.of(self._under_way.pop(key), MOVING)
                 self._settle_ended(ongoing)
                 time.sleep(POLL_MIN_SECONDS if self._under_way else 0)
-        except SpokenError as error:
+        except RecoveryError as error:
             return self._stop(str(error), cancel=False)
         return None
 
@@ -195,7 +195,7 @@ class ReassignmentExecutor:
             if time.monotonic() - self._read_at > FRESH_SECONDS:
                 batch = self._still_valid(batch)
             self._cover(batch)
-        except SpokenError:
+        except RecoveryError:
             self._queue.extendleft(reversed(batch.values()))
             raise
         if batch:
@@ -208,7 +208,7 @@ class ReassignmentExecutor:
         answers: Mapping[TopicPartition, Answer] = {}
         try:
             answers = self._cluster.reassign({key: move.target for key, move in batch.items()})
-        except SpokenError as error:
+        except RecoveryError as error:
             # Kafka may have accepted the request: later polls of reassignments and replicas show that.
             self._doubts |= dict.fromkeys(batch, str(error))
         refused = [key for key in batch if key in answers and answers[key][0] is not None]
@@ -253,19 +253,19 @@ class ReassignmentExecutor:
         if self._throttle is not None and keys:
             try:
                 self._throttle.release(keys)
-            except SpokenError as error:
+            except RecoveryError as error:
                 # The end of the run removes the throttle again, and reports a failure.
                 self.warnings.append(f"the throttle of partitions that have arrived could not be removed yet: {error}")
 
     # --- waiting -------------------------------------------------------------------------------------------------
 
     def _poll(self) -> bool:
-        """Find the moves that have ended. Returns whether any has. Raises SpokenError if no broker has answered for `stalled_after` seconds."""
+        """Find the moves that have ended. Returns whether any has. Raises RecoveryError if no broker has answered for `stalled_after` seconds."""
         before = len(self._under_way)
         try:
             self._settle_ended(self._cluster.reassignments())
             self._answered_at = time.monotonic()
-        except SpokenError:
+        except RecoveryError:
             if time.monotonic() - self._answered_at > self._limits.stalled_after:
                 raise
         return len(self._under_way) < before
@@ -308,7 +308,7 @@ class ReassignmentExecutor:
     def _measure(self, at_once: bool = False) -> None:
         if time.monotonic() - self._measured_at < MEASURE_SECONDS and not at_once:
             return
-        with suppress(SpokenError):
+        with suppress(RecoveryError):
             self._states |= self._read(self._under_way)
             self._throttle_returned_brokers()
         done = sum(1 for result in self.results.values() if result.outcome == REASSIGNED)
@@ -341,7 +341,7 @@ class ReassignmentExecutor:
         for move in self._queue:
             self.results[move.key] = Result.of(move, HELD, message=f"{why}, before it was submitted; run again to continue")
         self._queue.clear()
-        with suppress(SpokenError):
+        with suppress(RecoveryError):
             self._settle_ended(self._cluster.reassignments())
         abandoned = self._abandon(cancel)
         for move, how in abandoned:

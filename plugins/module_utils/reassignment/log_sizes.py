@@ -47,7 +47,7 @@ def measure_write_rates(
 ) -> dict[TopicPartition, float]:
     """Return the bytes per second that producers write to each partition, measured for so many seconds.
 
-    A partition is absent if its leader does not answer. Raises SpokenError if no broker answers.
+    A partition is absent if its leader does not answer. Raises RecoveryError if no broker answers.
     """
     before, began = sizes_on_leaders(cluster, keys, states), time.monotonic()
     time.sleep(seconds)

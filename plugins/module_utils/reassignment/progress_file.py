@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
@@ -43,7 +43,7 @@ class ProgressFile:
 
     def _replace(self, line: str, ended: bool) -> None:
         content = {**self._head, "updated_at": utc_now(), "ended": ended, **(self.last or {}), "line": printable(line)}
-        with suppress(SpokenError, OSError):
+        with suppress(RecoveryError, OSError):
             write_private(self._path, json.dumps(content, indent=1).encode() + b"\n")
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import log_sizes, progress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import HasLogDirs, States, sizes_on_leaders
@@ -39,7 +39,7 @@ def measure(
 ) -> progress.Measurements:
     """Return size and log end of the replicas that are not in sync, and of their leaders, from the brokers that are alive.
 
-    `replicas`: brokers by partition. Raises SpokenError if no broker answers.
+    `replicas`: brokers by partition. Raises RecoveryError if no broker answers.
     """
     work: dict[int, list[TopicPartition]] = {}
     for key, brokers in replicas.items():
@@ -72,7 +72,7 @@ class ProgressTracker:
     def prepare(self, keys: Collection[TopicPartition], states: States) -> None:
         """Read the sizes of these partitions' logs on their leaders."""
         self._prepared = time.monotonic()
-        with contextlib.suppress(SpokenError):
+        with contextlib.suppress(RecoveryError):
             self._sizes |= sizes_on_leaders(self._cluster, keys, states)
         self._meter.note(time.monotonic(), {})
 
@@ -105,7 +105,7 @@ class ProgressTracker:
         self, under_way: Mapping[TopicPartition, Move], waiting: Collection[Move], states: States, partitions: int, in_sync: int
     ) -> dict[str, Any]:
         """Measure the moves under way and return `progress.summary` of all `partitions`, of which `in_sync` have arrived."""
-        with contextlib.suppress(SpokenError):  # the last measurements are returned again
+        with contextlib.suppress(RecoveryError):  # the last measurements are returned again
             self._seen = self._rows({key: move.adding for key, move in under_way.items()}, states)
         waiting_bytes = progress.known_sum(self._sizes[move.key] * len(move.adding) for move in waiting if move.key in self._sizes)
         return progress.summary(self._seen, partitions, in_sync, self._meter.rate, waiting_bytes or 0)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import Replication
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, HELD
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
@@ -109,7 +109,7 @@ class ReassignmentTask:
             return
         try:
             throttle = self._preview_throttle()
-        except SpokenError as error:
+        except RecoveryError as error:
             if may_alter or not to_do:
                 raise
             raise ThrottleError(f"{results.GRANT}; {error}") from error
@@ -140,7 +140,7 @@ class ReassignmentTask:
         moves = moves[: self._params["concurrent_moves"]]
         live, written = self._cluster.unfenced(), {}
         if moves:
-            with suppress(SpokenError):  # without an answer there is no warning
+            with suppress(RecoveryError):  # without an answer there is no warning
                 written = measure_write_rates(self._cluster, [move.key for move in moves], self._states, INBOUND_SECONDS)
         copying = {
             move.key: model.copying_during_move(move, self._states[move.key].isr, self._states[move.key].leader, live) for move in moves

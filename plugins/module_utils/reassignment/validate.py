@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
@@ -44,7 +44,7 @@ NOT_AVAILABLE = "BROKER_NOT_AVAILABLE"
 NO_LEADER = "LEADER_NOT_AVAILABLE"
 
 
-class ReassignmentError(SpokenError):
+class ReassignmentError(RecoveryError):
     """The requested replicas are not valid; the text names the option or file, the partition and the remedy."""
 
 

@@ -20,7 +20,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import phrases
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import STRATEGY, Playbooks, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import next_steps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
@@ -48,7 +48,7 @@ LIMITS = {
 TREND_DAYS = 100
 
 
-class ReportError(SpokenError):
+class ReportError(RecoveryError):
     """There is nothing to report of what was asked for."""
 
 
@@ -215,7 +215,7 @@ def _designates(group: Mapping[str, Any], plan: str, keys: Sequence[TopicPartiti
         return False
     try:
         return {(row["topic"], row["partition"]) for row in plan_file.load(plan)["partitions"]} == set(keys)
-    except SpokenError:
+    except RecoveryError:
         return False
 
 
@@ -309,7 +309,7 @@ def risk_of(
 
 
 def what_if(spark: SparkSession, wanted: Wanted, document: Mapping[str, Any], lost: Sequence[int]) -> dict[str, Any]:
-    """What would become of the fleet without these brokers, by its newest snapshots. SpokenError where there is no snapshot, or no such broker."""
+    """What would become of the fleet without these brokers, by its newest snapshots. RecoveryError where there is no snapshot, or no such broker."""
     paths = [wanted.workdir / "healthy" / row["cluster"] / f"{row['run_id']}.jsonl" for row in document["risk"]["snapshots"]]
     if not paths:
         raise ReportError(f"what_if_brokers: there is no healthy snapshot in {wanted.workdir}; gather one with the playbook snapshot")

@@ -20,7 +20,7 @@ with suppress(ImportError):  # libraries.py says why
     import jinja2
     from markupsafe import Markup
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable_tree
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable_tree
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import OUTCOME_WORDS, capital, number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import charts, page_context, page_tables
@@ -35,7 +35,7 @@ STEPS_SHOWN = 12
 _EXPORTS = re.compile(r"export\s*\{([^{}]*)\}\s*;?")
 
 
-class BundleError(SpokenError):
+class BundleError(RecoveryError):
     """DataTables is not where it is looked for."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import SAFE_NAME, check_inside, read_regular
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import EPOCH, Name, Optional, Whole
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file
@@ -57,7 +57,7 @@ def _content(workdir: Path, folder: str, cluster: str) -> dict[str, Any] | None:
         strict_json.check(content, shape)
         for key in shape.keys() & {"updated_at", "observed_at"}:
             timestamps.read(content[key])
-    except (OSError, ValueError, SpokenError):
+    except (OSError, ValueError, RecoveryError):
         return None
     return {key: content.get(key) for key in (*shape, *(MEASURED if folder == MOVES else ()))}
 
@@ -81,5 +81,5 @@ def _throttles(workdir: Path, cluster: str) -> dict[str, Any] | None:
             counts = {owner: len(journal.rates([owner])) + len(journal.replicas([owner])[owner]) for owner in LAYERS}
             run_is_active = journal.run_is_active()
             return {**counts, "left_over": sum(counts[owner] for owner in journal.left_over() if not (owner == RUN and run_is_active))}
-    except (OSError, SpokenError):
+    except (OSError, RecoveryError):
         return None

@@ -29,7 +29,7 @@ _STEP = {"cluster": "cluster", "word": "word", "partitions": "partitions", "step
 
 
 def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool = False) -> dict[str, Any]:
-    """What the module returns. `params` are its options, `where` the arguments of `session`. SpokenError says what is wrong.
+    """What the module returns. `params` are its options, `where` the arguments of `session`. RecoveryError says what is wrong.
 
     In check mode only files of commands are written, which are part of what is shown: the report is what the tables have by now.
     """

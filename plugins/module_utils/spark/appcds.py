@@ -21,7 +21,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Folder
 
@@ -32,7 +32,7 @@ REMEDY = "Java may lack an archive of its own, which `java -Xshare:dump` as admi
 SCRATCH, LEFT_SECONDS = ".archive-", 3600.0
 
 
-class ClassArchiveError(SpokenError):
+class ClassArchiveError(RecoveryError):
     """There is no archive afterwards; the text says why."""
 
 
@@ -86,7 +86,7 @@ def make(workdir: Path, run: Callable[[str, Path], subprocess.Popen[bytes]]) -> 
         made = Path(scratch, "classes.jsa")
         try:
             ending = run(_option("ArchiveClassesAtExit", made), Path(scratch))
-        except SpokenError as error:
+        except RecoveryError as error:
             raise ClassArchiveError(f"no class data archive was made: {error}; {REMEDY}") from error
         try:
             ending.wait(timeout=DUMP_SECONDS)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, check_inside, safe_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import BYTES_PER_TASK, INTERPRETED, tasks
@@ -45,11 +45,11 @@ Entries = Callable[[list[str], Keep], "DataFrame | Sequence[Row]"]
 T = TypeVar("T")
 
 
-class NoSnapshotError(SpokenError):
+class NoSnapshotError(RecoveryError):
     """There is nothing to plan from."""
 
 
-class BrokenFileError(SpokenError):
+class BrokenFileError(RecoveryError):
     """A file with a valid seal holds rows that make it useless."""
 
 

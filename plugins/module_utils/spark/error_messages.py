@@ -14,7 +14,7 @@ with suppress(ImportError):  # libraries.py says why
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import TOKEN_VARIABLE
 
 # What Java says when a file of Spark's own cannot be written.
@@ -30,7 +30,7 @@ PYTHON_OF_WORKERS = "PYSPARK_PYTHON"
 NO_MEMORY = ("OutOfMemoryError", "GC overhead limit")
 
 
-class SparkError(SpokenError):
+class SparkError(RecoveryError):
     """Spark cannot be reached or started, or its work failed; the text says which and the remedy."""
 
 

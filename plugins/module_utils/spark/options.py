@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 # spark_remote: the server of this workdir (kafka_recovery_spark) where one runs, else a Spark of the module's own.
 AUTO = "auto"
@@ -34,11 +34,11 @@ JAVA_OPTIONS = "javaoptions"
 ON_COMMAND_LINE = "it is on the command line of Java, which all users of the host can read: leave it out"
 
 
-class PlaceError(SpokenError):
+class PlaceError(RecoveryError):
     """The options name two places at once."""
 
 
-class ConfError(SpokenError):
+class ConfError(RecoveryError):
     """A secret is in an option that others can read."""
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     check_inside,
     private_directory,
@@ -38,7 +38,7 @@ STOP_SECONDS = 15.0
 LOOK_SECONDS = 0.1
 
 
-class SparkServerError(SpokenError):
+class SparkServerError(RecoveryError):
     """The server cannot be started or stopped; the text says why."""
 
 

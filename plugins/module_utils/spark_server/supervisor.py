@@ -30,7 +30,7 @@ with suppress(ImportError):  # libraries.py says why
     import psutil
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
@@ -265,7 +265,7 @@ class Keeper:
             return True
         try:
             until = server_state.read_until(self.folder)
-        except (OSError, SpokenError):  # the workdir is gone
+        except (OSError, RecoveryError):  # the workdir is gone
             return True
         return self.asked_to_end or (bool(until.owner) and not _lives(until.owner, until.owner_since))
 
@@ -278,7 +278,7 @@ class Keeper:
                 self._dies_with_keeper()
                 os.closerange(3, 256)
                 warmup.plan_something(self.folder, server, sizes)
-            except (OSError, SpokenError) as error:
+            except (OSError, RecoveryError) as error:
                 _say(f"not warmed: {error}")
             finally:
                 os._exit(0)
@@ -312,7 +312,7 @@ class Keeper:
         used = time.monotonic()
         while not self._has_to_end(java):
             used = time.monotonic() if self._is_used(java, port) else used
-            with suppress(OSError, SpokenError):
+            with suppress(OSError, RecoveryError):
                 idle_seconds = server_state.read_until(self.folder).idle_seconds
                 if idle_seconds and time.monotonic() - used > idle_seconds:
                     return

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import aggressive_ones, check_strategies
 
 KEYS = [("a", 0), ("a", 1), ("b", 0)]
@@ -32,5 +32,5 @@ def test_the_strategy_of_a_topic_goes_before_that_of_the_run(strategy: str, own:
 @pytest.mark.parametrize("given", [{"a": "bold"}, {"a": None}, {"": "balanced"}, {7: "balanced"}, {"a/b": "balanced"}])
 def test_what_is_no_topic_or_no_strategy_is_refused(given: dict[Any, Any]) -> None:
     check_strategies({"a": "aggressive"})
-    with pytest.raises(SpokenError, match="topic_strategies: "):
+    with pytest.raises(RecoveryError, match="topic_strategies: "):
         check_strategies(given)

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from event_sources import free_port, loaded, running
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.fleet import FleetError
 
@@ -109,7 +109,7 @@ def test_an_inventory_that_cannot_be_used_is_refused_with_the_remedy(
     monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
     path = tmp_path / "inventory.yml"
     path.write_text(yaml.safe_dump(content))
-    with pytest.raises(SpokenError, match=expected):
+    with pytest.raises(RecoveryError, match=expected):
         fleet.connections(None, str(path), None)
 
 
@@ -135,7 +135,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize("args, expected", WRONG, ids=[expected for _, expected in WRONG])
 def test_arguments_that_cannot_be_used_are_named(args: dict[str, Any], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
-    with pytest.raises(SpokenError, match=expected):
+    with pytest.raises(RecoveryError, match=expected):
         asyncio.run(loaded("fleet")["main"](asyncio.Queue(), args))
 
 

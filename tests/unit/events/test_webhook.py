@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from repository_root import ROOT
 from webhook_requests import ALERT, ALERTED, BEARER, SECRET, listening
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.webhook_payloads import (
     ALERTMANAGER,
     ALERTS,
@@ -202,7 +202,7 @@ REFUSED = [
 def test_an_option_that_is_not_valid_is_named_and_no_port_is_opened(args: dict[str, Any], expected: str, secret_file: Path) -> None:
     given_args = {"format": "alertmanager", "clusters": ["east"], "port": free_port(), **args}
     given_args = {name: str(secret_file) if value == "FILE" else value for name, value in given_args.items() if value is not None}
-    with pytest.raises(SpokenError, match=expected) as refused:
+    with pytest.raises(RecoveryError, match=expected) as refused:
         asyncio.run(loaded("webhook")["main"](asyncio.Queue(), given_args))
     assert SECRET not in str(refused.value)
 
@@ -210,7 +210,7 @@ def test_an_option_that_is_not_valid_is_named_and_no_port_is_opened(args: dict[s
 @pytest.mark.parametrize("mode", [0o644, 0o640])
 def test_a_secret_that_others_can_read_is_refused(secret_file: Path, mode: int) -> None:
     secret_file.chmod(mode)
-    with pytest.raises(SpokenError, match=f"secret_file {secret_file} .*chmod go= {secret_file}"):
+    with pytest.raises(RecoveryError, match=f"secret_file {secret_file} .*chmod go= {secret_file}"):
         loaded("webhook")["secret"]({"secret_file": str(secret_file)})
 
 

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import partitions
@@ -120,7 +120,7 @@ def apply(path: Path, content: bytes, workdir: Path) -> None:
         work = recovery(controller, workdir)
         work.take_plan(plan, str(path))
         work.collect_again(CONNECTION)
-    except SpokenError as error:
+    except RecoveryError as error:
         assert_spoken(error, str(path) if not controller.requests else "")
         assert controller.written == 0
         return
@@ -143,7 +143,7 @@ def test_a_forged_word_of_evidence_does_not_pass_for_a_leader_that_was_designate
     row = {**designated(0, [1, 3, 2]), "evidence": evidence, "designatedLeader": 3, "replicas_best_first": [3, 2, 1]}
     plan = {**PLAN, "partitions": [row]}
     (tmp_path / "plan.json").write_bytes(sealed(plan))
-    with pytest.raises(SpokenError, match=evidence):
+    with pytest.raises(RecoveryError, match=evidence):
         recovery(Watching(), tmp_path / "work").take_plan(plan_file.load(tmp_path / "plan.json"), "plan.json")
 
 
@@ -178,7 +178,7 @@ def test_lists_of_partitions(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     try:
         found = partitions.requested(None, str(path))
-    except SpokenError as error:
+    except RecoveryError as error:
         assert_spoken(error, str(path))
     else:
         assert found and all(partitions.can_be_partition(*key) for key in found)
@@ -205,7 +205,7 @@ def test_landing_files(tmp_path: Path, data: st.DataObject) -> None:
     path.write_bytes(data.draw(damaged(contents)))
     try:
         header = sealed_jsonl.check(path)
-    except SpokenError as error:
+    except RecoveryError as error:
         assert_spoken(error, "")
     else:
         assert all(isinstance(header[name], str) and header[name].isprintable() for name in HEADER)
@@ -230,7 +230,7 @@ def test_journals(tmp_path: Path, content: bytes) -> None:
     before = {key: state.replicas for key, state in controller.states.items()}
     try:
         work.elect()
-    except SpokenError as error:
+    except RecoveryError as error:
         assert_spoken(error, str(path))
         assert controller.written == 0
     else:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from movable import REGISTERED, SIZE, Answer, Clock, Moved
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, executor, progress_gauge
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import ExecutionLimits, ReassignmentExecutor
@@ -42,7 +42,7 @@ class Throttle:
 
     def cover(self, moves: Mapping[TopicPartition, Move], inbound: Mapping[TopicPartition, float] | None = None) -> None:
         if self.fails_at is not None and len(self.ever) >= self.fails_at:
-            raise SpokenError("the throttle of broker 1 cannot be set: CLUSTER_AUTHORIZATION_FAILED")
+            raise RecoveryError("the throttle of broker 1 cannot be set: CLUSTER_AUTHORIZATION_FAILED")
         self.covered.update(moves)
         self.ever += moves
         self.inbound = inbound or {}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.appcds import ClassArchiveError
 
@@ -78,7 +78,7 @@ def test_it_is_there_whole_or_not_at_all(workdir: Path) -> None:
         return subprocess.Popen(["sh", "-c", command])
 
     def fails(_option: str, _scratch: Path) -> subprocess.Popen[bytes]:
-        raise SpokenError("Java ended before Spark was up")
+        raise RecoveryError("Java ended before Spark was up")
 
     with pytest.raises(ClassArchiveError, match="Xshare:dump"):
         appcds.make(workdir, lambda _option, _scratch: ends("exit 0"))

@@ -20,7 +20,7 @@ _PARENTS = Path(__file__).absolute().parents
 if len(_PARENTS) > 7 and _PARENTS[6].name == "ansible_collections" and str(_PARENTS[7]) not in sys.path:
     sys.path.append(str(_PARENTS[7]))
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import ClusterObservation, OutageTracker, PollInterval
 
@@ -169,7 +169,7 @@ class Watch:
             observation = await self._poll()
         except TimeoutError:
             return self._outages.on_failure(f"a poll has not finished within {self._look_timeout:g} s (look_timeout)", time.time())
-        except SpokenError as error:
+        except RecoveryError as error:
             return self._outages.on_failure(str(error), time.time())
         except Exception as error:  # any error of one cluster must not stop the others
             logger.debug("%s: cannot be polled", self._outages.cluster, exc_info=True)

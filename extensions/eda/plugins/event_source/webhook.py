@@ -28,7 +28,7 @@ if len(_PARENTS) > 7 and _PARENTS[6].name == "ansible_collections" and str(_PARE
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import secret_files
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.http_connections import Connections, listen
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.plaintext import on_loopback
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet, webhook_payloads
@@ -153,7 +153,7 @@ PATH = re.compile(r"/[A-Za-z0-9_./\-]{0,200}")
 EventParser = Callable[[Any, Any, float], tuple[list[dict[str, Any]], list[str]]]
 
 
-class WebhookError(SpokenError):
+class WebhookError(RecoveryError):
     """An option of the source is not valid; the text names the option and the remedy."""
 
 

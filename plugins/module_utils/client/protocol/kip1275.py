@@ -36,14 +36,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
     Schema,
     field,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
 
 
-class MessageError(SpokenError, KafkaProtocolError):
+class MessageError(RecoveryError, KafkaProtocolError):
     """What should be one of these messages is none. kafka-python closes the connection over it, and hands it to whoever waits for the answer."""
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ from ansible.module_utils.basic import env_fallback
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import loopback_peers, tls
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import plaintext, secret_files
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 
 OAUTHBEARER = "OAUTHBEARER"
@@ -57,7 +57,7 @@ CONNECTION_REQUIRED_IF = [
 CONNECTION_REQUIRED_TOGETHER = [("client_cert", "client_key")]
 
 
-class ConnectionOptionError(SpokenError):
+class ConnectionOptionError(RecoveryError):
     """A connection option cannot be used; the text names it."""
 
 

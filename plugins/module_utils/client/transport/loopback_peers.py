@@ -11,7 +11,7 @@ import time
 from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.plaintext import REMEDY
 
 POLL_SECONDS = 0.01
@@ -19,7 +19,7 @@ POLL_SECONDS = 0.01
 ACCEPT_SECONDS = 2.0
 
 
-class PeerError(SpokenError):
+class PeerError(RecoveryError):
     """The secret must not be sent over this connection; the text says why."""
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import addresses, loopback_peers, tls
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import plaintext
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 FRESH = 0.8  # the part of a token's lifetime for which it is shown again; KIP-255's clients renew at the same point
 DEFAULT_LIFETIME = 300.0  # seconds, where the endpoint does not say
@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 20
 HEADERS = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
 
-class TokenError(SpokenError):
+class TokenError(RecoveryError):
     """No token can be had; the text names the option and says why."""
 
 

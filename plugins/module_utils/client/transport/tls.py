@@ -9,7 +9,7 @@ import ssl
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 # OpenSSL's X509_V_ERR_* numbers.
 NOT_YET_VALID, EXPIRED = 9, 10
@@ -17,7 +17,7 @@ UNKNOWN_CA = (2, 18, 19, 20, 21)
 OTHER_NAME = (62, 64)
 
 
-class CertificateError(SpokenError):
+class CertificateError(RecoveryError):
     """Certificates or keys that were named cannot be used; the text names the option."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from itertools import groupby
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, Change, DataFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.parquet_rewrite import rewrite
 
@@ -17,7 +17,7 @@ COMMIT_BYTES = 256 << 20
 AUDIT = "recovery_audit"
 
 
-class RetentionError(SpokenError):
+class RetentionError(RecoveryError):
     """Days of retention that cannot be meant."""
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     SAFE_NAME,
     check_inside,
@@ -66,7 +66,7 @@ _RESULTS = {
 }
 
 
-class SourceError(SpokenError):
+class SourceError(RecoveryError):
     """A file cannot be used; the text says why."""
 
 
@@ -102,7 +102,7 @@ class Source:
         return digest.hexdigest()
 
     def check(self) -> dict[str, Any]:
-        """Prove that the file is whole and the one that its name says; return what its header tells. SpokenError otherwise."""
+        """Prove that the file is whole and the one that its name says; return what its header tells. RecoveryError otherwise."""
         if any(name.startswith(NAMELESS) for name in (self.run.cluster, self.run.run_id)):
             raise SourceError(
                 "its path is not that of a run: use at most 200 letters, digits, dots, dashes and underscores, a letter or digit first"

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     NO_ROOM,
     private_directory,
@@ -45,7 +45,7 @@ _PATH = re.compile(r"([a-z_]+)/cluster=([A-Za-z0-9_][A-Za-z0-9_.\-]*)/date=(\d{4
 _SHAPE = {"version": int, "files": [str], "replaced": [{"path": str, "at": float}]}
 
 
-class CatalogError(SpokenError):
+class CatalogError(RecoveryError):
     """The history tables cannot be read or written; the text says why and what to do."""
 
 

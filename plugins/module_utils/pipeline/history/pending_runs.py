@@ -16,7 +16,7 @@ with suppress(ImportError):  # libraries.py says why
     import pyarrow.parquet as pq
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError, printable
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import time_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS
@@ -170,7 +170,7 @@ class Batch:
         for kind, source in self.files[run].items():
             try:
                 headers[kind] = _header(source, next(iter(headers.values()), self.audit.get(run)))
-            except SpokenError as error:
+            except RecoveryError as error:
                 refused[kind] = str(error)
         self.headers[run], self.refused[run] = headers, refused
 
@@ -276,7 +276,7 @@ def _by_a_look(kind: str, changed: Collection[str]) -> bool:
 
 
 def _header(source: Source, other: Row | None) -> Row:
-    """What a sound file tells, its time as such. SpokenError for one that is not, or is of another cluster than `other`, what is known of its run.
+    """What a sound file tells, its time as such. RecoveryError for one that is not, or is of another cluster than `other`, what is known of its run.
 
     Evidence is never of another cluster: with it the run begins anew.
     """

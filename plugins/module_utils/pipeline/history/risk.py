@@ -16,7 +16,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, first, listed, present
 
@@ -32,7 +32,7 @@ _SNAPSHOT = ["cluster", "run_id"]
 _PARTITION = [*_SNAPSHOT, "topic", "partition"]
 
 
-class WhatIfError(SpokenError):
+class WhatIfError(RecoveryError):
     """Brokers were named that do not exist."""
 
 

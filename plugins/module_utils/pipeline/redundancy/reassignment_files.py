@@ -24,7 +24,7 @@ from typing import IO, Any
 with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import DataFrame, Row, SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import replacing, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import layout_file, sealed_jsonl
@@ -47,7 +47,7 @@ MOST_REPLICAS = 2**15 - 1
 _SECTIONS = (redundancy_entries.PARTITIONS, redundancy_entries.HELD_BACK, redundancy_entries.BROKERS)
 
 
-class OptionError(SpokenError):
+class OptionError(RecoveryError):
     """An option cannot be used; the text names it."""
 
 

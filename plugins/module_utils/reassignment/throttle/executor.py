@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     BROKER,
     TOPIC,
@@ -130,7 +130,7 @@ def remove(cluster: ThrottleCluster, journal: ThrottleJournal, what: ThrottleToR
             continue
         try:
             answers |= cluster.alter_configs(wanted)
-        except SpokenError as error:
+        except RecoveryError as error:
             problems.append(f"{error}: {len(wanted)} throttle configs may still be set")
     for resource, refusal in answers.items():
         if refusal is not None and refusal.error != UNKNOWN_TOPIC:
@@ -164,7 +164,7 @@ def _wait_until_removed(cluster: ThrottleCluster, rates: Sequence[RateRestore], 
             {*row.entries} & {*_entries(settings[row.topic], row.config)} for row in added if row.topic in settings
         )
 
-    with suppress(SpokenError):  # it is removed: only reading it back has failed
+    with suppress(RecoveryError):  # it is removed: only reading it back has failed
         return _poll_until(shown)
     return False
 
@@ -244,7 +244,7 @@ class Throttle:
                 with self._journal as journal:
                     self._warn(remove_all(self._cluster, journal, journal.left_over())[1])
                     self._ended()  # before the journal is closed: the next process must not see an active run that has no throttle
-            except SpokenError as problem:
+            except RecoveryError as problem:
                 self._warn([f"the throttle may still be set: {problem}; the next run removes it, or state cleaned"])
             finally:
                 self._ended()
@@ -274,7 +274,7 @@ class Throttle:
         """Remove the entries of partitions that have arrived. Entries that cannot be removed now are removed on exit."""
         if self._rates is None or not keys:
             return
-        with signals.unbroken(), suppress(SpokenError), self._journal as journal:
+        with signals.unbroken(), suppress(RecoveryError), self._journal as journal:
             remove(self._cluster, journal, plan_removal(self._cluster, journal, [RUN], keys))
 
     def _warn(self, warnings: Iterable[str]) -> None:

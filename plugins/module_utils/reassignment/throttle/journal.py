@@ -23,7 +23,7 @@ from typing import IO, Any, Self
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.append_only_file import JournalFile, locked, opened
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import (
@@ -47,7 +47,7 @@ LOCK_SECONDS = 30.0  # to wait for another process that has the journal open whi
 PROBE_SECONDS = 1.0  # to wait for the lock of a run, which a process that checks for an active run holds for a moment
 
 
-class ThrottleJournalError(SpokenError):
+class ThrottleJournalError(RecoveryError):
     """The journal of throttles cannot be used; the text names it and the remedy."""
 
 

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import whole_number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     APPEND,
@@ -41,7 +41,7 @@ MAX_RATE = 2**63 - 1
 MAX_LIST_BYTES = 32_767  # bytes of a config's value that a request can hold
 
 
-class ThrottleError(SpokenError):
+class ThrottleError(RecoveryError):
     """A throttle cannot be set; the text names the option, broker or topic and the remedy."""
 
 

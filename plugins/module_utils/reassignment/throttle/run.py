@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, only_known
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.config_preview import Configurable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.log_sizes import measure_write_rates
@@ -191,7 +191,7 @@ def throttle_rows(journal: ThrottleJournal) -> list[dict[str, Any]]:
 
 def readable_rows(workdir: Path, cluster: str, cluster_id: str) -> list[dict[str, Any]] | None:
     """Return the `throttle_rows` of a cluster, None if the journal cannot be read now. Sends no request."""
-    with suppress(SpokenError):
+    with suppress(RecoveryError):
         return throttle_rows(ThrottleJournal(workdir, cluster, cluster_id, PROBE_SECONDS, read_only=True))
     return None
 

@@ -31,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_probe, oauth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 ROUNDS_TO_GIVE_UP = 100  # by a client that goes on for ever
 FOR_EVER = 30.0  # seconds
@@ -101,7 +101,7 @@ def test_a_cluster_whose_logins_have_no_end_is_an_error(broker: Broker, login: C
     def opened() -> None:
         try:
             Cluster(login).__enter__()
-        except SpokenError as error:
+        except RecoveryError as error:
             ended.append(error)
 
     thread = threading.Thread(target=opened, daemon=True)

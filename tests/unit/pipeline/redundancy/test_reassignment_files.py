@@ -16,7 +16,7 @@ import pytest
 from layouts import RUN, broker, land, partition, plan_all
 from pyspark.sql import SparkSession
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import SpokenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import reassignment_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.reassignment_files import Options, skew_percent
@@ -235,7 +235,7 @@ def test_names_that_leave_the_directory_are_refused(tmp_path: Path, run_id: str,
     ],
 )
 def test_options_that_no_cluster_can_fulfil_are_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(SpokenError, match=re.escape(message)):
+    with pytest.raises(RecoveryError, match=re.escape(message)):
         Options(**options).check()
 
 
