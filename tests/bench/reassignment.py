@@ -110,7 +110,7 @@ class Moves:
         every = self.seconds["every row"]
         self.notes.note(f"the same, every row of them returned to Ansible (median of {len(every)})", shown(every))
         self._compare("cancel, old order included", "cancel", "--cancel", "")
-        self._tell()
+        self._send_write()
 
     def _ours(self, number: int) -> None:
         self._module("submit", "kafka_partition_reassignment", number, reassignment_file=str(self.file), wait=False)
@@ -161,7 +161,7 @@ class Moves:
         ratio = statistics.median(ours) / statistics.median(stock)
         self.notes.note(f"{measure}, {count}, whole module (median of {len(ours)})", f"{shown(ours)} = {ratio:.2f} x", bar)
 
-    def _tell(self) -> None:
+    def _send_write(self) -> None:
         """What each of both says of the same moves."""
         status: Measured = self.last["every row"]
         progress, lines = status.result["progress"], self.last["stock status"].stdout.splitlines()

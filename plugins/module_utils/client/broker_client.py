@@ -12,13 +12,13 @@ from functools import partial
 from itertools import takewhile
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.log_dir_admin import LogDirAsking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.log_dir_admin import LogDirClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
-    ASKING,
     CLIENT_IMPORT_ERROR,
-    words,
+    READ,
+    error_message,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
@@ -49,7 +49,7 @@ def fenced_with_address(nodes: Iterable[Node]) -> list[Node]:
     return [node for node in nodes if node.fenced and is_address(node.host, node.port)]
 
 
-class FollowerAsking(LogDirAsking, ABC):
+class FollowerClient(LogDirClient, ABC):
     """Nodes of which those that follow the active controller are asked for the state of the cluster.
 
     `last_quorum`: the metadata quorum as it was described last, None before.
@@ -74,7 +74,7 @@ class FollowerAsking(LogDirAsking, ABC):
         self.last_quorum = model_quorum.read(self._describe_quorum(nodes))
         self._followers, self._followers_until = self.last_quorum.followers(), time.monotonic() + KNOWN_SECONDS
         # A broker takes the requests of a connection one by one: behind one that it never answers it would give no other answer.
-        home = self._homes[ASKING]
+        home = self._last_nodes[READ]
         for node in takewhile(lambda node: node != home, nodes):
             if node not in self._followers:
                 self._manager.call_soon(partial(self._manager.close, node))
@@ -91,7 +91,7 @@ class FollowerAsking(LogDirAsking, ABC):
         return [*unfenced[:QUORUM_NODES], *named[:QUORUM_NODES], *fenced[:QUORUM_NODES]]
 
     def _describe_quorum(self, nodes: Sequence[Any]) -> Any:
-        answer = self._answered(core.describe_quorum, nodes, min(HEDGE_AFTER, QUORUM_HEDGES / max(1, len(nodes) - 1)), ASKING)
+        answer = self._answered(core.describe_quorum, nodes, min(HEDGE_AFTER, QUORUM_HEDGES / max(1, len(nodes) - 1)), READ)
         said = "so brokers that are coming back cannot be told from lost ones"
         refused = core.error_name(answer.error_code)
         if refused:
@@ -156,15 +156,15 @@ class FollowerAsking(LogDirAsking, ABC):
 
     def _follow_refusing_broker(self) -> None:
         """Without DESCRIBE on the cluster it is not known who follows. The active controller refuses it, so the broker that passed it on reaches it."""
-        describer = {self._describer} - {self._homes[ASKING]}
+        describer = {self._describer} - {self._last_nodes[READ]}
         self._meet_others()
         self._followers, self._followers_until = self._unfenced() - describer, time.monotonic() + KNOWN_SECONDS
 
     def _meet_others(self) -> None:
         """If the node that answered is not known to be alive, take the brokers that it knows."""
-        home = self._homes[ASKING]
+        home = self._last_nodes[READ]
         if home not in self._unfenced():
-            self._nodes = self._take_brokers(self._answered(lambda: core.metadata(()), [home], HEDGE_AFTER, ASKING))
+            self._nodes = self._take_brokers(self._answered(lambda: core.metadata(()), [home], HEDGE_AFTER, READ))
 
     def _origin(self) -> str:
         """The broker that described the others, as messages name it."""
@@ -187,12 +187,12 @@ class FollowerAsking(LogDirAsking, ABC):
 
     def _in_turn(self, nodes: Collection[int]) -> list[int]:
         """Sort: the broker that answered last time first, those with short pages and those that did not answer last."""
-        home = self._homes.get(ASKING)
+        home = self._last_nodes.get(READ)
         return sorted(nodes, key=lambda node: (node in self.unreachable, node in self._brief, node != home, node))
 
     def _ask_of(self, nodes: Collection[int], make: Callable[[], Any], hedge_after: float = HEDGE_AFTER) -> Any:
         """Ask one of these: the one that answered last time first, the next one too when it takes longer than `hedge_after` seconds."""
-        return self._answered(make, self._in_turn(nodes), hedge_after, ASKING)
+        return self._answered(make, self._in_turn(nodes), hedge_after, READ)
 
     def _answered(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> Any:
         if not nodes:
@@ -202,7 +202,7 @@ class FollowerAsking(LogDirAsking, ABC):
             return self._ask_any(make, nodes, hedge_after, purpose)
         except errors.IncompatibleBrokerVersion as error:
             raise UnsupportedRequestError(
-                f"no broker takes this request: {words(error)} Is bootstrap_servers a cluster of a supported Kafka release, and is no proxy in between?"
+                f"no broker takes this request: {error_message(error)} Is bootstrap_servers a cluster of a supported Kafka release, and is no proxy in between?"
             ) from error
         except errors.KafkaError as error:
             limit = self._connection.request_timeout
@@ -211,7 +211,7 @@ class FollowerAsking(LogDirAsking, ABC):
     def _why(self, error: Exception) -> str:
         """A broker that hangs has taken its time already. One that refuses is looked at: it may have been advertised by a wrong name."""
         if isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError)):
-            return words(error)
+            return error_message(error)
         return connection_diagnosis.reasons(
             self._connection, [f"{node.host}:{node.port}" for node in self._nodes if not node.fenced], error
         )

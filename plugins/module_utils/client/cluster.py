@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.broker_client import (
     HEDGE_AFTER,
-    FollowerAsking,
+    FollowerClient,
     UnsupportedRequestError,
     fenced_with_address,
 )
@@ -26,9 +26,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
-    ASKING,
     CLIENT_IMPORT_ERROR,
-    TELLING,
+    READ,
+    WRITE,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import BROKERS, PARTITIONS, REPLICA_IDS, SLOW_PAGES
@@ -60,7 +60,7 @@ LOADING_SECONDS = 5.0  # a coordinator that has just been elected has loaded its
 FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
 
-class Cluster(FollowerAsking):
+class Cluster(FollowerClient):
     """One Kafka cluster, opened as a context manager. Only brokers that follow the active controller are asked for its state.
 
     `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked. `in_doubt`: partitions whose
@@ -95,7 +95,7 @@ class Cluster(FollowerAsking):
     def _refresh_nodes(self, nodes: Collection[int] | None = None) -> list[brokers.Node]:
         asked = self._current() if nodes is None else nodes
         alive = self._ask_of(asked, lambda: core.metadata(()))
-        first = self._homes.get(ASKING)
+        first = self._last_nodes.get(READ)
         answer = self._ask_of(asked, core.describe_cluster)
         self._lists_fenced = answer.API_VERSION >= 2
         # Other threads see the brokers of before, or all of these: Metadata alone leaves out the fenced ones.
@@ -104,7 +104,7 @@ class Cluster(FollowerAsking):
             found = self._read_brokers(answer)
             alive = core.with_brokers(alive, fenced_with_address(found))
         self._manager.cluster.update_metadata(alive)
-        self._describer = first if first == self._homes.get(ASKING) else None
+        self._describer = first if first == self._last_nodes.get(READ) else None
         self._nodes = found
         return found
 
@@ -112,16 +112,16 @@ class Cluster(FollowerAsking):
         """Ask any live broker that follows the active controller, as `_ask_of` does."""
         return self._ask_of(self._current(), make, hedge_after)
 
-    def _tell(self, make: Callable[[], Any]) -> Any:
+    def _send_write(self, make: Callable[[], Any]) -> Any:
         """Tell one broker to change something: another one than is asked, because a broker finishes the requests of a connection one by one.
 
         But only one that has answered before, if there is any: what is never answered may be done long afterwards (`in_doubt`).
         """
-        asked, told = self._homes.get(ASKING), self._homes.get(TELLING)
+        asked, told = self._last_nodes.get(READ), self._last_nodes.get(WRITE)
         nodes = sorted(
-            self._current(), key=lambda node: (node in self.unreachable, node not in self._heard, node != told, node == asked, node)
+            self._current(), key=lambda node: (node in self.unreachable, node not in self._responsive, node != told, node == asked, node)
         )
-        return self._answered(make, nodes, self._connection.request_timeout, TELLING)
+        return self._answered(make, nodes, self._connection.request_timeout, WRITE)
 
     def _limit_ms(self, node: Any) -> int:
         fenced = any(one.fenced and one.broker_id == node for one in self._nodes)
@@ -174,7 +174,7 @@ class Cluster(FollowerAsking):
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
 
         voters = {voter.replica_id for voter in found.voters if quorum.behind(voter, found.leader_id) is None}
-        nodes = self._unfenced() & {*voters, self._homes.get(ASKING)}
+        nodes = self._unfenced() & {*voters, self._last_nodes.get(READ)}
         answers = self._ask_each({node: [quorum_timeouts.describe([node])] for node in nodes})
         return {node: quorum_timeouts.read(own[0])[1] for node, own in answers.items() if own}
 
@@ -218,7 +218,7 @@ class Cluster(FollowerAsking):
             if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
                 break
             if len(states) < limit:
-                self._brief.add(self._homes.get(ASKING, -1))  # the next page is better asked of another broker
+                self._brief.add(self._last_nodes.get(READ, -1))  # the next page is better asked of another broker
             following = page.next_cursor.topic_name, page.next_cursor.partition_index
             self._check_page(start, following, found, deadline)
             start = following
@@ -365,7 +365,7 @@ class Cluster(FollowerAsking):
     def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
         """Give each partition the same replicas in a new order. Returns why it was refused (None: done) by partition."""
         with unanswered_requests.noted(lambda: core.reorder(orders, self._timeout_ms), orders, self.in_doubt) as make:
-            answer = self._tell(make)
+            answer = self._send_write(make)
         refused = core.refusal(answer.error_code, answer.error_message)
         return unanswered_requests.note_timeouts(dict.fromkeys(orders, refused) if refused else core.read_reorder(answer), self.in_doubt)
 
@@ -376,7 +376,7 @@ class Cluster(FollowerAsking):
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """KIP-460's election, `preferred` or `unclean`. Returns why it was refused (None: elected) by partition."""
         with unanswered_requests.noted(lambda: core.elect(election_type, keys, self._timeout_ms), keys, self.elections_in_doubt) as make:
-            answer = self._tell(make)
+            answer = self._send_write(make)
         refused = core.refusal(answer.error_code, None)
         return unanswered_requests.note_timeouts(
             dict.fromkeys(keys, refused) if refused else core.read_election(answer), self.elections_in_doubt

@@ -93,7 +93,7 @@ class Configured(Cluster):
             told |= self._through_controller(silent, validate_only)
         topics = [resource for resource in grouped if resource.kind == TOPIC]
         for chunk in chunks(topics, TOPICS_PER_CHANGE):
-            answer = self._tell(partial(configs.alter, [change for resource in chunk for change in grouped[resource]], validate_only))
+            answer = self._send_write(partial(configs.alter, [change for resource in chunk for change in grouped[resource]], validate_only))
             told |= configs.read_altered(answer)
         return told
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import PRE_VOTE_SINCE, Quorum
 
@@ -24,7 +24,7 @@ if CLIENT_IMPORT_ERROR is None:
 NOT_ACTIVE = "NOT_LEADER_OR_FOLLOWER"  # a controller that does not lead the quorum does not describe it
 
 
-class Controllers(Asking):
+class Controllers(NodeClient):
     """The controllers behind `controller_bootstrap_servers`, opened as a context manager. `unreachable`: node → why it did not answer."""
 
     def __init__(self, connection: Connection) -> None:

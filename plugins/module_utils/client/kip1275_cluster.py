@@ -152,7 +152,7 @@ class NativeCluster(Cluster):
             with unanswered_requests.noted(
                 partial(kip1275.elect_designated, left, self._timeout_ms, kind), leaders, self.elections_in_doubt
             ) as make:
-                answer = self._tell(make)
+                answer = self._send_write(make)
             refused = kip1275.refusal(answer.error_code, None, limit_reached)
             found |= dict.fromkeys(left, refused) if refused else kip1275.read_designated_election(answer, limit_reached)
             limited = {key: leader for key, leader in left.items() if (known := found.get(key)) and known.error == LIMIT_REACHED}

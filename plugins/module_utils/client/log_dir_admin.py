@@ -1,21 +1,21 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Log directories of brokers (KIP-113), asked for on top of `Asking`: what is in them, and which have failed (KIP-858)."""
+"""Log directories of brokers (KIP-113), asked for on top of `NodeClient`: what is in them, and which have failed (KIP-858)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, keys_of
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import log_dirs as log_dir_protocol
 
 
-class LogDirAsking(Asking):
+class LogDirClient(NodeClient):
     """Nodes that are asked for their log directories. `undescribed`: node id → Kafka's name of the error with which one refused that last."""
 
     def __init__(self, connection: Connection, servers: Sequence[str]) -> None:

@@ -41,7 +41,7 @@ class Replication(Configured):
         return self._altered(dict.fromkeys(keys))
 
     def _altered(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> dict[TopicPartition, move_protocol.Answer]:
-        answer = self._tell(lambda: move_protocol.reassign(targets, self._timeout_ms))
+        answer = self._send_write(lambda: move_protocol.reassign(targets, self._timeout_ms))
         refused = core.error_name(answer.error_code)
         if refused:
             return dict.fromkeys(targets, move_protocol.Answer(refused, answer.error_message))

@@ -169,7 +169,7 @@ def test_a_broker_with_short_pages_is_not_asked_for_all_of_them() -> None:
             broker.names(nodes)
             broker.follows({1: 0.0, 2: 0.0}, {pages: (0, 0)})
         with Cluster(Connection((brief.server,), request_timeout=10.0)) as cluster:
-            cluster._homes["asking"] = 1
+            cluster._last_nodes["read"] = 1
             states = cluster.partitions({("a", number) for number in range(PAGES_TO_GIVE_UP)})
         assert len(states) == PAGES_TO_GIVE_UP
         assert [sum(request.api_key == pages for request in broker.requests) for broker in (brief, whole)] == [1, 1]

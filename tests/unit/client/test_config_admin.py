@@ -86,7 +86,7 @@ class Told(Configured):
     def _ask(self, make: Callable[[], Any], hedge_after: float = 0.0, at_most: int | None = None) -> Any:
         return self._answer("any", make())
 
-    def _tell(self, make: Callable[[], Any]) -> Any:
+    def _send_write(self, make: Callable[[], Any]) -> Any:
         return self._answer("any", make())
 
 

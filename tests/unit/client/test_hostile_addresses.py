@@ -14,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis, connection_probe
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import ConnectionOptionError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
 
 ELSEWHERE = "broker-2.example.com"
@@ -66,7 +66,7 @@ def test_an_event_source_forgets_what_it_learned_when_that_does_not_open_the_clu
 def test_no_connection_to_another_machine_logs_in_unencrypted() -> None:
     """Whatever names the address: the client has it among its nodes."""
     with brokers(1) as (far,):
-        with Asking(replace(plain_login(["127.0.0.1:1"]), bootstrap_servers=()), [f"{ELSEWHERE}:{far.port}"]) as asking:
+        with NodeClient(replace(plain_login(["127.0.0.1:1"]), bootstrap_servers=()), [f"{ELSEWHERE}:{far.port}"]) as asking:
             (node,) = asking._named()
             asking._ask_each({node: [core.metadata(())]})
         assert far.requests == []

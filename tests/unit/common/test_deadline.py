@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 
 REQUEST_TIMEOUT = 20.0
@@ -37,7 +37,7 @@ def hanging() -> Iterator[str]:
 
 
 def test_rounds_end_with_the_deadline_however_long_a_request_may_take(hanging: str) -> None:
-    asking = Asking(Connection((hanging,), request_timeout=REQUEST_TIMEOUT), [hanging])
+    asking = NodeClient(Connection((hanging,), request_timeout=REQUEST_TIMEOUT), [hanging])
     with asking:
         (node,) = asking._named()
         began = time.monotonic()

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking: requests to Kafka nodes, side by side, each within its own time limit. What is asked is not this file's business.
+"""NodeClient: requests to Kafka nodes, side by side, each within its own time limit. What is asked is not this file's business.
 
 A node that does not answer is data (`unreachable`), never an exception and never a hang.
 """
@@ -36,15 +36,15 @@ except ImportError:
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 logging.getLogger("kafka").propagate = False
 
-__all__ = ("ASKING", "CLIENT_IMPORT_ERROR", "TELLING", "Answers", "Asking", "ClusterError", "words")
+__all__ = ("CLIENT_IMPORT_ERROR", "READ", "WRITE", "Answers", "ClusterError", "NodeClient", "error_message")
 Answers = dict[Any, list[Any]]
-ASKING, TELLING = "asking", "telling"
+READ, WRITE = "read", "write"
 OUT_OF_TIME = "no time was left to ask it; raise duration"
 TURNS = 5  # of nodes, within a deadline: one of so many answers, and more would all have the same work
 CUT_OFF = "it gave no answer within its part of duration"
 
 
-class Asking:
+class NodeClient:
     """Connections to the nodes behind `servers` (each host:port), opened as a context manager. May be used from several threads.
 
     `unreachable`: node id → why it did not answer the last time that it was asked; `failures`: the same as the client's exceptions.
@@ -57,8 +57,8 @@ class Asking:
         self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
         self._memory = Memory()
         kafka_python.bound(self._manager, self._memory, connection.plaintext_refusal, connection.guarded_secret)
-        self._homes: dict[str, Any] = {}
-        self._heard: set[Any] = set()  # who has answered anything, the last time that it was asked
+        self._last_nodes: dict[str, Any] = {}
+        self._responsive: set[Any] = set()  # who has answered anything, the last time that it was asked
         self.unreachable: dict[Any, str] = {}
         self.failures: dict[Any, Exception] = {}
         self._throttled_until: dict[Any, float] = {}
@@ -90,10 +90,10 @@ class Asking:
         """The nodes that were named, not discovered: node id → host:port."""
         return {node.node_id: f"{node.host}:{node.port}" for node in self._manager.cluster.bootstrap_brokers()}
 
-    def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = ASKING) -> Any:
+    def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = READ) -> Any:
         """Ask the first of `nodes`, the next one too when it fails or takes longer than `hedge_after` seconds, and so on; return the first answer.
 
-        Whose it was is remembered in `_homes`, by `purpose`. A caller's `deadline.until` ends all of it, and before that the first TURNS of
+        Whose it was is remembered in `_last_nodes`, by `purpose`. A caller's `deadline.until` ends all of it, and before that the first TURNS of
         them have their turn.
         """
         end = deadline.end()
@@ -114,8 +114,8 @@ class Asking:
             def succeeded(answer: Any) -> None:
                 self._memory.read(node)
                 if not first.is_done:
-                    self._homes[purpose] = node
-                    self._heard.add(node)
+                    self._last_nodes[purpose] = node
+                    self._responsive.add(node)
                     first.success(answer)
                 over(turns[-1])
 
@@ -190,18 +190,19 @@ class Asking:
         `read` refuses (AnswerError), is not asked further; `unreachable` says why. `kept`: the budget of rounds whose results are held together.
         ClusterError if it is exceeded. A caller's `deadline.until` ends the round, too.
         """
-        return self._net.run(self._lanes, work, read, kept, deadline.end_of_round())
+        return self._net.run(self._send_to_nodes, work, read, kept, deadline.end_of_round())
 
-    async def _lanes(
+    async def _send_to_nodes(
         self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: Kept | None, end: float | None
     ) -> Answers:
         kept = self._memory.begin_round(kept)
         lanes = {
-            node: self._net.call_soon_with_future(self._lane, node, iter(requests), read, kept, end) for node, requests in work.items()
+            node: self._net.call_soon_with_future(self._send_pipelined, node, iter(requests), read, kept, end)
+            for node, requests in work.items()
         }
         return {node: await lane for node, lane in lanes.items()}
 
-    async def _lane(
+    async def _send_pipelined(
         self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None, kept: Kept, end: float | None
     ) -> list[Any]:
         answers: list[Any] = []
@@ -222,14 +223,14 @@ class Asking:
                 await taken()
             self.unreachable.pop(node, None)
             self.failures.pop(node, None)
-            self._heard.add(node)
+            self._responsive.add(node)
         except (errors.KafkaError, AnswerError) as error:
-            self.unreachable[node] = words(error)
+            self.unreachable[node] = error_message(error)
             self.failures[node] = error
-            self._heard.discard(node)
+            self._responsive.discard(node)
         return answers
 
 
-def words(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """What an error says, or at least its kind."""
     return str(error) or type(error).__name__

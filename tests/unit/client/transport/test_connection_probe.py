@@ -30,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_probe, oauth
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 ROUNDS_TO_GIVE_UP = 100  # by a client that goes on for ever
@@ -88,7 +88,7 @@ def test_all_steps_share_one_time_limit(broker: Broker) -> None:
 def test_connections_give_up_a_login_without_end_within_the_time_limit(broker: Broker, login: Connection) -> None:
     """kafka-python ends it by the clock."""
     broker.answers[SASL_AUTHENTICATE] = lambda _request: slowly(authenticated(b"{}"), 0.05)
-    with Asking(login, [broker.server]) as asking:
+    with NodeClient(login, [broker.server]) as asking:
         (node,) = asking._named()
         assert asking._ask_each({node: [core.metadata(())]}) == {node: []}
     assert len(broker.logins) < ROUNDS_TO_GIVE_UP
@@ -128,7 +128,7 @@ def test_a_challenge_that_is_not_answered_is_named_with_the_remedy(broker: Broke
         connection_probe.Refused, match=r"^the login is not answered: it asks for 1000000 iterations of SCRAM.*kafka-configs\.sh"
     ):
         connection_probe.try_out(login, "127.0.0.1", broker.port, 5.0)
-    with Asking(login, [broker.server]) as asking:
+    with NodeClient(login, [broker.server]) as asking:
         (node,) = asking._named()
         asking._ask_each({node: [core.metadata(())]})
         assert "it asks for 1000000 iterations of SCRAM" in asking.unreachable[node]

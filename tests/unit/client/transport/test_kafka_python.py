@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
 pytestmark = pytest.mark.slow
@@ -115,7 +115,7 @@ def error_of(handle: Handler, security_protocol: str = "PLAINTEXT", request_time
     """What asking such a node ends with."""
     with node(handle) as address:
         connection = Connection((address,), security_protocol=security_protocol, request_timeout=request_timeout, validate_certs=False)
-        with Asking(connection, [address]) as asking:
+        with NodeClient(connection, [address]) as asking:
             (name,) = asking._named()
             assert asking._ask_each({name: [core.metadata(())]}) == {name: []}
             return asking.unreachable[name]
@@ -185,7 +185,7 @@ def test_half_received_answers_of_many_nodes_have_one_budget() -> None:
         greedy = [stack.enter_context(node(half_an_answer)) for _number in range(12)]
         modest = stack.enter_context(node(small_answer))
         connection = Connection((*greedy, modest), request_timeout=4.0)
-        with Asking(connection, [*greedy, modest]) as asking:
+        with NodeClient(connection, [*greedy, modest]) as asking:
             names = {address: name for name, address in asking._named().items()}
             answers = asking._ask_each({name: [core.metadata(())] for name in names.values()})
             assert len(answers[names[modest]]) == 1, asking.unreachable

@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_probe, loopback_peers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.oauth import TokenError, TokenSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
 
@@ -50,7 +50,7 @@ def taken(request: pytest.FixtureRequest) -> Iterator[Taken]:
 
 def asked(login: Connection) -> str:
     """Why the one bootstrap server does not answer."""
-    with Asking(login, login.bootstrap_servers) as asking:
+    with NodeClient(login, login.bootstrap_servers) as asking:
         (node,) = asking._named()
         asking._ask_each({node: [core.metadata(())]})
         return asking.unreachable[node]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking: who is asked next, and when. Made-up nodes, because real ones fail at no chosen moment."""
+"""NodeClient: who is asked next, and when. Made-up nodes, because real ones fail at no chosen moment."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from kafka.future import Future
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept, size_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import Asking
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline, limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
 NEVER = 3600.0  # seconds: whoever waits for it fails by not ending
 
 
-class Nodes(Asking):
+class Nodes(NodeClient):
     """Nodes answer with their own name, fail with an error, or say nothing at all."""
 
     def __init__(self, **nodes: Exception | str | None) -> None:
@@ -47,14 +47,14 @@ class Nodes(Asking):
 
 
 @pytest.fixture
-def opened() -> Iterator[list[Asking]]:
-    made: list[Asking] = []
+def opened() -> Iterator[list[NodeClient]]:
+    made: list[NodeClient] = []
     yield made
     for nodes in made:
         nodes.close()
 
 
-def nodes_of(opened: list[Asking], **nodes: Exception | str | None) -> Nodes:
+def nodes_of(opened: list[NodeClient], **nodes: Exception | str | None) -> Nodes:
     opened.append(made := Nodes(**nodes))
     made._net.start()
     return made
@@ -63,29 +63,29 @@ def nodes_of(opened: list[Asking], **nodes: Exception | str | None) -> Nodes:
 GONE = errors.KafkaConnectionError("refused")
 
 
-def test_the_first_is_asked_and_nobody_else(opened: list[Asking]) -> None:
+def test_the_first_is_asked_and_nobody_else(opened: list[NodeClient]) -> None:
     nodes = nodes_of(opened, a="a", b="b")
     assert (nodes.ask(NEVER), nodes.asked) == ("a", ["a"])
 
 
-def test_after_a_failure_the_next_is_asked_at_once(opened: list[Asking]) -> None:
+def test_after_a_failure_the_next_is_asked_at_once(opened: list[NodeClient]) -> None:
     nodes = nodes_of(opened, a=GONE, b=GONE, c="c", d="d")
     assert (nodes.ask(NEVER), nodes.asked) == ("c", ["a", "b", "c"])
 
 
-def test_one_that_says_nothing_is_given_its_time_and_no_more(opened: list[Asking]) -> None:
+def test_one_that_says_nothing_is_given_its_time_and_no_more(opened: list[NodeClient]) -> None:
     nodes = nodes_of(opened, a=None, b="b")
     assert (nodes.ask(0.01), nodes.asked) == ("b", ["a", "b"])
 
 
-def test_the_deadline_of_the_caller_ends_a_question_and_leaves_each_node_its_turn(opened: list[Asking]) -> None:
+def test_the_deadline_of_the_caller_ends_a_question_and_leaves_each_node_its_turn(opened: list[NodeClient]) -> None:
     nodes = nodes_of(opened, a=None, b=None, c="c")
     with deadline.until(end := time.monotonic() + 0.3):
         assert nodes.ask(NEVER) == "c"
     assert (nodes.asked, nodes.ends) == (["a", "b", "c"], [end, end, end])
 
 
-def test_the_last_failure_is_told_where_all_fail(opened: list[Asking]) -> None:
+def test_the_last_failure_is_told_where_all_fail(opened: list[NodeClient]) -> None:
     nodes = nodes_of(opened, a=errors.KafkaConnectionError("first"), b=errors.KafkaConnectionError("last"))
     with pytest.raises(errors.KafkaConnectionError, match="last"):
         nodes.ask(NEVER)
@@ -94,7 +94,7 @@ def test_the_last_failure_is_told_where_all_fail(opened: list[Asking]) -> None:
 
 def test_a_client_is_closed_while_its_thread_still_works() -> None:
     """As on a machine that is so busy that the thread does not end within the time limit."""
-    nodes = Asking(Connection(("127.0.0.1:1",), request_timeout=0.1), ["127.0.0.1:1"])
+    nodes = NodeClient(Connection(("127.0.0.1:1",), request_timeout=0.1), ["127.0.0.1:1"])
     nodes._net.start()
     working, released = threading.Event(), threading.Event()
 
@@ -108,7 +108,7 @@ def test_a_client_is_closed_while_its_thread_still_works() -> None:
     released.set()
 
 
-class Throttling(Asking):
+class Throttling(NodeClient):
     """Every answer asks for a pause."""
 
     def __init__(self, throttle_time_ms: int) -> None:
@@ -127,7 +127,7 @@ class Throttling(Asking):
 
 
 @pytest.mark.parametrize(("throttle_time_ms", "slept"), [(4000, True), (5001, False), (2**31 - 1, False)])
-def test_no_pause_is_longer_than_the_request_timeout(opened: list[Asking], throttle_time_ms: int, slept: bool) -> None:
+def test_no_pause_is_longer_than_the_request_timeout(opened: list[NodeClient], throttle_time_ms: int, slept: bool) -> None:
     opened.append(nodes := Throttling(throttle_time_ms))
     nodes._net.start()
     answers = nodes.ask_each(9)
@@ -137,13 +137,13 @@ def test_no_pause_is_longer_than_the_request_timeout(opened: list[Asking], throt
     assert ("throttle_time_ms" in nodes.unreachable.get("a", "")) != slept
 
 
-def test_a_negative_pause_is_none(opened: list[Asking]) -> None:
+def test_a_negative_pause_is_none(opened: list[NodeClient]) -> None:
     opened.append(nodes := Throttling(-(2**31)))
     nodes._net.start()
     assert (len(nodes.ask_each(9)), nodes.slept, nodes.unreachable) == (9, [], {})
 
 
-class Listing(Asking):
+class Listing(NodeClient):
     """Every node gives the same answer to every request, and it takes this many bytes when it is decoded."""
 
     def __init__(self, answer: Any, decoded_bytes: int = 0) -> None:
@@ -155,7 +155,7 @@ class Listing(Asking):
         return Future().success(self._answer)
 
 
-def listing(opened: list[Asking], answer: Any, decoded_bytes: int = 0) -> Listing:
+def listing(opened: list[NodeClient], answer: Any, decoded_bytes: int = 0) -> Listing:
     opened.append(nodes := Listing(answer, decoded_bytes))
     nodes._net.start()
     return nodes
@@ -171,7 +171,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("little")
-def test_rows_that_are_read_count_and_rows_that_are_dropped_do_not(opened: list[Asking]) -> None:
+def test_rows_that_are_read_count_and_rows_that_are_dropped_do_not(opened: list[NodeClient]) -> None:
     nodes = listing(opened, range(1000), decoded_bytes=1 << 19)
     with pytest.raises(ClusterError, match=r"more than 1 MiB, most of it those of node a"):
         nodes._ask_each({"a": [object()] * 60}, rows)
@@ -179,7 +179,7 @@ def test_rows_that_are_read_count_and_rows_that_are_dropped_do_not(opened: list[
 
 
 @pytest.mark.usefixtures("little")
-def test_a_node_with_many_ids_has_one_budget(opened: list[Asking]) -> None:
+def test_a_node_with_many_ids_has_one_budget(opened: list[NodeClient]) -> None:
     nodes = listing(opened, range(1000))
     assert list(nodes._ask_each({"a": [object()] * 4}, rows)) == ["a"]
     with pytest.raises(ClusterError, match=r"answers of [0-9]+ nodes take more than 1 MiB"):
@@ -187,7 +187,7 @@ def test_a_node_with_many_ids_has_one_budget(opened: list[Asking]) -> None:
 
 
 @pytest.mark.usefixtures("little")
-def test_answers_that_are_kept_as_they_are_have_the_same_budget(opened: list[Asking]) -> None:
+def test_answers_that_are_kept_as_they_are_have_the_same_budget(opened: list[NodeClient]) -> None:
     nodes = listing(opened, range(1000), decoded_bytes=1 << 18)
     assert nodes._ask_each({"a": [object()] * 3}) == {"a": [range(1000)] * 3}
     with pytest.raises(ClusterError, match=r"answers of [0-9]+ nodes take more than 1 MiB"):
@@ -195,7 +195,7 @@ def test_answers_that_are_kept_as_they_are_have_the_same_budget(opened: list[Ask
 
 
 @pytest.mark.usefixtures("little")
-def test_rounds_that_belong_together_have_one_budget(opened: list[Asking]) -> None:
+def test_rounds_that_belong_together_have_one_budget(opened: list[NodeClient]) -> None:
     nodes, kept = listing(opened, range(1000)), Kept()
     nodes._ask_each({"a": [object()] * 4}, rows, kept)
     with pytest.raises(ClusterError, match="more than 1 MiB"):
