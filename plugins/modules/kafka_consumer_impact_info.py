@@ -199,13 +199,13 @@ unreachable_brokers:
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import Downstream
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import recovered_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.run import ConsumerImpact
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 
 
-def consumer_impact_info(module: KafkaModule, cluster: Downstream) -> dict[str, Any]:
+def consumer_impact_info(module: KafkaModule, cluster: ConsumerAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
     plan = Path(params["plan"]) if params["plan"] else None
@@ -232,7 +232,7 @@ def main() -> None:
             "preview": {"type": "int", "default": 20},
         }
     )
-    module.run(consumer_impact_info, opening=Downstream)
+    module.run(consumer_impact_info, opening=ConsumerAdmin)
 
 
 if __name__ == "__main__":

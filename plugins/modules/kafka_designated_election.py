@@ -370,7 +370,7 @@ def choose_backend(module: KafkaModule, cluster: NativeCluster, made_with: str |
     params = module.params
     wanted = params["backend"] if made_with is None else backend_selection.for_plan(params["backend"], made_with, params["plan"])
     try:
-        warning = cluster.speak(wanted, backend_selection.Numbers.from_params(params))
+        warning = cluster.negotiate_backend(wanted, backend_selection.Numbers.from_params(params))
     except backend_selection.BackendError as error:
         if wanted == params["backend"]:
             raise

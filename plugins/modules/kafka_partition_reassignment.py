@@ -188,14 +188,14 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, workdir_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.run import ReassignmentTask, check_options
 
 
-def partition_reassignment(module: KafkaModule, cluster: Replication) -> dict[str, Any]:
+def partition_reassignment(module: KafkaModule, cluster: ReassignmentAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
     work = ReassignmentTask(cluster, module.workdir, params, validate.wanted(params["partitions"], params["reassignment_file"]))
@@ -232,7 +232,7 @@ def main() -> None:
         mutually_exclusive=[("partitions", "reassignment_file")],
         required_if=[("state", "present", ("partitions", "reassignment_file"), True)],
     )
-    module.run(partition_reassignment, opening=Replication, before=lambda kafka: check_options(kafka.params))
+    module.run(partition_reassignment, opening=ReassignmentAdmin, before=lambda kafka: check_options(kafka.params))
 
 
 if __name__ == "__main__":

@@ -146,14 +146,14 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import status, validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.run import throttle_rows
 
 
-def partition_reassignment_info(module: KafkaModule, cluster: Replication) -> dict[str, Any]:
+def partition_reassignment_info(module: KafkaModule, cluster: ReassignmentAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
     wanted = validate.wanted(params["partitions"], params["reassignment_file"])
@@ -193,7 +193,9 @@ def main() -> None:
     # A file that cannot be used is refused before any broker is asked.
     named = ("partitions", "reassignment_file")
     module.run(
-        partition_reassignment_info, opening=Replication, before=lambda kafka: validate.wanted(*(kafka.params[name] for name in named))
+        partition_reassignment_info,
+        opening=ReassignmentAdmin,
+        before=lambda kafka: validate.wanted(*(kafka.params[name] for name in named)),
     )
 
 

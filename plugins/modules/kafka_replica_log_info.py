@@ -219,7 +219,7 @@ def replica_log_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, A
     path = work_file(module.workdir, "landing", params["cluster"], params["run_id"], suffix=".jsonl")
     wanted = requested(params["partitions"], params["partitions_file"])
     with module.budget.state():
-        warning = cluster.speak(params["backend"], backend_selection.Numbers.from_params(params))
+        warning = cluster.negotiate_backend(params["backend"], backend_selection.Numbers.from_params(params))
         known = cluster.partitions(wanted)
         unfenced = cluster.unfenced() if wanted is None else set()
     if warning:

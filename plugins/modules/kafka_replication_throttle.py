@@ -231,7 +231,7 @@ unreachable_brokers:
 
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import OptionError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
@@ -248,7 +248,7 @@ CLEANED = "cleaned"
 LONGEST_EXPIRY = 366 * 24 * 3600.0  # seconds
 
 
-def replication_throttle(module: KafkaModule, cluster: Replication) -> dict[str, Any]:
+def replication_throttle(module: KafkaModule, cluster: ReassignmentAdmin) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
     keys = requested(params["partitions"], params["partitions_file"])
@@ -303,7 +303,7 @@ def main() -> None:
         },
         mutually_exclusive=[("partitions", "partitions_file", "throttled_replicas")],
     )
-    module.run(replication_throttle, opening=Replication, before=check)
+    module.run(replication_throttle, opening=ReassignmentAdmin, before=check)
 
 
 if __name__ == "__main__":

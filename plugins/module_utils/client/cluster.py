@@ -329,13 +329,13 @@ class Cluster(FollowerClient):
         """
         unfenced = self._unfenced()
         silent = unfenced & self.unreachable.keys()
-        found = self._committing(keys, seconds, unfenced - silent, seconds)
+        found = self._group_offsets(keys, seconds, unfenced - silent, seconds)
         missed += [*found.blind, *(f"broker {node} does not answer" for node in sorted(silent))]
         return found.offsets
 
-    def _committing(
+    def _group_offsets(
         self, keys: Collection[TopicPartition], seconds: float, nodes: set[int], patience: float = LOADING_SECONDS
-    ) -> consumer_groups.Committing:
+    ) -> consumer_groups.CommittedOffsets:
         """What groups have committed. `patience`: seconds for coordinators that load their groups."""
         blind = self._leaderless(consumer_groups.GROUP_TOPIC)
         return coordinators.Coordinators(self._ask_each, keys, seconds, min(seconds, patience)).read(nodes, blind)

@@ -36,7 +36,7 @@ UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 TOPICS_PER_CHANGE = 100
 
 
-class Configured(Cluster):
+class ConfigAdmin(Cluster):
     """A cluster with its dynamic configs."""
 
     def broker_configs(self, ids: Collection[int], names: Collection[str]) -> dict[int, Settings]:

@@ -33,7 +33,7 @@ Ends = dict[TopicPartition, Any]
 Leaders = Mapping[TopicPartition, int]
 
 
-class Transacting(NamedTuple):
+class ActiveTransactions(NamedTuple):
     """Producers by partition, where the leader answered; transactions that are not ended, or whose producer has one open there.
 
     `blind`: why some coordinators do not tell of theirs. `unanswered`: errors by partition.
@@ -45,7 +45,7 @@ class Transacting(NamedTuple):
     unanswered: dict[TopicPartition, str]
 
 
-class Downstream(Cluster):
+class ConsumerAdmin(Cluster):
     """One Kafka cluster. `leaders`, in all methods, are the live leaders of the partitions in question.
 
     A broken broker can answer about partitions that it was not asked about. Only the leader of a partition is believed.
@@ -140,9 +140,9 @@ class Downstream(Cluster):
 
     # --- groups --------------------------------------------------------------------------------------------------------
 
-    def committing(self, keys: Keys) -> consumer_groups.Committing:
+    def group_offsets(self, keys: Keys) -> consumer_groups.CommittedOffsets:
         """What groups have committed on these partitions, and the groups themselves."""
-        return self._committing(keys, self._patience, self._unfenced())
+        return self._group_offsets(keys, self._patience, self._unfenced())
 
     @property
     def _patience(self) -> float:
@@ -151,7 +151,7 @@ class Downstream(Cluster):
 
     # --- transactions --------------------------------------------------------------------------------------------------
 
-    def transacting(self, leaders: Leaders) -> Transacting:
+    def active_transactions(self, leaders: Leaders) -> ActiveTransactions:
         """Producers and transactions of these partitions (KIP-664).
 
         Leaders are asked before and after coordinators: what is open at both times was open in between. A transaction that began
@@ -175,7 +175,7 @@ class Downstream(Cluster):
             for key, rows in second.items()
         }
         quiet: dict[TopicPartition, list[Producer]] = {key: [] for key in first.keys() - again}
-        return Transacting({**quiet, **lasting}, known, list(dict.fromkeys(blind)), unanswered | refused)
+        return ActiveTransactions({**quiet, **lasting}, known, list(dict.fromkeys(blind)), unanswered | refused)
 
     def _producers(self, leaders: Leaders) -> tuple[dict[TopicPartition, list[Producer]], dict[TopicPartition, str]]:
         asked = {node: map(transactions.describe_producers, chunks(keys, REQUEST_LIMIT)) for node, keys in _by_leader(leaders).items()}

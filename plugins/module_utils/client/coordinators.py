@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumer_groups, core
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed, Committing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed, CommittedOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
@@ -42,7 +42,7 @@ class Coordinators:
         self._committed: dict[int, dict[tuple[str, TopicPartition], Committed]] = {}
         self._missed: list[str] = []
 
-    def read(self, nodes: Collection[int], blind: list[str]) -> Committing:
+    def read(self, nodes: Collection[int], blind: list[str]) -> CommittedOffsets:
         """Return what groups have committed. `blind`: why there may be more, as it is known already."""
         end = time.monotonic() + self._patience
         silent: set[int] = set()
@@ -118,7 +118,7 @@ class Coordinators:
         refused = self._refused.get(node, {})
         return {group for group, error in refused.items() if error != NOT_COORDINATOR and core.is_retriable(error)}
 
-    def _counted(self, blind: list[str]) -> Committing:
+    def _counted(self, blind: list[str]) -> CommittedOffsets:
         """Return what each group's only coordinator has answered."""
         groups = {name: group for listed in self._listed.values() for name, group in listed.items()}
         listed_often = dict(self._listed_often())
@@ -141,7 +141,7 @@ class Coordinators:
         rows = sorted(
             row for node, offsets in self._committed.items() for row in offsets.values() if listed_often.get(row[0], [node]) == [node]
         )
-        return Committing(rows, groups, list(dict.fromkeys([*blind, *self._missed])))
+        return CommittedOffsets(rows, groups, list(dict.fromkeys([*blind, *self._missed])))
 
     def _listed_often(self) -> Iterator[tuple[str, list[int]]]:
         """Yield the groups that several brokers list, with their coordinators."""

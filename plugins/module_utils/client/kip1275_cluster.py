@@ -43,7 +43,7 @@ class NativeCluster(Cluster):
         self._numbers = backend_selection.Numbers()
         self._topic_ids: dict[str, str] = {}
 
-    def speak(self, wanted: str, numbers: backend_selection.Numbers) -> str | None:
+    def negotiate_backend(self, wanted: str, numbers: backend_selection.Numbers) -> str | None:
         """Choose the backend (see `backends.choose`) by asking every unfenced broker which messages it offers. Returns a warning, or None."""
         self._numbers = numbers
         offered = {} if wanted == backend_selection.COMPAT else self._offered()

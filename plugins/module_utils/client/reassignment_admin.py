@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import Configured
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import ConfigAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
@@ -18,7 +18,7 @@ if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import reassignments as move_protocol
 
 
-class Replication(Configured):
+class ReassignmentAdmin(ConfigAdmin):
     """A cluster whose replicas are moved. Opened like `Cluster`."""
 
     def reassignments(self) -> dict[TopicPartition, Ongoing]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import Downstream
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -44,7 +44,7 @@ class ConsumerImpact:
     """What a run means for the people downstream. Files are proven writable when it is made. `warnings` are for the operator."""
 
     def __init__(
-        self, cluster: Downstream, name: str, run: Run, run_id: str, workdir: Path, connection: Connection, check_mode: bool = False
+        self, cluster: ConsumerAdmin, name: str, run: Run, run_id: str, workdir: Path, connection: Connection, check_mode: bool = False
     ) -> None:
         self._cluster = cluster
         self._header = {"cluster": name, "cluster_id": cluster.cluster_id, "run_id": run_id, "observed_at": utc_now()}
@@ -63,7 +63,7 @@ class ConsumerImpact:
         states = self._states()
         if not states:
             return
-        committed, groups, blind = self._cluster.committing(states.keys())
+        committed, groups, blind = self._cluster.group_offsets(states.keys())
         if blind:
             self.warnings.append(f"groups and their offsets may be missing: {'; '.join(blind)}")
         if committed:
@@ -122,7 +122,7 @@ class ConsumerImpact:
         return found
 
     def _transactions(self, leaders: Mapping[TopicPartition, int]) -> Rows:
-        seen = self._cluster.transacting(leaders)
+        seen = self._cluster.active_transactions(leaders)
         if seen.unanswered:
             key, error = min(seen.unanswered.items())
             self.warnings.append(

@@ -69,7 +69,7 @@ def permissions(
     if acls.GATHER in stages and params["controller_bootstrap_servers"]:
         stages.append(acls.ISR_HISTORY)
     if acls.GATHER in stages or params["elect"]:
-        cluster.speak(params["backend"], backend_selection.Numbers.from_params(params))
+        cluster.negotiate_backend(params["backend"], backend_selection.Numbers.from_params(params))
         if cluster.backend == backend_selection.NATIVE:
             # KIP-1275 requires these ACLs also for its election. It reorders no replicas, so ALTER is not needed.
             stages.append(acls.NATIVE)

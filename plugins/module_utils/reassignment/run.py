@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import safe_name, work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, HELD
@@ -65,7 +65,7 @@ class ReassignmentTask:
     `params`: the options of kafka_partition_reassignment. `wanted`: as `validate.wanted` returned it.
     """
 
-    def __init__(self, cluster: Replication, workdir: Path, params: Mapping[str, Any], wanted: Wanted | None) -> None:
+    def __init__(self, cluster: ReassignmentAdmin, workdir: Path, params: Mapping[str, Any], wanted: Wanted | None) -> None:
         self._cluster, self._workdir, self._params, self._wanted = cluster, workdir, params, wanted
         self._states: dict[TopicPartition, PartitionState] = {}
         self._verdicts: list[Verdict] = []

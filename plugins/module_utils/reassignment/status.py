@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import Replication
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.reassignment_admin import ReassignmentAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import layout_file, sealed_jsonl
@@ -93,7 +93,7 @@ def _plain(row: PartitionStatus) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in row._asdict().items()}
 
 
-def read_status(cluster: Replication, wanted: Wanted | None, window: float = 0.0) -> Status:
+def read_status(cluster: ReassignmentAdmin, wanted: Wanted | None, window: float = 0.0) -> Status:
     """Read the status of the partitions in `wanted` (None: of all that are moving).
 
     `window`: seconds between two measurements, for the copy rate; 0 for one measurement and no rate.
@@ -132,7 +132,7 @@ def _followers(
     }
 
 
-def write_layout(cluster: Replication, workdir: Path, name: str, run_id: str) -> tuple[Path, list[str]]:
+def write_layout(cluster: ReassignmentAdmin, workdir: Path, name: str, run_id: str) -> tuple[Path, list[str]]:
     """Write the layout file of the whole cluster, see `formats.layout_file`. Returns its path, and warnings."""
     path = work_file(workdir, layout_file.FOLDER, name, run_id, layout_file.SUFFIX)
     collected_at = utc_now()

@@ -12,7 +12,7 @@ import pytest
 from kafka.protocol.admin import DescribeConfigsResponse, IncrementalAlterConfigsResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import config_admin
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import TOPICS_PER_CHANGE, Configured
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.config_admin import TOPICS_PER_CHANGE, ConfigAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
@@ -64,7 +64,7 @@ def answered(request: Any, errors: Mapping[str, int]) -> Any:
     return DescribeConfigsResponse(throttle_time_ms=0, results=rows)
 
 
-class Told(Configured):
+class Told(ConfigAdmin):
     """Brokers 1 and 2 answer, 3 is unfenced and silent, 4 is fenced. `asked`: the resources of each request, with whom it went to."""
 
     def __init__(self, *controllers: str, **errors: int) -> None:

@@ -28,7 +28,7 @@ from kafka.protocol.consumer.offsets import (
 from kafka.protocol.producer.produce import ProduceResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import cluster as asked_cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import Downstream
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import bounded_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
@@ -57,7 +57,7 @@ def received(request: Any) -> Any:
     return request if version is None else type(request).decode(bytes(request.encode(version=version)), version=version)
 
 
-class Brokers(Downstream):
+class Brokers(ConsumerAdmin):
     """Brokers 1 and 2, partitions that all have the same log, and a list of what the leaders see of producers, one for each time of asking."""
 
     def __init__(self) -> None:
@@ -236,7 +236,7 @@ def test_what_is_not_answered_or_refused_is_said_of_that_partition_alone(cluster
 
 
 def test_what_groups_of_all_coordinators_committed_is_told(cluster: Brokers) -> None:
-    found = cluster.committing({ONE})
+    found = cluster.group_offsets({ONE})
     assert found.offsets == [("of 1", ONE, 20, 4), ("of 2", ONE, 20, 4)]
     assert found.groups == {"of 1": Group("Stable", "classic"), "of 2": Group("Stable", "classic")}
     assert found.blind == []
@@ -247,7 +247,7 @@ def test_groups_that_are_not_told_are_not_taken_for_none(cluster: Brokers, monke
     cluster.silent = {2}
     cluster.leaderless = {("__consumer_offsets", 0)}
     cluster.listing_error, cluster.group_error = LOADING, GROUP_AUTHORIZATION_FAILED
-    found = cluster.committing({ONE})
+    found = cluster.group_offsets({ONE})
     assert (found.offsets, sorted(found.groups)) == ([], ["of 1"])
     assert [line.partition(":")[0] for line in found.blind] == [
         "1 partitions of __consumer_offsets have no leader",
@@ -358,7 +358,7 @@ def test_a_live_broker_that_has_not_answered_may_coordinate_groups() -> None:
 
 def transacting(cluster: Brokers, *seen: dict[TopicPartition, list[Producer]]) -> list[tuple[TopicPartition, str]]:
     cluster.producers = list(seen)
-    found = cluster.transacting({ONE: 1, TWO: 2})
+    found = cluster.active_transactions({ONE: 1, TWO: 2})
     rows = analysis.transaction_rows(found.producers, found.transactions, found.blind, 10_000, analysis.Tools("b:1", Commands(Path("/w"))))
     return [((row["topic"], row["partition"]), row["state"]) for row in rows]
 
@@ -400,7 +400,7 @@ def test_coordinators_that_do_not_tell_keep_everything_in_doubt(cluster: Brokers
 
 def test_leaders_that_do_not_tell_of_producers_are_named(cluster: Brokers) -> None:
     cluster.silent, cluster.errors, cluster.producers = {2}, {ONE: NOT_LEADER}, [{}]
-    found = cluster.transacting({ONE: 1, TWO: 2})
+    found = cluster.active_transactions({ONE: 1, TWO: 2})
     assert found.unanswered == {ONE: "NOT_LEADER_OR_FOLLOWER", TWO: NO_ANSWER}
     assert found.producers == {}
     assert found.blind == ["broker 2 does not answer"]
@@ -485,23 +485,23 @@ def crowded() -> Iterator[Crowded]:
 
 def test_no_more_than_so_many_groups_and_transactions_of_a_broker_are_looked_at(crowded: Crowded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded_requests, "LISTED_NAMES", 70)
-    found = crowded.committing({ONE})
+    found = crowded.group_offsets({ONE})
     assert found.blind == [f"broker {node} lists 120 groups, of which 70 were looked at" for node in (1, 2)]
     assert len(found.offsets) == 140
     missed: list[str] = []
     assert len(crowded.committed_offsets({ONE}, 60.0, missed)) == 140 and missed == found.blind
-    transacting = crowded.transacting({ONE: 1})
+    transacting = crowded.active_transactions({ONE: 1})
     assert transacting.blind == ["broker 2 lists 300 transactions, of which 70 were looked at"]
     assert len(transacting.transactions) == 70
 
 
 def test_groups_and_transactions_are_looked_at_for_a_time(crowded: Crowded, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Downstream, "_patience", -1.0)
-    found = crowded.committing({ONE})
+    monkeypatch.setattr(ConsumerAdmin, "_patience", -1.0)
+    found = crowded.group_offsets({ONE})
     assert found.blind == [f"broker {node} described 0 of its 120 groups within -1 s; the others were not looked at" for node in (1, 2)]
     missed: list[str] = []
     assert crowded.committed_offsets({ONE}, -1.0, missed) == [] and missed == found.blind
-    assert crowded.transacting({ONE: 1}).blind == [
+    assert crowded.active_transactions({ONE: 1}).blind == [
         "broker 2 described 0 of its 300 transactions within -1 s; the others were not looked at"
     ]
     assert not {name for _node, name in crowded.asked} & {"OffsetFetchRequest", "DescribeTransactionsRequest"}

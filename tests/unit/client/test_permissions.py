@@ -55,7 +55,7 @@ def brokers(granted: Mapping[str, Collection[str]]) -> Callable[[Callable[[], An
 
 def missing(granted: Mapping[str, Collection[str]], topics: Collection[str] | None, *stages: str) -> list[tuple[str, str]]:
     """What a recovery of these topics (None: of all) with these stages would miss."""
-    cluster: Any = SimpleNamespace(permissions=partial(probe, brokers(granted)), speak=lambda *_: None, backend="compat")
+    cluster: Any = SimpleNamespace(permissions=partial(probe, brokers(granted)), negotiate_backend=lambda *_: None, backend="compat")
     params = {
         "stages": [*stages],
         "elect": True,

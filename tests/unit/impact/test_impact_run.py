@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import Downstream, Transacting
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ActiveTransactions, ConsumerAdmin
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import CommittedOffsets
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import EPOCHS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
@@ -50,9 +50,9 @@ class Cluster:
     def unfenced(self) -> set[int]:
         return {2}
 
-    def committing(self, keys: Any) -> Committing:
+    def group_offsets(self, keys: Any) -> CommittedOffsets:
         groups = {"billing": Group("Stable", "classic"), "audit": Group("Empty", "consumer")}
-        return Committing(self.committed, groups, ["broker 1 does not answer"])
+        return CommittedOffsets(self.committed, groups, ["broker 1 does not answer"])
 
     def logs(self, leaders: Mapping[TopicPartition, int], epochs: Any) -> dict[TopicPartition, Log]:
         self.asked_epochs = {key: set(value) for key, value in epochs.items()}
@@ -61,9 +61,9 @@ class Cluster:
     def topic_configs(self, topics: Any) -> TopicConfigs:
         return TopicConfigs({"orders": TopicConfig(2)})
 
-    def transacting(self, leaders: Mapping[TopicPartition, int]) -> Transacting:
+    def active_transactions(self, leaders: Mapping[TopicPartition, int]) -> ActiveTransactions:
         assert sorted(leaders) == KEYS[:2]
-        return Transacting({KEYS[1]: [Producer(4000, 2, 5, 97)]}, [], [], {KEYS[0]: "TOPIC_AUTHORIZATION_FAILED"})
+        return ActiveTransactions({KEYS[1]: [Producer(4000, 2, 5, 97)]}, [], [], {KEYS[0]: "TOPIC_AUTHORIZATION_FAILED"})
 
     def write_canaries(self, leaders: Mapping[TopicPartition, int], value: str) -> dict[TopicPartition, dict[str, Any]]:
         self.written += leaders
@@ -81,7 +81,7 @@ def workdir(tmp_path: Path) -> Path:
 
 def look(workdir: Path, cluster: Cluster, topic_id: str = "id") -> ConsumerImpact:
     run = Run({key: Recovered(*key, "elected", topic_id, 3) for key in KEYS}, warnings=("no plan",))
-    found = ConsumerImpact(cast(Downstream, cluster), "east", run, "r1", workdir, Connection(("b:9092",)))
+    found = ConsumerImpact(cast(ConsumerAdmin, cluster), "east", run, "r1", workdir, Connection(("b:9092",)))
     found.look()
     return found
 

@@ -30,7 +30,7 @@ GROUPS_PER_REQUEST = 50
 OFFSET_FETCH_VERSION = 9
 
 
-class Committing(NamedTuple):
+class CommittedOffsets(NamedTuple):
     """Committed offsets, sorted; all groups that one may describe, by id; `blind`: why there may be more of both."""
 
     offsets: list[Committed]
