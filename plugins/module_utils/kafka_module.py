@@ -24,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import check_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 
 C = TypeVar("C", bound=Cluster)
 
@@ -65,7 +65,7 @@ class KafkaModule:
         before: Callable[[KafkaModule], object] = lambda _module: None,
         within_duration: bool = False,
     ) -> None:
-        """Open the cluster as one of class `opening`, call `work` and end as `answer` does.
+        """Open the cluster as one of class `opening`, call `work` and end as `run_and_exit` does.
 
         before           what no broker has to be asked for
         within_duration  whether connecting is a part of the time of `budget`
@@ -85,7 +85,7 @@ class KafkaModule:
                     stack.enter_context(cluster)
                 return work(self, cluster)
 
-        answer(self.ansible, connected)
+        run_and_exit(self.ansible, connected)
 
 
 def partition_arguments() -> dict[str, Any]:

@@ -42,7 +42,7 @@ def _printable_results(results: Mapping[str, Any]) -> dict[str, Any]:
     return {name: printable_tree(value, lines=name in _IN_LINES) for name, value in results.items()}
 
 
-def answer(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfinished: str | None = None) -> None:
+def run_and_exit(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfinished: str | None = None) -> None:
     """Exit with the dict that `work` returns. One with a true `failed` fails the task after everything was tried; a spoken error fails it with its text.
 
     From here on SIGTERM and SIGINT end the work (see `interruption`). `unfinished`: what that leaves, to be said instead of the error that
@@ -52,11 +52,11 @@ def answer(module: AnsibleModule, work: Callable[[], dict[str, Any]], unfinished
         signals.listen()
         check_workdir(module.params)
         result = work()
-        signals.only_note()
+        signals.defer_signals()
     except RecoveryError as error:
-        signals.only_note()
-        stopped = f"{signals.INTERRUPTED} by {signals.noted()}: {unfinished}; run again"
-        module.fail_json(msg=stopped if unfinished and signals.noted() else str(error))
+        signals.defer_signals()
+        stopped = f"{signals.INTERRUPTED} by {signals.pending_signal()}: {unfinished}; run again"
+        module.fail_json(msg=stopped if unfinished and signals.pending_signal() else str(error))
     finally:
         # What there is ends with the process: Python need not look through all of it for garbage before.
         gc.freeze()

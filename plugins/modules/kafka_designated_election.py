@@ -343,7 +343,7 @@ def designated_election(module: KafkaModule, cluster: NativeCluster) -> dict[str
         if params["quorum_before"]:
             quorum_stability.require_stable_quorum(cluster, params["quorum_before"], params["quorum_window"])
     # From here on signals are deferred: the work in progress is finished, and the results show how far it got.
-    signals.only_note()
+    signals.defer_signals()
     if not params["allow_data_loss"]:
         recovery.hold_all()
     elif module.check_mode:

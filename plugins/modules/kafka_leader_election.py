@@ -173,14 +173,14 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
     if params["election_type"] == UNCLEAN and params["allow_data_loss"]:
         election.keep_within(blast_radius.Limits.from_params(params))
     # From here on signals are deferred: the batch in progress is finished, and the results show how far it got.
-    signals.only_note()
+    signals.defer_signals()
     if params["election_type"] == UNCLEAN and not params["allow_data_loss"]:
         election.hold_all()
     elif module.check_mode:
         election.predict()
     else:
-        election.elect(params["duration"], params["election_attempts"], signals.noted)
-    return election.report(params["preview"], module.ansible._diff, signals.noted())
+        election.elect(params["duration"], params["election_attempts"], signals.pending_signal)
+    return election.report(params["preview"], module.ansible._diff, signals.pending_signal())
 
 
 def main() -> None:

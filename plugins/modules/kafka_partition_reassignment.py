@@ -204,9 +204,9 @@ def partition_reassignment(module: KafkaModule, cluster: ReassignmentAdmin) -> d
         work.predict()
     elif not work.refused:
         # From here on signals are deferred, until the moves in progress are in a consistent state.
-        signals.only_note()
+        signals.defer_signals()
         if params["state"] == "present":
-            work.move(signals.noted)
+            work.move(signals.pending_signal)
         else:
             work.cancel()
     for warning in work.warnings:

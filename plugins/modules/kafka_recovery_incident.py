@@ -149,7 +149,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import auto_recovery_ledger
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import workdir_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 
 LIMITS = {"max_partitions": 50, "max_offline_brokers": 2, "max_per_hour": 3, "max_fleet_per_hour": 10}
 SHOWN = 20
@@ -175,7 +175,7 @@ def claimed(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir:
                 params["cluster"], before, limits, now
             )
             if not reasons and not module.check_mode:
-                with signals.unbroken():
+                with signals.critical_section():
                     ledger.take(wanted)
     automatic = bool(wanted) and not reasons
     by_hand = [*(("planned", row) for row in plan["partitions"]), *((row["reason_code"], row) for row in plan["held"])]
@@ -195,7 +195,7 @@ def finished(module: AnsibleModule, ledger: auto_recovery_ledger.Ledger, workdir
     if module.check_mode:
         return {"claims": []}
     results = work_file(workdir, "results", module.params["cluster"], module.params["run_id"])
-    with ledger.locked(), signals.unbroken():
+    with ledger.locked(), signals.critical_section():
         return {"claims": rows(ledger.finish(module.params["run_id"], auto_recovery_ledger.outcomes_of(results), time.time()))}
 
 
@@ -234,7 +234,7 @@ def main() -> None:
         required_if=[("state", "claimed", ("plan",))],
         supports_check_mode=True,
     )
-    answer(module, lambda: recovery_incident(module))
+    run_and_exit(module, lambda: recovery_incident(module))
 
 
 if __name__ == "__main__":

@@ -180,7 +180,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy_options import STRATEGY_ARGUMENTS, check_strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import kip1275_output
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
@@ -198,7 +198,7 @@ def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
         result = plan_files.write_plans(
             spark, found, workdir, params["strategy"], params["ranking"], module.check_mode, params["topic_strategies"]
         )
-    signals.only_note()
+    signals.defer_signals()
     for row in result["quarantine"]:
         module.warn(f"not planned: {row['path']}: {row['reason']}")
     if params["manual_output_dir"]:
@@ -227,7 +227,7 @@ def main() -> None:
     trace = import_error("pyspark.sql", "pyarrow")
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=trace)
-    answer(module, lambda: recovery_plan(module), "plans that were not finished are unchanged")
+    run_and_exit(module, lambda: recovery_plan(module), "plans that were not finished are unchanged")
 
 
 if __name__ == "__main__":

@@ -171,7 +171,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import numeric_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options as spark_options
 
@@ -205,7 +205,7 @@ def main() -> None:
     trace = import_error("pyspark.sql", "pyarrow", "pygal", "itables", "prometheus_client", "jinja2")
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect], pygal, itables, prometheus-client or jinja2"), exception=trace)
-    answer(module, lambda: recovery_report(module), "the report stands as before")
+    run_and_exit(module, lambda: recovery_report(module), "the report stands as before")
 
 
 if __name__ == "__main__":

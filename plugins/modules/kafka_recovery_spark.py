@@ -157,7 +157,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import numeric_options, signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options as spark_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import server_state
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import (
@@ -209,7 +209,7 @@ def _ensure_running(module: AnsibleModule, folder: Folder, conf: dict[str, str])
     with server_state.alone(folder.make()):
         server = server_state.running(folder.workdir)
         if server is None:
-            with signals.unbroken():  # an interrupted start could leave a server without a state file
+            with signals.critical_section():  # an interrupted start could leave a server without a state file
                 settings = supervisor.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts=until == FOR_EVER)
                 supervisor.start(folder, settings, until)
             return True
@@ -274,7 +274,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    answer(module, lambda: recovery_spark(module))
+    run_and_exit(module, lambda: recovery_spark(module))
 
 
 if __name__ == "__main__":

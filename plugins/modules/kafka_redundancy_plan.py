@@ -164,7 +164,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.optional_imports import import_error
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy import reassignment_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.lost_brokers import parse
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options as spark_options
@@ -210,7 +210,7 @@ def main() -> None:
     trace = import_error("pyspark.sql", "pyarrow")
     if trace is not None:
         module.fail_json(msg=missing_required_lib("pyspark[connect]"), exception=trace)
-    answer(module, lambda: redundancy_plan(module), "files that were not finished are unchanged")
+    run_and_exit(module, lambda: redundancy_plan(module), "files that were not finished are unchanged")
 
 
 if __name__ == "__main__":

@@ -256,7 +256,7 @@ def replication_throttle(module: KafkaModule, cluster: ReassignmentAdmin) -> dic
     there: Configurable = ConfigPreview(cluster) if module.check_mode else cluster
     throttle = ReplicationThrottle(there, journal, params["measure_seconds"])
     # From here on signals are deferred: the work takes only seconds.
-    signals.only_note()
+    signals.defer_signals()
     if params["state"] == PRESENT:
         throttle.present(read_rates(params), keys, read_replicas(params["throttled_replicas"]), params["expires_after"])
     elif params["state"] == ABSENT:

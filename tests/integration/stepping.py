@@ -106,7 +106,7 @@ class Steps:
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 
         deadline = time.monotonic() + NOTE_SECONDS
-        while not signals.noted() and threading.current_thread() is not threading.main_thread() and time.monotonic() < deadline:
+        while not signals.pending_signal() and threading.current_thread() is not threading.main_thread() and time.monotonic() < deadline:
             time.sleep(0.001)
 
     def watch(self) -> None:

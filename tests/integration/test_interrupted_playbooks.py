@@ -59,7 +59,7 @@ designated_election.BATCH = designated_election.SIDE_BY_SIDE = 1
 elect = designated_election.elect_by_order
 def interrupted(*args):
     os.kill(os.getpid(), signal.{name})
-    while not signals.noted():  # by the main thread
+    while not signals.pending_signal():  # by the main thread
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGTERM)
     return elect(*args)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow  # processes of git, Ansible or many connections
 # Escape sequences of terminals with 7 and with 8 bits, what erases or turns around, and what begins a line that nobody wrote.
 HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\x90\x85\x7f\u202eb\u2066\u200b\u2028c\rd\nNext: e"
 MODULE = """
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 module = PrintableModule({"end": {"type": "str"}, "name": {"type": "str", "no_log": False}}, supports_check_mode=True)
 name = module.params["name"]
@@ -31,7 +31,7 @@ def work():
     diff = {"before": f"first\\nsecond {name}", "after": f"first\\nthird {name}"}
     rows = [{"group": name, "error": name, name: [name]}]
     return {"changed": True, "diff": diff, "table": f"| {name} |\\n| 1 |", "rows": rows, "failed": module.params["end"] == "failure", "msg": f"see {name}"}
-answer(module, work)
+run_and_exit(module, work)
 """
 PLAY = """
 - hosts: localhost

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import unbroken
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import critical_section
 
 # What a write can meet although the file could be opened.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
@@ -192,12 +192,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     beside = path.with_name(f".{path.name}.new")
     stream: BinaryIO | None = None
     try:
-        with unbroken():
+        with critical_section():
             stream = _opened(beside)
         yield stream
         stream.flush()
         os.fsync(stream.fileno())
-        with unbroken():
+        with critical_section():
             beside.replace(path)
             beside = path
     except BaseException as error:

@@ -4,7 +4,7 @@
 """Interruption: SIGTERM and SIGINT (Ctrl-C) ask a module to stop; what must not be left half done is finished first.
 
 From `listen` on the first signal raises Interrupted in the main thread, wherever it is, so that everything open is closed on the
-way out. From `only_note` on it is just that, and whoever works asks `noted` before beginning with the next piece. All further
+way out. From `defer_signals` on it is just that, and whoever works asks `pending_signal` before beginning with the next piece. All further
 signals change nothing: cleaning up is not to be interrupted.
 """
 
@@ -26,7 +26,7 @@ class Interrupted(RecoveryError):
 
 
 class _State:
-    """Of this process. `noted`: name of the first signal; `raised`: whether it has stopped the work; `held`: how many hold it off."""
+    """Of this process. `pending_signal`: name of the first signal; `raised`: whether it has stopped the work; `held`: how many hold it off."""
 
     def __init__(self) -> None:
         self.noted: str | None = None
@@ -52,18 +52,18 @@ def listen() -> None:
         signal.signal(number, _state.note)
 
 
-def noted() -> str | None:
+def pending_signal() -> str | None:
     """Name of the signal that asks to stop, or None."""
     return _state.noted
 
 
-def only_note() -> None:
-    """From here on nothing is broken off: whoever works looks at `noted` and ends by itself."""
+def defer_signals() -> None:
+    """From here on nothing is broken off: whoever works looks at `pending_signal` and ends by itself."""
     _state.held += 1
 
 
 @contextmanager
-def unbroken() -> Iterator[None]:
+def critical_section() -> Iterator[None]:
     """A few steps that belong together: a signal that comes meanwhile breaks off the work after them."""
     _state.held += 1
     try:

@@ -238,7 +238,7 @@ class Recovery:
 
     def _use_offsets(self, journal: Journal) -> None:
         """Collect the evidence again: committed offsets can be read now, and may prove another branch of a fork."""
-        if self._connection is None or signals.noted():
+        if self._connection is None or signals.pending_signal():
             return
         try:
             if self._decide_again:
@@ -283,7 +283,11 @@ class Recovery:
         """Elect these, and try again what failed until `deadline` of the monotonic clock."""
         seconds = max(0.0, deadline - time.monotonic())
         elect = ELECT[self._cluster.backend]
-        return designated_election.run(self._cluster, journal, entries, seconds, self._attempts, elect, signals.noted) if entries else []
+        return (
+            designated_election.run(self._cluster, journal, entries, seconds, self._attempts, elect, signals.pending_signal)
+            if entries
+            else []
+        )
 
     def look_at_all_partitions(self) -> None:
         """Correct what the plan held or found online by what is so now, and count the partitions without a live leader that are not among the results.
@@ -357,7 +361,7 @@ class Recovery:
             online = sum(summary[outcome] for outcome in (ELECTED, ALREADY_ONLINE, CLEAN_LEADER))
             report["failed"] = True
             report["msg"] = (
-                f"{INTERRUPTED} by {signals.noted()}: {online} of {len(self._results)} partitions have a leader ({summary[ELECTED]} elected), "
+                f"{INTERRUPTED} by {signals.pending_signal()}: {online} of {len(self._results)} partitions have a leader ({summary[ELECTED]} elected), "
                 f"{stopped} were not reached; replica orders are put back, run again to go on"
             )
         elif self._header["data_loss_allowed"] and any(summary[outcome] for outcome in WITHOUT_LEADER):

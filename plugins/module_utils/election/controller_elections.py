@@ -58,7 +58,7 @@ def settled(results: Sequence[Result], cluster: Described, connection: Connectio
     """The results, those in doubt with what the metadata log says of them, where it can be read within `seconds`."""
     histories: dict[TopicPartition, Mapping[str, Any]] = {}
     keys = doubtful(results)
-    if keys and not signals.noted():
+    if keys and not signals.pending_signal():
         # The elections are made: where this fails their results stand as they are.
         with contextlib.suppress(RecoveryError):
             states = [state for key, state in cluster.partitions(keys).items() if key in keys]

@@ -14,7 +14,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import numeric_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.proposals import Layout
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.repository import Remote, Repository, check_folder, scratch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import answer
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import run_and_exit
 
 GIT_ARGUMENTS: dict[str, Any] = {
     "repository": {"type": "str", "required": True},
@@ -46,4 +46,4 @@ def run(module: AnsibleModule, work: Callable[[AnsibleModule, Repository, Layout
         with scratch(remote, params["branch"], module.tmpdir) as repository:
             return work(module, repository, layout)
 
-    answer(module, fetched)
+    run_and_exit(module, fetched)

@@ -25,7 +25,7 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.java import java_problem
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import unbroken
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import critical_section
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.connect_client import connect, need_tls, own_server, reach
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import PYTHON_OF_WORKERS, SparkError, in_words
@@ -149,7 +149,7 @@ def _start(master: str, settings: Mapping[str, str], conf: Mapping[str, str], lo
     for key, value in {**LEAN, **(EMBEDDED if master.startswith("local") else {}), **settings, **conf}.items():
         builder = builder.config(key, value)
     # A start that is broken off would leave a Java behind that nobody knows.
-    with _console_to(log), unbroken(), _ctrl_c_kept(), _python_of_workers(master, scratch):
+    with _console_to(log), critical_section(), _ctrl_c_kept(), _python_of_workers(master, scratch):
         return builder.getOrCreate()
 
 

@@ -31,7 +31,7 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_first_signal_stops_the_work_and_is_named(number: signal.Signals) -> None:
     with pytest.raises(Interrupted, match=f"interrupted by {number.name}"):
         os.kill(os.getpid(), number)
-    assert signals.noted() == number.name
+    assert signals.pending_signal() == number.name
 
 
 def test_a_second_signal_does_not_interrupt_the_cleaning_up() -> None:
@@ -43,20 +43,20 @@ def test_a_second_signal_does_not_interrupt_the_cleaning_up() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
             cleaned = True
     assert cleaned
-    assert signals.noted() == "SIGINT"
+    assert signals.pending_signal() == "SIGINT"
 
 
 def test_what_only_notes_is_never_broken_off() -> None:
-    signals.only_note()
+    signals.defer_signals()
     os.kill(os.getpid(), signal.SIGTERM)
-    with signals.unbroken():
+    with signals.critical_section():
         os.kill(os.getpid(), signal.SIGINT)
-    assert signals.noted() == "SIGTERM"
+    assert signals.pending_signal() == "SIGTERM"
 
 
 def test_a_signal_among_steps_that_belong_together_comes_after_them() -> None:
     steps = []
-    with pytest.raises(Interrupted), signals.unbroken():
+    with pytest.raises(Interrupted), signals.critical_section():
         os.kill(os.getpid(), signal.SIGTERM)
         steps.append("last")
     assert steps == ["last"]

@@ -219,7 +219,7 @@ def test_a_signal_after_the_election_of_internal_topics_leaves_the_others_as_the
 ) -> None:
     controller = Committing()
     recovery = planned_without_offsets(controller, tmp_path, decide_again=True)
-    monkeypatch.setattr(signals, "noted", lambda: "SIGTERM" if controller.states[OFFSETS].leader >= 0 else None)
+    monkeypatch.setattr(signals, "pending_signal", lambda: "SIGTERM" if controller.states[OFFSETS].leader >= 0 else None)
     assert outcomes(recovery) == {"__consumer_offsets": ELECTED, "t": ("held", "interrupted")}
     assert controller.states[T].leader == -1
 

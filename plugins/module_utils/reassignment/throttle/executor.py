@@ -224,7 +224,7 @@ class Throttle:
         elif self._journal.run_is_active():
             return self
         try:
-            with signals.unbroken(), self._journal as journal:
+            with signals.critical_section(), self._journal as journal:
                 # A run may have begun after the first check. One that begins later sets nothing before the journal is closed.
                 if self._rates is None and journal.run_is_active():
                     return self
@@ -239,7 +239,7 @@ class Throttle:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._rates is None:
             return
-        with signals.unbroken():
+        with signals.critical_section():
             try:
                 with self._journal as journal:
                     self._warn(remove_all(self._cluster, journal, journal.left_over())[1])
@@ -257,7 +257,7 @@ class Throttle:
         """
         if self._rates is None or not moves:
             return
-        with signals.unbroken(), self._journal as journal:
+        with signals.critical_section(), self._journal as journal:
             states = self._cluster.partitions(set(moves))
             live = self._cluster.unfenced()
             copying = {
@@ -274,7 +274,7 @@ class Throttle:
         """Remove the entries of partitions that have arrived. Entries that cannot be removed now are removed on exit."""
         if self._rates is None or not keys:
             return
-        with signals.unbroken(), suppress(RecoveryError), self._journal as journal:
+        with signals.critical_section(), suppress(RecoveryError), self._journal as journal:
             remove(self._cluster, journal, plan_removal(self._cluster, journal, [RUN], keys))
 
     def _warn(self, warnings: Iterable[str]) -> None:
