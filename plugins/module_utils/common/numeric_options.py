@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
-LEAST = {
+MINIMUMS = {
     "election_attempts": 0,
     "concurrent_moves": 1,
     "preview": 0,
@@ -25,7 +25,7 @@ LEAST = {
     "max_plan_age": 0.0,
     "first_answer_seconds": 0.0,
 }
-MORE_THAN = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
+EXCLUSIVE_MINIMUMS = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "expires_after": 0.0}
 
 
 class OptionError(RecoveryError):
@@ -34,9 +34,9 @@ class OptionError(RecoveryError):
 
 def in_range(option: str, value: float) -> bool:
     """Whether a number can be the value of an option. Of options that are not listed here, every number can."""
-    if option in LEAST:
-        return LEAST[option] <= value < math.inf
-    return option not in MORE_THAN or MORE_THAN[option] < value < math.inf
+    if option in MINIMUMS:
+        return MINIMUMS[option] <= value < math.inf
+    return option not in EXCLUSIVE_MINIMUMS or EXCLUSIVE_MINIMUMS[option] < value < math.inf
 
 
 def check_workdir(params: Mapping[str, Any]) -> None:
@@ -49,5 +49,5 @@ def check_numbers(params: Mapping[str, Any]) -> None:
     """Raise OptionError for the first option whose number is too small, or no finite number at all. Others are let through."""
     for name, value in params.items():
         if isinstance(value, (int, float)) and not in_range(name, value):
-            bound = f"{LEAST[name]:g} or more" if name in LEAST else f"more than {MORE_THAN[name]:g} (seconds)"
+            bound = f"{MINIMUMS[name]:g} or more" if name in MINIMUMS else f"more than {EXCLUSIVE_MINIMUMS[name]:g} (seconds)"
             raise OptionError(f"{name} is {value}: it must be {bound}")

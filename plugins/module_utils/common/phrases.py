@@ -15,7 +15,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
 
 # The outcomes as an operator says them.
-OUTCOME_WORDS = {
+OUTCOME_LABELS = {
     "failed": "failed",
     "stale": "stale, the cluster had moved on",
     "held": "held back",

@@ -31,7 +31,7 @@ class Optional:
 
 
 @dataclass(frozen=True)
-class Whole:
+class IntRange:
     """A whole number in the range of its field in Kafka's protocol."""
 
     low: int
@@ -45,9 +45,9 @@ class Name:
     longest: int = 255
 
 
-BROKER = Whole(0, 2**31 - 1)
-EPOCH = Whole(-1, 2**31 - 1)
-OFFSET = Whole(0, 2**63 - 1)
+BROKER = IntRange(0, 2**31 - 1)
+EPOCH = IntRange(-1, 2**31 - 1)
+OFFSET = IntRange(0, 2**63 - 1)
 
 _WORDS = {
     int: "a whole number",
@@ -62,7 +62,7 @@ _QUOTES = reprlib.Repr()
 _QUOTES.maxlevel, _QUOTES.maxlist, _QUOTES.maxdict, _QUOTES.maxstring = 3, 12, 6, 60
 
 
-class _Twice(dict[str, Any]):
+class _DuplicateKeyObject(dict[str, Any]):
     """An object in which `key` stands twice."""
 
     key = ""
@@ -108,14 +108,14 @@ def _located(content: bytes) -> str | None:
     """Find the first refused value, in a second pass that only broken files need."""
 
     def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = _Twice(pairs)
+        found = _DuplicateKeyObject(pairs)
         keys = [key for key, _value in pairs]
         found.key = next((key for place, key in enumerate(keys) if key in keys[:place]), "") if len(found) != len(keys) else ""
         return found if len(found) != len(keys) else dict(pairs)
 
     try:
         for place, value in _walk(json.loads(content.decode(), object_pairs_hook=keep), ""):
-            if isinstance(value, _Twice):
+            if isinstance(value, _DuplicateKeyObject):
                 return f"{place or 'the file'}: {value.key!r:.50} stands twice in one object"
             if isinstance(value, float) and not math.isfinite(value):
                 return f"{place or 'the file'}: {json.dumps(value)} is no number that may stand here"
@@ -166,7 +166,7 @@ def _fit(values: Sequence[Any], shape: Any) -> bool:
             return kinds <= {dict} and all(_fit([value[key] for value in values], part) for key, part in shape.items())
         except KeyError:
             return False
-    if isinstance(shape, Whole):
+    if isinstance(shape, IntRange):
         return kinds <= {int} and (not values or shape.low <= min(values) <= max(values) <= shape.high)
     if isinstance(shape, Name):
         lengths = set(map(len, values)) if kinds <= {str} else {0}
@@ -182,7 +182,7 @@ def _check(value: Any, shape: Any, place: str) -> None:
     wanted = _type(shape)
     kind: Any = type(value)  # exactly: true and false are whole numbers to Python
     if kind is not wanted and not (wanted is float and kind is int):
-        raise ContentError(f"{place or 'the file'}: expected {_WORDS[wanted]}, found {found(value)}")
+        raise ContentError(f"{place or 'the file'}: expected {_WORDS[wanted]}, found {type_name(value)}")
     if isinstance(shape, list):
         for index, element in enumerate(value):
             _check(element, shape[0], f"{place}[{index}]")
@@ -191,13 +191,13 @@ def _check(value: Any, shape: Any, place: str) -> None:
             if key not in value:
                 raise ContentError(f"{place or 'the file'}: {key} is missing")
             _check(value[key], part, f"{place}.{key}" if place else key)
-    elif isinstance(shape, Whole) and not shape.low <= value <= shape.high:
+    elif isinstance(shape, IntRange) and not shape.low <= value <= shape.high:
         raise ContentError(f"{place}: {shortened(value)} is not between {shape.low} and {shape.high}")
     elif isinstance(shape, Name) and not (0 < len(value) <= shape.longest and value.isprintable()):
         raise ContentError(f"{place}: {shortened(value)} is no name: 1 to {shape.longest} letters, without control characters")
 
 
-def found(value: Any) -> str:
+def type_name(value: Any) -> str:
     """Kind of a value, in words."""
     return _WORDS.get(type(value), "something else")
 
@@ -208,7 +208,7 @@ def shortened(value: Any) -> str:
 
 
 def _type(shape: Any) -> type:
-    if isinstance(shape, Whole):
+    if isinstance(shape, IntRange):
         return int
     if isinstance(shape, Name):
         return str

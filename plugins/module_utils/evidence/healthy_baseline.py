@@ -24,9 +24,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
     EPOCH,
     OFFSET,
     ContentError,
+    IntRange,
     Name,
     Optional,
-    Whole,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_snapshot import FOLDER, SUFFIX, time_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
@@ -40,7 +40,7 @@ WATERMARK = {
     "topic": str,
     "partition": BROKER,
     "topic_id": Name(),
-    "leader": Whole(-1, BROKER.high),
+    "leader": IntRange(-1, BROKER.high),
     "leader_epoch": EPOCH,
     "isr": [BROKER],
     "log_end_offset": Optional(OFFSET),

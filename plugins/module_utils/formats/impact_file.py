@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import read_regular
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, Name, Optional, Whole
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, OFFSET, IntRange, Name, Optional
 
 FOLDER = "impact"
 SECTIONS = ("partitions", "groups", "offsets", "transactions", "canaries")
@@ -58,8 +58,8 @@ _SHAPE = {
             "state": Name(),
             "transactional_id": Optional(str),
             "coordinator_state": Optional(str),
-            "producer_id": Optional(Whole(-1, 2**63 - 1)),
-            "producer_epoch": Optional(Whole(-1, 2**15 - 1)),
+            "producer_id": Optional(IntRange(-1, 2**63 - 1)),
+            "producer_epoch": Optional(IntRange(-1, 2**15 - 1)),
             "start_offset": Optional(OFFSET),
             "ends_in_seconds": Optional(float),
             "explanation": str,

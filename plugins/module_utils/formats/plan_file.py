@@ -229,7 +229,7 @@ def parse(content: bytes, source: str | Path) -> dict[str, Any]:
 
 def _checked(plan: Any) -> dict[str, Any]:
     if not isinstance(plan, dict):
-        raise ContentError(f"expected an object with partitions, found {strict_json.found(plan)}")
+        raise ContentError(f"expected an object with partitions, found {strict_json.type_name(plan)}")
     if "version" not in plan and "plan_id" not in plan and "sha256" not in plan:
         strict_json.check(plan, _BARE)
         _check_partitions(plan, ("partitions",))

@@ -17,7 +17,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import LEAST, MORE_THAN, in_range
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numeric_options import EXCLUSIVE_MINIMUMS, MINIMUMS, in_range
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import DEFAULT_WORKDIR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.throttle_rate import LEAST_RATE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.variable_names import PREFIX
@@ -50,14 +50,15 @@ def _problems(name: str, spec: Mapping[str, Any], value: Any) -> Iterator[str]:
         return
     option = name.removeprefix(PREFIX)
     option = OPTION_OF.get(option, option)
-    if (option in LEAST or option in MORE_THAN) and value not in (None, "") and not (name in ZERO_IS_NONE and not float(value)):
+    if (option in MINIMUMS or option in EXCLUSIVE_MINIMUMS) and value not in (None, "") and not (name in ZERO_IS_NONE and not float(value)):
         try:
             number = float(value)
         except (TypeError, ValueError):
             yield f"{name} is {shown(value)}: it must be a number"
             return
         if not in_range(option, number):
-            yield f"{name} is {shown(value)}: it must be {'more than 0' if option in MORE_THAN or LEAST[option] == 1 else f'{LEAST[option]:g} or more'}"
+            positive = option in EXCLUSIVE_MINIMUMS or MINIMUMS[option] == 1
+            yield f"{name} is {shown(value)}: it must be {'more than 0' if positive else f'{MINIMUMS[option]:g} or more'}"
     if option == "throttle" and value not in (None, "") and not _at_least(value, LEAST_RATE):
         yield f"{name} is {shown(value)}: it is bytes per second, at least {LEAST_RATE}"
 

@@ -21,7 +21,7 @@ with suppress(ImportError):  # libraries.py says why
     from markupsafe import Markup
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable_tree
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import OUTCOME_WORDS, capital, number, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import OUTCOME_LABELS, capital, number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import charts, page_context, page_tables
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.document import LIMITS
@@ -71,14 +71,14 @@ def page(document: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(grouped=number, spaced=spaced, capitalised=capital, signed=page_context.signed)
     environment.globals.update(cut=page_context.cut, risk_words_of=page_context.RISK_WORDS)
-    data = {"tables": page_tables.tables(doc), "outcomes": OUTCOME_WORDS, "order": SHOWN_FIRST, "without_leader": WITHOUT_LEADER}
+    data = {"tables": page_tables.tables(doc), "outcomes": OUTCOME_LABELS, "order": SHOWN_FIRST, "without_leader": WITHOUT_LEADER}
     return environment.from_string(TEMPLATE).render(
         doc=doc,
         policy=f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
         style=Markup(STYLE),
         script=Markup(script),
         data=embedded(data),
-        outcomes=OUTCOME_WORDS,
+        outcomes=OUTCOME_LABELS,
         charts=_charts(doc),
         most_bars=charts.MOST_BARS,
         steps_shown=STEPS_SHOWN,
@@ -91,7 +91,7 @@ def page(document: Mapping[str, Any]) -> str:
 
 def _charts(doc: Mapping[str, Any]) -> dict[str, Any]:
     clusters = [{"cluster": row["cluster"], **row["outcomes"]} for row in doc["clusters"] if row["partitions"]]
-    outcomes = {key: OUTCOME_WORDS[key] for key in SHOWN_FIRST if doc["totals"]["outcomes"][key]}
+    outcomes = {key: OUTCOME_LABELS[key] for key in SHOWN_FIRST if doc["totals"]["outcomes"][key]}
     kinds: Sequence[Mapping[str, Any]] = [
         {**row, "risk": page_context.RISK_WORDS.get(row["risk"], row["risk"])} for row in page_context.kinds(doc)
     ]

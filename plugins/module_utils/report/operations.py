@@ -12,7 +12,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import SAFE_NAME, check_inside, read_regular
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import EPOCH, Name, Optional, Whole
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import EPOCH, IntRange, Name, Optional
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal import ThrottleJournal
@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 
 MOVES, QUORUM, THROTTLES = progress_file.FOLDER, quorum_file.FOLDER, "throttles"
 BUSY_SECONDS = 1.0  # a run that changes throttles just now has their journal locked
-COUNT = Whole(0, 2**63 - 1)
+COUNT = IntRange(0, 2**63 - 1)
 SHAPES = {
     MOVES: {"run_id": Name(), "updated_at": Name(), "ended": bool},
     QUORUM: {"observed_at": Name(), "verdict": Name(), "leader_epoch": Optional(EPOCH), "voters": COUNT, "voters_behind": COUNT},

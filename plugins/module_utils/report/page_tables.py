@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import OUTCOME_WORDS, number, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import OUTCOME_LABELS, number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page_context import range_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import SHOWN_FIRST
@@ -47,7 +47,7 @@ TOPICS: Columns = (
     ("partitions", "Partitions", "number"),
     ("without_leader", "Without a leader", "number"),
     *(
-        (outcome, OUTCOME_WORDS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
+        (outcome, OUTCOME_LABELS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
         for outcome in ("elected", "already_online", "held")
     ),
     ("lower_bound", "Lost at least", "bound"),
@@ -60,7 +60,7 @@ RUNS: Columns = (
     ("strategy", "Strategy", "text"),
     ("cluster_names", "Clusters", "text"),
     *(
-        (outcome, OUTCOME_WORDS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
+        (outcome, OUTCOME_LABELS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
         for outcome in SHOWN_FIRST
         if outcome != "planned"
     ),

@@ -53,7 +53,7 @@ TARGET = (4, 3, 2)
 ALL: Wanted = {("t", 0): TARGET, ("t", 1): TARGET}
 
 
-class Whole(Moved):
+class IntRange(Moved):
     """Moves replicas, and has configs and permissions."""
 
     cluster_id = "id"
@@ -83,11 +83,11 @@ class Whole(Moved):
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Whole:
+def cluster(monkeypatch: pytest.MonkeyPatch) -> IntRange:
     clock = Clock()
     for module in (executor, log_sizes, progress_gauge, cancellation, status, throttle_executor):
         monkeypatch.setattr(module, "time", clock)
-    return Whole(clock)
+    return IntRange(clock)
 
 
 def task(
@@ -110,7 +110,7 @@ def task(
     return work.report(with_diff=True)
 
 
-def test_a_task_moves_keeps_the_way_back_and_a_second_one_changes_nothing(cluster: Whole, tmp_path: Path) -> None:
+def test_a_task_moves_keeps_the_way_back_and_a_second_one_changes_nothing(cluster: IntRange, tmp_path: Path) -> None:
     predicted = task(cluster, tmp_path, check=True)
     assert not cluster.requests and not list(tmp_path.iterdir()), "check mode writes nothing"
     found = task(cluster, tmp_path)
@@ -129,7 +129,7 @@ def test_a_task_moves_keeps_the_way_back_and_a_second_one_changes_nothing(cluste
     assert task(cluster, tmp_path, {("t", 0): (1, 2, 3), ("t", 1): (1, 2, 3)}, run_id="2")["summary"]["reassigned"] == 2
 
 
-def test_a_throttle_is_there_while_it_copies_and_gone_afterwards(cluster: Whole, tmp_path: Path) -> None:
+def test_a_throttle_is_there_while_it_copies_and_gone_afterwards(cluster: IntRange, tmp_path: Path) -> None:
     cluster.configs.brokers[2] = {"leader.replication.throttled.rate": "777"}
     seen: list[dict[str, Any]] = []
 
@@ -143,7 +143,7 @@ def test_a_throttle_is_there_while_it_copies_and_gone_afterwards(cluster: Whole,
     assert cluster.throttles == {"2": {"leader.replication.throttled.rate": "777"}}, "what an operator had set is there again"
 
 
-def test_a_throttle_that_is_too_low_is_predicted(cluster: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_throttle_that_is_too_low_is_predicted(cluster: IntRange, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_held", lambda key, broker: int(5000 * cluster.clock.now))
     work = ReassignmentTask(cluster, tmp_path, {**DEFAULTS, "throttle": 4000}, ALL)  # type: ignore[arg-type]
     work.judge()
@@ -153,7 +153,7 @@ def test_a_throttle_that_is_too_low_is_predicted(cluster: Whole, tmp_path: Path,
     assert not cluster.requests and not list(tmp_path.iterdir())
 
 
-def test_whatever_ends_a_throttled_task_early_leaves_no_throttle_no_move_and_the_order_of_before(cluster: Whole, tmp_path: Path) -> None:
+def test_whatever_ends_a_throttled_task_early_leaves_no_throttle_no_move_and_the_order_of_before(cluster: IntRange, tmp_path: Path) -> None:
     stops = iter([None, None, "SIGTERM", "SIGTERM", "SIGTERM"])
     found = task(cluster, tmp_path, stop_signal=lambda: next(stops), throttle=5000)
     assert found["failed"] and found["msg"].startswith(
@@ -198,7 +198,7 @@ def test_a_killed_task_leaves_what_the_next_one_or_a_cancelling_takes_away(
     assert {row.replicas for row in cluster.states.values()} == {TARGET if state == "present" else (1, 2, 3)}
 
 
-def test_nothing_is_submitted_where_one_is_refused(cluster: Whole, tmp_path: Path) -> None:
+def test_nothing_is_submitted_where_one_is_refused(cluster: IntRange, tmp_path: Path) -> None:
     wanted: Wanted = {("t", 0): TARGET, ("t", 9): TARGET, ("u", 0): TARGET, ("t", 1): (9,)}
     for check in (True, False):
         found = task(cluster, tmp_path, wanted, check=check)
@@ -207,13 +207,13 @@ def test_nothing_is_submitted_where_one_is_refused(cluster: Whole, tmp_path: Pat
         assert found["summary"]["held"] == 1
 
 
-def test_check_mode_knows_that_this_client_may_not_move_anything(cluster: Whole, tmp_path: Path) -> None:
+def test_check_mode_knows_that_this_client_may_not_move_anything(cluster: IntRange, tmp_path: Path) -> None:
     cluster.operations = frozenset({"DESCRIBE"})
     found = task(cluster, tmp_path, check=True)
     assert found["errors"] == {"CLUSTER_AUTHORIZATION_FAILED": 2} and not found["changed"] and "grant ALTER" in found["msg"]
 
 
-def test_check_mode_names_all_permissions_that_are_missing(cluster: Whole, tmp_path: Path) -> None:
+def test_check_mode_names_all_permissions_that_are_missing(cluster: IntRange, tmp_path: Path) -> None:
     cluster.operations = frozenset({"DESCRIBE"})
     for resource in (Resource(BROKER, "4"), Resource(TOPIC, "t")):
         cluster.configs.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", None)
@@ -229,7 +229,7 @@ def test_check_mode_names_all_permissions_that_are_missing(cluster: Whole, tmp_p
 @pytest.mark.parametrize("check", [True, False])
 @pytest.mark.parametrize("resource", [Resource(BROKER, "4"), Resource(TOPIC, "t")], ids=str)
 def test_a_throttle_that_is_refused_for_the_last_move_is_refused_before_the_first_one(
-    cluster: Whole, tmp_path: Path, resource: Resource, check: bool
+    cluster: IntRange, tmp_path: Path, resource: Resource, check: bool
 ) -> None:
     cluster.states["t", 0] = replace(cluster.states["t", 0], replicas=(1, 2), isr=(1, 2))
     cluster.configs.refusing[resource] = Refusal("CLUSTER_AUTHORIZATION_FAILED", None)
@@ -239,7 +239,7 @@ def test_a_throttle_that_is_refused_for_the_last_move_is_refused_before_the_firs
     assert not cluster.requests and not cluster.throttles and not list(tmp_path.iterdir())
 
 
-def test_check_mode_knows_of_another_run_and_of_a_workdir_that_cannot_be_used(cluster: Whole, tmp_path: Path) -> None:
+def test_check_mode_knows_of_another_run_and_of_a_workdir_that_cannot_be_used(cluster: IntRange, tmp_path: Path) -> None:
     ended = ThrottleJournal(tmp_path, "east", "id").register_run("other")
     for check in (True, False):
         with pytest.raises(ThrottleJournalError, match="another run throttles this cluster: process"):
@@ -253,7 +253,7 @@ def test_check_mode_knows_of_another_run_and_of_a_workdir_that_cannot_be_used(cl
     assert not cluster.requests
 
 
-def test_without_waiting_the_moves_are_under_way_and_an_elsewhere_is_named(cluster: Whole, tmp_path: Path) -> None:
+def test_without_waiting_the_moves_are_under_way_and_an_elsewhere_is_named(cluster: IntRange, tmp_path: Path) -> None:
     found = task(cluster, tmp_path, wait=False)
     assert found["changed"] and found["summary"]["moving"] == 2 and found["progress"] is None
     found = task(cluster, tmp_path, {("t", 0): (5, 2, 3)}, wait=False)

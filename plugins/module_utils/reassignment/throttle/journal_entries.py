@@ -11,7 +11,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json, timestamps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import BROKER, ContentError, Name, Optional, Whole
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import (
+    BROKER,
+    ContentError,
+    IntRange,
+    Name,
+    Optional,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.throttle_rate import LEAST_RATE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.model import (
@@ -30,7 +36,7 @@ LAYERS = (RUN, STANDING)  # a run sets its throttle above a standing one, so it 
 _NUMBER, _REPLICA = re.compile(r"-?[0-9]{1,19}"), re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 _RATE = {"broker": BROKER, "config": Name(), "before": Optional(Name()), "value": Name()}
 LIST = {"topic": Name(), "topic_id": Name(), "config": Name(), "entries": [Name()]}
-_PAIR = {"leader": Whole(LEAST_RATE, MAX_RATE), "follower": Whole(LEAST_RATE, MAX_RATE)}
+_PAIR = {"leader": IntRange(LEAST_RATE, MAX_RATE), "follower": IntRange(LEAST_RATE, MAX_RATE)}
 _SHAPES: dict[str, dict[str, Any]] = {
     "asked": {"rates": Optional({"each": _PAIR, "of_broker": [{"broker": BROKER, **_PAIR}]})},
     "expiry": {"expiry": Optional({"seconds": float, "at": Name()})},
