@@ -241,7 +241,7 @@ class ConsumerAdmin(Cluster):
             node: [consumers.canaries(chunk, value, timeout_ms) for chunk in chunks(keys, REQUEST_LIMIT)]
             for node, keys in _by_leader(leaders).items()
         }
-        written: dict[TopicPartition, consumers.Written] = {}
+        written: dict[TopicPartition, consumers.CanaryResult] = {}
         for node, answers in self._ask_each(asked).items():
             for answer in answers:
                 written |= {key: row for key, row in consumers.read_canaries(answer).items() if leaders.get(key) == node}

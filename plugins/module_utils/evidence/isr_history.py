@@ -172,7 +172,7 @@ class _Replay:
                 self._names[topic_id] = name
             case records.TopicRemoved(topic_id=topic_id):
                 self._configs.topics.pop(self._names.pop(topic_id, ""), None)
-            case records.EligibleCleared(topic=topic):
+            case records.EligibleReplicasCleared(topic=topic):
                 for partition in self._wanted.values():
                     if topic in ("", partition.topic):
                         partition.eligible = ()

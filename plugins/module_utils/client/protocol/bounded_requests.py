@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests about what a broker itself has listed: bounded in number and in time, because one answer can list names for hours of requests."""
+"""Requests about names that a broker itself listed, bounded in number and in time: one answer can list names for hours of requests."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 
 class BoundedRequests:
-    """Iterable of requests, made by `make` of `size` names each. `kind`: what the names are; `sent`: how many requests were taken.
+    """Iterable of requests. `make` builds one of at most `size` names. `kind`: what the names are; `sent`: the number of requests taken so far.
 
-    It ends at LISTED_NAMES names, or `seconds` after the first request. `missed` then gets a sentence that says so.
+    The iteration ends at LISTED_NAMES names, or `seconds` after the first request. It then appends a sentence about the rest to `missed`.
     """
 
     def __init__(
@@ -31,12 +31,12 @@ class BoundedRequests:
         deadline = time.monotonic() + self._seconds
         for chunk in chunks(self._names[:LISTED_NAMES], self._size):
             if time.monotonic() > deadline:
-                asked = self.sent * self._size
+                described = self.sent * self._size
                 self._missed.append(
-                    f"broker {self._node} described {asked} of its {len(self._names)} {self._kind} within {self._seconds:g} s; the others were not looked at"
+                    f"broker {self._node} described {described} of its {len(self._names)} {self._kind} within {self._seconds:g} s; the others were not read"
                 )
                 return
             self.sent += 1
             yield self._make(chunk)
         if len(self._names) > LISTED_NAMES:
-            self._missed.append(f"broker {self._node} lists {len(self._names)} {self._kind}, of which {LISTED_NAMES} were looked at")
+            self._missed.append(f"broker {self._node} lists {len(self._names)} {self._kind}, of which {LISTED_NAMES} were read")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""DescribeConfigs and IncrementalAlterConfigs (KIP-339): built from plain data, read back into plain data. Nothing here does I/O."""
+"""Build and read DescribeConfigs and IncrementalAlterConfigs (KIP-339). Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name
@@ -39,7 +39,7 @@ _NAMES = {number: kind for kind, number in KINDS.items()}
 
 
 def describe(resources: Iterable[Resource], names: Collection[str]) -> DescribeConfigsRequest:
-    """The configs `names` of these resources. A broker tells of no broker but itself."""
+    """Build a request for the configs `names` of these resources. A broker describes no other broker's configs."""
     kind = DescribeConfigsRequest.DescribeConfigsResource
     return DescribeConfigsRequest(
         resources=[
@@ -51,28 +51,28 @@ def describe(resources: Iterable[Resource], names: Collection[str]) -> DescribeC
 
 
 def read_described(answer: Any, resources: Iterable[Resource], names: Collection[str]) -> dict[Resource, Settings | Refusal]:
-    """The dynamic ones of the configs `names` of each of these resources, by name, or why they cannot be described.
+    """Return the dynamic configs among `names` of each of these resources, by config name, or Kafka's refusal.
 
-    A broken broker can name other resources and configs than it was asked about.
+    Resources and configs that were not requested are dropped. AnswerError for an unknown type of resource.
     """
-    wanted = {resource: resource for resource in resources}
+    requested = {resource: resource for resource in resources}
     own_names = {name: name for name in names}
-    found: dict[Resource, Settings | Refusal] = {}
+    described: dict[Resource, Settings | Refusal] = {}
     for row in answer.results:
-        resource = wanted.get(_resource(answer, row))
+        resource = requested.get(_resource(answer, row))
         if resource is not None:
-            found[resource] = _refusal(row) or {
+            described[resource] = _refusal(row) or {
                 own_names[config.name]: Setting(config.value, SOURCES[config.config_source])
                 for config in row.configs
                 if config.name in own_names and config.config_source in SOURCES and config.value is not None
             }
-    return found
+    return described
 
 
 def alter(changes: Iterable[Change], validate_only: bool = False) -> IncrementalAlterConfigsRequest:
-    """These changes, each resource named once. A broker passes on no changes of another broker's configs.
+    """Build a request for these changes, each resource named once. A broker does not forward changes of another broker's configs.
 
-    `validate_only`: have permissions, values and policies checked, and nothing changed.
+    `validate_only`: Kafka checks permissions, values and policies, and changes nothing.
     """
     kind = IncrementalAlterConfigsRequest.AlterConfigsResource
     return IncrementalAlterConfigsRequest(
@@ -92,13 +92,13 @@ def alter(changes: Iterable[Change], validate_only: bool = False) -> Incremental
 
 
 def read_altered(answer: Any) -> dict[Resource, Refusal | None]:
-    """Why each resource was not changed, None where it was."""
+    """Return Kafka's refusal by resource, None if the resource was changed. AnswerError for an unknown type of resource."""
     return {_resource(answer, row): _refusal(row) for row in answer.responses}
 
 
 def _resource(answer: Any, row: Any) -> Resource:
     if row.resource_type not in _NAMES:
-        raise AnswerError(f"{answer.name} names a resource of type {row.resource_type}, which was not asked about")
+        raise AnswerError(f"{answer.name} names a resource of type {row.resource_type}, which was not requested")
     return Resource(_NAMES[row.resource_type], row.resource_name)
 
 

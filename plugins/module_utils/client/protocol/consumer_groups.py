@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What consumer groups have committed: the messages that ask each broker for the groups that it coordinates, and for their offsets.
+"""Build and read ListGroups and OffsetFetch: the groups that each broker coordinates, and their committed offsets.
 
-Nothing here does I/O; `cluster.py` decides whom to ask.
+Pure: no I/O. `coordinators.py` chooses the brokers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import ListGroupsRequest
     from kafka.protocol.consumer import OffsetFetchRequest
 
@@ -21,17 +21,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, keys_of
 
-# (group, partition, offset, leader epoch of the last record read, -1 where the consumer did not say).
+# (group, partition, offset, leader epoch of the last record read, -1 if the consumer committed none).
 Committed = tuple[str, TopicPartition, int, int]
 
 GROUP_TOPIC = "__consumer_offsets"
 GROUPS_PER_REQUEST = 50
-# From OffsetFetch v10 on topics go by id; v8 is the first one that asks for several groups.
+# OffsetFetch v10 and newer name topics by id; v8 is the first version for several groups.
 OFFSET_FETCH_VERSION = 9
 
 
 class CommittedOffsets(NamedTuple):
-    """Committed offsets, sorted; all groups that one may describe, by id; `blind`: why there may be more of both."""
+    """Committed offsets, sorted; all groups that this principal may describe, by id; `blind`: reasons why there may be more of both."""
 
     offsets: list[Committed]
     groups: dict[str, Group]
@@ -39,19 +39,19 @@ class CommittedOffsets(NamedTuple):
 
 
 def list_groups() -> ListGroupsRequest:
-    """The groups that a broker coordinates, of all kinds and in any state."""
+    """Build a request for the groups that a broker coordinates, of every type and in any state."""
     return ListGroupsRequest(states_filter=[], types_filter=[])
 
 
 def read_groups(answer: Any) -> tuple[str | None, dict[str, Group]]:
-    """Error (Kafka's name, or None) and groups by id. State is told from Kafka 2.6 on, the type from 3.8."""
+    """Return the error (Kafka's name, or None) and the groups by id. Kafka 2.6 and newer answer the state, Kafka 3.8 and newer the type."""
     version = answer.API_VERSION
-    found = {row.group_id: Group(row.group_state if version >= 4 else "", row.group_type if version >= 5 else "") for row in answer.groups}
-    return error_name(answer.error_code), found
+    groups = {row.group_id: Group(row.group_state if version >= 4 else "", row.group_type if version >= 5 else "") for row in answer.groups}
+    return error_name(answer.error_code), groups
 
 
 def read_refused_groups(answer: Any) -> dict[str, str]:
-    """The groups whose offsets an OffsetFetch did not tell, all or some of them, with the first error (Kafka's name)."""
+    """Return the groups whose offsets an OffsetFetch left out, wholly or in part, each with its first error (Kafka's name)."""
     refused = {}
     for group in answer.groups:
         codes = [group.error_code, *(row.error_code for topic in group.topics or () for row in topic.partitions)]
@@ -62,18 +62,18 @@ def read_refused_groups(answer: Any) -> dict[str, str]:
 
 
 def fetch_offsets(groups: Iterable[str]) -> OffsetFetchRequest:
-    """All that these groups have committed."""
-    wanted = [OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
-    return OffsetFetchRequest(groups=wanted, require_stable=False, max_version=OFFSET_FETCH_VERSION)
+    """Build a request for all committed offsets of these groups."""
+    rows = [OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
+    return OffsetFetchRequest(groups=rows, require_stable=False, max_version=OFFSET_FETCH_VERSION)
 
 
 def fetch_all(node: int, groups: Sequence[str], seconds: float, missed: list[str]) -> BoundedRequests:
-    """Requests for what the groups of a broker have committed."""
+    """Build the requests for the committed offsets of a broker's groups, in pages. `seconds` and `missed` as in BoundedRequests."""
     return BoundedRequests(node, "groups", groups, GROUPS_PER_REQUEST, fetch_offsets, seconds, missed)
 
 
 class Reader:
-    """Reads what `groups` have committed on `keys`. Rows about other groups or partitions are dropped; of two about the same the last one counts."""
+    """Reads the committed offsets of `groups` on `keys`. Rows of other groups or partitions are dropped; of two equal rows the last one counts."""
 
     def __init__(self, keys: Iterable[TopicPartition], groups: Iterable[str]) -> None:
         self._keys = keys_of([keys])
@@ -82,7 +82,7 @@ class Reader:
 
     def __call__(self, answer: Any) -> list[Committed]:
         """Read an answer. Groups whose coordinator refuses or has moved are left out."""
-        found: dict[tuple[str, TopicPartition], Committed] = {}
+        committed: dict[tuple[str, TopicPartition], Committed] = {}
         for group in answer.groups:
             name = self._groups.get(group.group_id)
             if name is None or group.error_code:
@@ -91,5 +91,5 @@ class Reader:
                 for row in topic.partitions if topic.name in self._topics else ():
                     key = self._keys.get((topic.name, row.partition_index))
                     if key is not None and not row.error_code and row.committed_offset >= 0:
-                        found[name, key] = (name, key, row.committed_offset, row.committed_leader_epoch)
-        return list(found.values())
+                        committed[name, key] = (name, key, row.committed_offset, row.committed_leader_epoch)
+        return list(committed.values())

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What consumers and producers send, for looking at partitions with their eyes: built from plain data, read back into plain data.
+"""Build and read the requests of consumers and producers, which show a partition as clients see it.
 
-Nothing here does I/O; `downstream.py` decides whom to ask.
+Pure: no I/O. `consumer_admin.py` chooses the brokers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.consumer.fetch import FetchRequest
     from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
     from kafka.protocol.producer.produce import ProduceRequest
@@ -26,20 +26,20 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 EARLIEST, LATEST = -2, -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 ALL = -1
-# From Produce v13 on topics go by id.
+# Produce v13 and newer name topics by id.
 PRODUCE_VERSION = 12
-CANARY_KEY = b"streamops.kafka_recovery.canary"  # a compacted topic takes no record without one
+CANARY_KEY = b"streamops.kafka_recovery.canary"  # a compacted topic refuses a record without a key
 
 
-class Written(NamedTuple):
-    """What became of a canary: its offset, or `error` (Kafka's name)."""
+class CanaryResult(NamedTuple):
+    """The result of one canary: its offset, or `error` (Kafka's name)."""
 
     error: str | None
     offset: int
 
 
 def list_offsets(keys: Iterable[TopicPartition], timestamp: int, isolation_level: int = READ_UNCOMMITTED) -> ListOffsetsRequest:
-    """What a consumer sees as the beginning (EARLIEST) or end (LATEST) of partitions; answered by leaders alone. Read by `protocol.read_log_ends`."""
+    """Build a request for the first (EARLIEST) or last (LATEST) offset that a consumer sees. Only leaders answer. Read by `core.read_log_ends`."""
     kind = ListOffsetsRequest.ListOffsetsTopic
     topics = [
         kind(
@@ -54,14 +54,14 @@ def list_offsets(keys: Iterable[TopicPartition], timestamp: int, isolation_level
 
 
 def fetch_back(offsets: Mapping[TopicPartition, int], partition_max_bytes: int) -> FetchRequest:
-    """As `protocol.fetch`, as a consumer: leaders alone answer, up to the high watermark. Read by `protocol.read_batches`."""
+    """Build `core.fetch` as a consumer: only leaders answer, up to the high watermark. Read by `core.read_batches`."""
     request = fetch(offsets, partition_max_bytes)
     request.replica_id = CONSUMER
     return request
 
 
 def epoch_ends(epochs: Mapping[TopicPartition, int]) -> OffsetForLeaderEpochRequest:
-    """Where each partition's log has the end of an epoch (KIP-320); answered by leaders alone. One epoch for each partition."""
+    """Build a request for the offset at which a leader epoch of each partition ends (OffsetForLeaderEpoch, KIP-320). Only leaders answer."""
     kind = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     topics = [
         kind(
@@ -77,7 +77,7 @@ def epoch_ends(epochs: Mapping[TopicPartition, int]) -> OffsetForLeaderEpochRequ
 
 
 def read_epoch_ends(answer: Any) -> Iterator[tuple[TopicPartition, EpochEnd]]:
-    """Ends by partition. Those that the leader does not know, because the epoch is to come, are left out."""
+    """Yield the ends by partition. Epochs that are newer than the leader's are left out."""
     for topic in answer.topics:
         for row in topic.partitions:
             if not row.error_code and row.leader_epoch >= 0 and row.end_offset >= 0:
@@ -85,7 +85,7 @@ def read_epoch_ends(answer: Any) -> Iterator[tuple[TopicPartition, EpochEnd]]:
 
 
 def canaries(keys: Iterable[TopicPartition], value: str, timeout_ms: int) -> ProduceRequest:
-    """One record for each partition, with acks=all. Read by `read_canaries`."""
+    """Build a Produce request with one record for each partition and acks=all. Read by `read_canaries`."""
     kind = ProduceRequest.TopicProduceData
     records = _records(value)
     topics = [
@@ -102,10 +102,10 @@ def _records(value: str) -> bytes:
     return bytes(builder.buffer())
 
 
-def read_canaries(answer: Any) -> dict[TopicPartition, Written]:
-    """Where the records were written, by partition."""
+def read_canaries(answer: Any) -> dict[TopicPartition, CanaryResult]:
+    """Return the offset of each written record, or the error, by partition."""
     return {
-        (topic.name, row.index): Written(error_name(row.error_code), row.base_offset)
+        (topic.name, row.index): CanaryResult(error_name(row.error_code), row.base_offset)
         for topic in answer.responses
         for row in topic.partition_responses
     }

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The messages of released Kafka that are sent to brokers one by one: built from plain data, read back into plain data.
+"""Build and read the messages of released Kafka that are sent to brokers one by one.
 
-They stand on kafka-python's schemas. Nothing here does I/O; `cluster.py` decides whom to ask.
+They use kafka-python's schemas. Pure: no I/O. `cluster.py` chooses the brokers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # optional_imports.py says why
     from kafka.errors import for_code
     from kafka.protocol.admin import (
         AlterPartitionReassignmentsRequest,
@@ -39,19 +39,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch, read_batch
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import NAMES, TopicConfigs, parsed
 
-# A replica that has no leader still answers a "replica" that is no broker. -2 (debugging) reads ListOffsets from any
+# A replica without a leader still answers these replica ids, which no broker has. -2 (debugging) reads ListOffsets from any
 # replica; only -3 (future local) makes Fetch read up to the log end, -2 stops at the replica's own high watermark.
 CONSUMER, DEBUGGING_REPLICA, FUTURE_LOCAL_REPLICA = -1, -2, -3
-# From Fetch v13 on topics go by id and v15 moves the replica id: v12 is the last version that serves FUTURE_LOCAL_REPLICA as it stands.
+# Fetch v13 names topics by id and v15 moves the replica id: v12 is the last version in which FUTURE_LOCAL_REPLICA works.
 FETCH_VERSION = 12
 # Since then (Kafka 2.1) a partition's row is `partition_index, current_leader_epoch, timestamp`.
 LIST_OFFSETS_SINCE = 4
-# An offset that no log reaches.
+# An offset that is greater than any log end offset.
 BEYOND_LOGS = 2**63 - 1
 LATEST = -1
 ELECTION_TYPES = {"preferred": 0, "unclean": 1}  # KIP-460
 PARTITIONS_PER_PAGE = 2000
-# Where kafka-python has other names than Kafka, the name from before followers could answer among them.
+# Errors that kafka-python names differently from Kafka, for example with the name of 6 before KIP-392.
 RENAMED = {
     -1: "UNKNOWN_SERVER_ERROR",
     6: "NOT_LEADER_OR_FOLLOWER",
@@ -61,15 +61,15 @@ RENAMED = {
 }
 TOPIC_RESOURCE = 2
 DESCRIBE_CONFIGS = 32
-VOTE = 52  # kafka-python has no class for what controllers say among themselves
+VOTE = 52  # kafka-python has no class for requests between controllers
 CODES = 256  # more than there are error codes
 MOST_LETTERS = 300  # of an ErrorMessage. Kafka's own are shorter
 
 
 class LogEnd(NamedTuple):
-    """What a broker says of one replica: `log_end_offset` and `partition_leader_epoch`, or `error` (Kafka's name).
+    """A broker's answer about one replica: `log_end_offset` and `partition_leader_epoch`, or `error` (Kafka's name).
 
-    `broker_epoch` is told by GetReplicaLogInfo (KIP-1275) alone, ListOffsets does not know it.
+    Only GetReplicaLogInfo (KIP-1275) has `broker_epoch`; ListOffsets has not.
     """
 
     error: str | None
@@ -79,7 +79,7 @@ class LogEnd(NamedTuple):
 
 
 class FetchedBatch(NamedTuple):
-    """What Fetch says of one replica: `high_watermark`, `log_start_offset`, and the batch at the asked offset (None: nothing came)."""
+    """A Fetch answer about one replica: `high_watermark`, `log_start_offset`, and the batch at the requested offset (None: no records)."""
 
     error: str | None
     high_watermark: int
@@ -88,9 +88,9 @@ class FetchedBatch(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """What Fetch says of one replica's leader epochs: where the greatest `epoch` ends that is not greater than the one asked for, or `error`.
+    """A Fetch answer about one replica's leader epochs: the greatest `epoch` up to the requested one and its `end_offset`, or `error`.
 
-    Both are None where the broker answered with something else.
+    Both are None if the answer has no diverging epoch.
     """
 
     error: str | None
@@ -99,7 +99,7 @@ class EpochEnd(NamedTuple):
 
 
 def error_name(code: int) -> str | None:
-    """Kafka's own name of an error code, None for 0, and UNKNOWN_<code> for one that kafka-python does not know."""
+    """Return Kafka's own name of an error code, None for 0, UNKNOWN_<code> for a code that kafka-python does not know."""
     if code == 0:
         return None
     name = getattr(for_code(code), "message", "UNKNOWN")
@@ -107,7 +107,7 @@ def error_name(code: int) -> str | None:
 
 
 def refusal(code: int, message: str | None) -> Refusal | None:
-    """Why Kafka refused something, None if it did not. Its ErrorMessage is one line of at most MOST_LETTERS: brokers can say anything."""
+    """Return Kafka's error and ErrorMessage, None for code 0. The message is cut to one line of MOST_LETTERS: a broker can send any text."""
     error = error_name(code)
     return None if error is None else Refusal(error, _one_line(message))
 
@@ -118,7 +118,7 @@ def _retriable() -> frozenset[str]:
 
 
 def is_retriable(error: str) -> bool:
-    """Whether Kafka's clients try again after this error (RetriableException), which kafka-python knows of its own classes."""
+    """Return whether Kafka's clients retry after this error (RetriableException), as kafka-python's error classes state."""
     return error in _retriable()
 
 
@@ -128,7 +128,7 @@ def _one_line(message: str | None) -> str | None:
 
 
 def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Group partitions by topic, order kept."""
+    """Return partition numbers by topic, in the order given."""
     topics: dict[str, list[int]] = {}
     for topic, partition in keys:
         topics.setdefault(topic, []).append(partition)
@@ -136,17 +136,17 @@ def by_topic(keys: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 
 def topic_id(value: uuid.UUID | None) -> str:
-    """A topic's id as Kafka writes it: URL-safe base64, without padding. kafka-python reads an id of zeros as None."""
+    """Return a topic's id as Kafka writes it: URL-safe base64, without padding. kafka-python reads an id of zeros as None."""
     return base64.urlsafe_b64encode((value or uuid.UUID(int=0)).bytes).decode().rstrip("=")
 
 
 def describe_cluster() -> DescribeClusterRequest:
-    """DescribeCluster, fenced brokers included where the broker can (v2, Kafka 4.0)."""
+    """Build a DescribeCluster request that includes fenced brokers if the broker supports it (v2, Kafka 4.0)."""
     return DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=1, include_fenced_brokers=True)
 
 
 def read_nodes(answer: Any) -> list[Node]:
-    """Nodes of a DescribeCluster or Metadata answer."""
+    """Return the nodes of a DescribeCluster or Metadata answer. AnswerError for repeated or negative ids and for oversized names."""
     described = answer.name == "DescribeClusterResponse"
     knows_fenced = described and answer.API_VERSION >= 2
     ids = [row.broker_id if described else row.node_id for row in answer.brokers]
@@ -156,7 +156,7 @@ def read_nodes(answer: Any) -> list[Node]:
         if len(row.host) > NAME_LETTERS or len(row.rack or "") > NAME_LETTERS:
             raise AnswerError(
                 f"{answer.name} gives broker {broker_id} a host of {len(row.host)} letters and a rack of {len(row.rack or '')}; "
-                f"at most {NAME_LETTERS} are taken"
+                f"the limit is {NAME_LETTERS}"
             )
     return [
         Node(row.broker_id if described else row.node_id, row.host, row.port, row.rack, bool(row.is_fenced) if knows_fenced else None)
@@ -165,13 +165,13 @@ def read_nodes(answer: Any) -> list[Node]:
 
 
 def metadata(topics: Iterable[str] | None) -> MetadataRequest:
-    """Metadata of these topics, or of all (None), without creating any."""
-    wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
-    return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    """Build a Metadata request for these topics, or for all (None). It creates no topic."""
+    rows = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+    return MetadataRequest(topics=rows, allow_auto_topic_creation=False)
 
 
 def with_brokers(metadata: Any, nodes: Iterable[Node]) -> Any:
-    """Add these nodes to the brokers of a Metadata answer, which names only those that are alive."""
+    """Add these nodes to the brokers of a Metadata answer, which names live brokers only. Return the answer."""
     kind = MetadataResponse.MetadataResponseBroker
     version, named = metadata.API_VERSION, {row.node_id for row in metadata.brokers}
     more = [kind(node.broker_id, node.host, node.port, node.rack, version=version) for node in nodes if node.broker_id not in named]
@@ -180,20 +180,20 @@ def with_brokers(metadata: Any, nodes: Iterable[Node]) -> Any:
 
 
 def read_metadata(answer: Any) -> list[PartitionState]:
-    """Partition states of a Metadata answer (no ELR in it)."""
+    """Return the partition states of a Metadata answer, which has no ELR. AnswerError for impossible names, numbers or replica lists."""
     return [_state(topic, ident, row, (), ()) for topic, ident in _topic_ids(answer) for row in topic.partitions]
 
 
 def describe_topic_partitions(topics: Iterable[str], start: TopicPartition | None, limit: int) -> DescribeTopicPartitionsRequest:
-    """A page of at most `limit` of these topics' partitions (none named: all topics), in order of their names, from `start` on."""
+    """Build a request for at most `limit` partitions of these topics (empty: all topics), sorted by name, from `start` on (KIP-966)."""
     kind = DescribeTopicPartitionsRequest
-    wanted = [kind.TopicRequest(name=topic) for topic in topics]
+    rows = [kind.TopicRequest(name=topic) for topic in topics]
     cursor = None if start is None else kind.Cursor(topic_name=start[0], partition_index=start[1])
-    return kind(topics=wanted, response_partition_limit=min(limit, PARTITIONS_PER_PAGE), cursor=cursor)
+    return kind(topics=rows, response_partition_limit=min(limit, PARTITIONS_PER_PAGE), cursor=cursor)
 
 
 def read_topic_partitions(answer: Any) -> list[PartitionState]:
-    """Partition states of one DescribeTopicPartitions page."""
+    """Return the partition states of one DescribeTopicPartitions page. AnswerError as in `read_metadata`."""
     return [
         _state(topic, ident, row, row.eligible_leader_replicas or (), row.last_known_elr or ())
         for topic, ident in _topic_ids(answer)
@@ -202,7 +202,7 @@ def read_topic_partitions(answer: Any) -> list[PartitionState]:
 
 
 def _topic_ids(answer: Any) -> list[tuple[Any, str]]:
-    """Topics of an answer, each with its id."""
+    """Return the topics of an answer, each with its id."""
     return [(topic, topic_id(topic.topic_id)) for topic in answer.topics]
 
 
@@ -215,7 +215,7 @@ def _state(topic: Any, ident: str, row: Any, elr: Collection[int], last_known_el
         if len(ids) > 1 and (len(ids) > IDS or len(set(ids)) < len(ids)):
             raise AnswerError(
                 f"a broker describes partition {topic.name}-{row.partition_index} with a list of {len(ids)} brokers, {len(set(ids))} different "
-                f"ones; at most {IDS} are taken"
+                f"ones; the limit is {IDS}"
             )
     return PartitionState(
         topic=topic.name,
@@ -232,61 +232,61 @@ def _state(topic: Any, ident: str, row: Any, elr: Collection[int], last_known_el
 
 
 def describe_quorum() -> DescribeQuorumRequest:
-    """State of the metadata quorum, brokers as its observers."""
+    """Build a request for the state of the metadata quorum, in which brokers are observers (KIP-595, KIP-836)."""
     kind = DescribeQuorumRequest.TopicData
     return DescribeQuorumRequest(topics=[kind(topic_name="__cluster_metadata", partitions=[kind.PartitionData(partition_index=0)])])
 
 
 def quorum_partition(answer: Any) -> Any:
-    """What DescribeQuorum says of the metadata log, its only partition. AnswerError if it is no answer that a quorum gives."""
+    """Return DescribeQuorum's row of the metadata log, its only partition. AnswerError if the answer contradicts itself."""
     row = only_row(answer, answer.topics)
     quorum_checks.check(answer, row)
     return row
 
 
 def only_row(answer: Any, topics: Sequence[Any]) -> Any:
-    """The row of the only partition that was asked about."""
+    """Return the row of the one requested partition. AnswerError if `topics` has more or fewer rows."""
     if len(topics) != 1 or len(topics[0].partitions) != 1:
-        raise AnswerError(f"{answer.name} has {len(topics)} topics instead of the one partition that was asked about")
+        raise AnswerError(f"{answer.name} has {len(topics)} topics instead of the one partition that was requested")
     return topics[0].partitions[0]
 
 
 def quorum_error(answer: Any) -> str | None:
-    """Why a node does not describe the quorum (Kafka's name), None where it does."""
+    """Return the error (Kafka's name) with which a node refuses to describe the quorum, None if it describes it."""
     return error_name(answer.error_code) or error_name(quorum_partition(answer).error_code)
 
 
 def api_versions() -> ApiVersionsRequest:
-    """The versions of every message that a node understands."""
+    """Build a request for the versions of every message that a node supports."""
     return ApiVersionsRequest(client_software_name="streamops-kafka-recovery", client_software_version="1")
 
 
 def read_versions(answer: Any) -> dict[int, tuple[int, int]]:
-    """Lowest and highest version of every message that a node understands, by API key."""
+    """Return the lowest and highest version of every message that a node supports, by API key."""
     return {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
 
 
 def read_feature_level(answer: Any, feature: str) -> int | None:
-    """Level at which the cluster runs a feature, 0 where it is not finalized. None where the node does not (yet) know, or is too old to tell."""
+    """Return the finalized level of a feature (KIP-584), 0 if it is not finalized. None if the node does not know it yet, or is too old."""
     if answer.API_VERSION < 3 or answer.finalized_features_epoch < 0:
         return None
     return next((int(row.max_version_level) for row in answer.finalized_features if row.name == feature), 0)
 
 
 def read_vote_versions(answer: Any) -> tuple[int, int] | None:
-    """Lowest and highest version of Vote that a controller understands, None where the node is no controller."""
+    """Return the lowest and highest version of Vote that a controller supports, None if the node is not a controller."""
     return read_versions(answer).get(VOTE)
 
 
 def describe_topic_configs(topics: Iterable[str]) -> DescribeConfigsRequest:
-    """The configs of `topic_configs.NAMES` of these topics, as they hold: where a topic sets none, the cluster's or the answering broker's."""
+    """Build a request for the effective configs `topic_configs.NAMES` of these topics. The default is the cluster's or the answering broker's."""
     kind = DescribeConfigsRequest.DescribeConfigsResource
     resources = [kind(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=list(NAMES)) for topic in topics]
     return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
 
 
 def read_topic_configs(answer: Any) -> TopicConfigs:
-    """Configs by topic."""
+    """Return the configs by topic, and the errors of topics without any."""
     return TopicConfigs(
         {row.resource_name: parsed({config.name: config.value for config in row.configs}) for row in answer.results if not row.error_code},
         {row.resource_name: error for row in answer.results if (error := error_name(row.error_code))},
@@ -294,7 +294,7 @@ def read_topic_configs(answer: Any) -> TopicConfigs:
 
 
 def list_offsets(keys: Iterable[TopicPartition], replica_id: int = DEBUGGING_REPLICA) -> ListOffsetsRequest:
-    """Log end offset and partition leader epoch of any replicas; as CONSUMER the high watermark instead, which leaders alone tell."""
+    """Build a request for log end offset and leader epoch of any replicas. As CONSUMER, only leaders answer, with the high watermark."""
     # A tuple, which kafka-python takes too, is made in a tenth of the time that its class for a row needs.
     kind: Any = ListOffsetsRequest.ListOffsetsTopic
     topics = [kind(name=topic, partitions=[(number, -1, LATEST) for number in numbers]) for topic, numbers in by_topic(keys).items()]
@@ -302,7 +302,7 @@ def list_offsets(keys: Iterable[TopicPartition], replica_id: int = DEBUGGING_REP
 
 
 def read_log_ends(answer: Any) -> dict[TopicPartition, LogEnd]:
-    """Log ends by partition."""
+    """Return the log ends by partition."""
     return {
         (topic.name, row.partition_index): LogEnd(error_name(row.error_code), row.offset, row.leader_epoch)
         for topic in answer.topics
@@ -313,9 +313,9 @@ def read_log_ends(answer: Any) -> dict[TopicPartition, LogEnd]:
 def fetch(
     offsets: Mapping[TopicPartition, int], partition_max_bytes: int, epochs: Mapping[TopicPartition, int] | None = None
 ) -> FetchRequest:
-    """The batch at an offset of each partition, from a follower's log, up to its very end; outside any fetch session.
+    """Build a request for the batch at an offset of each partition. Followers answer, too, up to their log end; it uses no fetch session.
 
-    `epochs`: leader epochs of the records before these offsets, which the broker then compares with its own log (KIP-320).
+    `epochs`: leader epochs of the records before these offsets. The broker compares them with its own log (KIP-320).
     """
     rows: dict[str, list[tuple[int, ...]]] = {}
     for key, offset in offsets.items():
@@ -341,7 +341,7 @@ def fetch(
 
 
 def read_batches(answer: Any) -> dict[TopicPartition, FetchedBatch]:
-    """Fetched batches by partition. A top-level error stands for every partition asked: the caller sees an empty dict."""
+    """Return the fetched batches by partition. If the whole request failed, the dict is empty."""
     return {
         (topic.topic, row.partition_index): FetchedBatch(
             error_name(row.error_code), row.high_watermark, row.log_start_offset, read_batch(row.records)
@@ -352,36 +352,36 @@ def read_batches(answer: Any) -> dict[TopicPartition, FetchedBatch]:
 
 
 def fetch_epoch_ends(epochs: Mapping[TopicPartition, int], partition_max_bytes: int) -> FetchRequest:
-    """Where a leader epoch of each partition ends in a follower's log.
+    """Build a request for the offset at which a leader epoch of each partition ends in a follower's log.
 
-    This is how a follower asks its leader up to where their logs agree (KIP-320). No log has the records that are asked for, so the answer is the
-    diverging epoch and never records. OFFSET_OUT_OF_RANGE means that the log has no epoch as great as the one asked for.
+    A follower finds in this way up to where its log equals its leader's (KIP-320). No log has the requested offset, so the answer is the
+    diverging epoch and never records. OFFSET_OUT_OF_RANGE means that the log has no epoch as great as the requested one.
     """
     return fetch(dict.fromkeys(epochs, BEYOND_LOGS), partition_max_bytes, epochs)
 
 
 def read_epoch_ends(answer: Any) -> dict[TopicPartition, EpochEnd]:
-    """Ends of epochs by partition. As with `read_batches`, a top-level error leaves an empty dict."""
-    found: dict[TopicPartition, EpochEnd] = {}
+    """Return the ends of epochs by partition. As in `read_batches`, the dict is empty if the whole request failed."""
+    ends: dict[TopicPartition, EpochEnd] = {}
     for topic in answer.responses:
         for row in topic.partitions:
             end = row.diverging_epoch
-            found[topic.topic, row.partition_index] = EpochEnd(error_name(row.error_code), end and end.epoch, end and end.end_offset)
-    return found
+            ends[topic.topic, row.partition_index] = EpochEnd(error_name(row.error_code), end and end.epoch, end and end.end_offset)
+    return ends
 
 
 def list_reassignments() -> ListPartitionReassignmentsRequest:
-    """Every reassignment under way."""
+    """Build a request for every reassignment under way (KIP-455)."""
     return ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None)
 
 
 def read_reassigning(answer: Any) -> set[TopicPartition]:
-    """The partitions under reassignment."""
+    """Return the partitions under reassignment."""
     return {(topic.name, row.partition_index) for topic in answer.topics for row in topic.partitions}
 
 
 def reorder(orders: Mapping[TopicPartition, Iterable[int]], timeout_ms: int) -> AlterPartitionReassignmentsRequest:
-    """A reassignment to these replica lists. With the same replicas in another order it completes at once."""
+    """Build a reassignment to these replica lists (KIP-455). With the same replicas in another order it completes at once."""
     kind = AlterPartitionReassignmentsRequest.ReassignableTopic
     topics = [
         kind(
@@ -394,7 +394,7 @@ def reorder(orders: Mapping[TopicPartition, Iterable[int]], timeout_ms: int) -> 
 
 
 def read_reorder(answer: Any) -> dict[TopicPartition, Refusal | None]:
-    """Why it was refused (None: done) by partition."""
+    """Return Kafka's refusal by partition, None if the order was changed."""
     return {
         (topic.name, row.partition_index): refusal(row.error_code, row.error_message)
         for topic in answer.responses
@@ -403,13 +403,13 @@ def read_reorder(answer: Any) -> dict[TopicPartition, Refusal | None]:
 
 
 def elect(election_type: str, keys: Iterable[TopicPartition], timeout_ms: int) -> ElectLeadersRequest:
-    """KIP-460's election of these partitions; `election_type` is one of ELECTION_TYPES."""
+    """Build an election of these partitions (KIP-460). `election_type`: one of ELECTION_TYPES."""
     topics = [ElectLeadersRequest.TopicPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic(keys).items()]
     return ElectLeadersRequest(election_type=ELECTION_TYPES[election_type], topic_partitions=topics, timeout_ms=timeout_ms)
 
 
 def read_election(answer: Any) -> dict[TopicPartition, Refusal | None]:
-    """Why it was refused (None: elected) by partition."""
+    """Return Kafka's refusal by partition, None if a leader was elected."""
     return {
         (topic.topic, row.partition_id): refusal(row.error_code, row.error_message)
         for topic in answer.replica_election_results

@@ -1,11 +1,11 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""KIP-1275's messages, which no release of Kafka has: GetReplicaLogInfo v0 and ElectLeaders v3. Built from plain data, read back into plain data.
+"""Build and read KIP-1275's messages, which no Kafka release has: GetReplicaLogInfo v0 and ElectLeaders v3. Pure: no I/O.
 
-They stand on kafka-python's schemas, like `protocol.py`, and are read strictly: whatever a broker answers that is not exactly such a message raises
-MessageError, since it may be another message under the same key. Requests bring their response class along: kafka-python knows one class per API key,
-and its own of ElectLeaders v0 to v2, or of whatever message has the key that GetReplicaLogInfo is looked for under, stays as it is.
+They use kafka-python's schemas, as `core.py` does, and are read strictly: an answer that is not exactly such a message raises MessageError, since it
+may be another message with the same API key. kafka-python knows one response class per API key, and those classes stay as they are: ElectLeaders v0
+to v2, and any message that has the key configured for GetReplicaLogInfo. So each request here brings its own response class.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
 
 
 class MessageError(RecoveryError, KafkaProtocolError):
-    """What should be one of these messages is none. kafka-python closes the connection over it, and hands it to whoever waits for the answer."""
+    """An answer is not one of these messages. kafka-python closes the connection and raises this error in the caller that waits for the answer."""
 
     def __str__(self) -> str:
         return printable(Exception.__str__(self))
 
 
 class ReplicaLogInfo(NamedTuple):
-    """What a broker says of one replica: `log_end_offset` and `partition_leader_epoch`, or `error` (Kafka's name)."""
+    """A broker's answer about one replica: `log_end_offset` and `partition_leader_epoch`, or `error` (Kafka's name)."""
 
     error: str | None
     log_end_offset: int
@@ -59,7 +59,7 @@ class ReplicaLogInfo(NamedTuple):
 
 
 class LogInfoPage(NamedTuple):
-    """One answer. `has_more_data`: the broker left partitions out, it answers at most 1000. `rows` by topic id and partition."""
+    """One answer. `has_more_data`: the broker left partitions out, since it answers at most 1000. `rows`: by topic id and partition."""
 
     broker_epoch: int
     has_more_data: bool
@@ -67,11 +67,11 @@ class LogInfoPage(NamedTuple):
     rows: dict[tuple[str, int], ReplicaLogInfo]
 
 
-class _Strict:
-    """An answer that is read strictly, and that kafka-python finds through its request alone."""
+class _StrictResponse:
+    """A response that is read strictly. kafka-python finds its class only through the request."""
 
     def __init_subclass__(cls: Any) -> None:
-        # As ApiMessage does it, without entering the class under its API key.
+        # As in ApiMessage, but the class is not registered under its API key.
         super(ApiMessage, cls).__init_subclass__()
         cls._flexible_versions = BaseField.parse_versions(cls._json["flexibleVersions"])
         cls._valid_versions = BaseField.parse_versions(cls._json["validVersions"])
@@ -96,41 +96,43 @@ class _Strict:
 
 
 class _Header(RequestHeader, init=False):  # type: ignore[call-arg]
-    """A request's header that knows the class of the answer."""
+    """A request header that knows the class of the response."""
 
     def get_response_class(self) -> Any:
         response = ElectDesignatedResponse if self.request_api_key == ELECT_LEADERS else log_info_messages(self.request_api_key)[1]
         return response[self.request_api_version]
 
 
-class _Answered:
-    """A request that brings the class of its answer along."""
+class _RequestWithResponse:
+    """A request that knows the class of its response."""
 
     header_class = _Header
 
 
 def _message(of: Any, versions: str) -> dict[str, Any]:
-    """kafka-python's schema of a message, for more versions."""
+    """Return kafka-python's schema of a message for these versions."""
     return {**of.json, "validVersions": versions}
 
 
 def _with_designated_leaders(schema: dict[str, Any]) -> dict[str, Any]:
-    """KIP-1275: "New fields begin. The same level with the Partitions", matched with those by the index."""
+    """Add KIP-1275's DesignatedLeaders ("New fields begin. The same level with the Partitions"), matched with Partitions by index."""
     designated = field("DesignatedLeaders", "[]int32", "3+", nullableVersions="3+")
     fields = [{**row, "fields": [*row["fields"], designated]} if row["name"] == "TopicPartitions" else row for row in schema["fields"]]
     return {**schema, "fields": fields}
 
 
 ElectDesignatedRequest: Any = Schema(
-    "ElectDesignatedRequest", (_Answered, ApiMessage), {}, schema=_with_designated_leaders(_message(ElectLeadersRequest, "0-3"))
+    "ElectDesignatedRequest", (_RequestWithResponse, ApiMessage), {}, schema=_with_designated_leaders(_message(ElectLeadersRequest, "0-3"))
 )
-# The answer of v3 is that of v2.
-ElectDesignatedResponse: Any = Schema("ElectDesignatedResponse", (_Strict, ApiMessage), {}, schema=_message(ElectLeadersResponse, "0-3"))
+# The response of v3 equals that of v2.
+ElectDesignatedResponse: Any = Schema(
+    "ElectDesignatedResponse", (_StrictResponse, ApiMessage), {}, schema=_message(ElectLeadersResponse, "0-3")
+)
 
 
 @cache
 def log_info_messages(api_key: int) -> tuple[Any, Any]:
-    """GetReplicaLogInfo v0 under this API key: its request and its response class."""
+    """Return the request and the response class of GetReplicaLogInfo v0 with this API key."""
 
     def message(kind: str, bases: tuple[type, ...], fields: list[dict[str, Any]]) -> Any:
         name = f"GetReplicaLogInfo{kind.title()}"
@@ -138,18 +140,22 @@ def log_info_messages(api_key: int) -> tuple[Any, Any]:
         return Schema(name, bases, {}, schema={"apiKey": api_key, "type": kind, "name": name, **versions, "fields": fields})
 
     topic_id = field("TopicId", "uuid")
-    asked = [topic_id, field("Partitions", "[]int32")]
-    told = [
+    request_fields = [topic_id, field("Partitions", "[]int32")]
+    row_fields = [
         field("Partition", "int32"),
         field("PartitionLeaderEpoch", "int32"),
         field("LogEndOffset", "int64"),
         field("ErrorCode", "int16"),
     ]
     return (
-        message("request", (_Answered, ApiMessage), [field("TopicPartitions", "[]TopicPartitions", nullableVersions="0+", fields=asked)]),
+        message(
+            "request",
+            (_RequestWithResponse, ApiMessage),
+            [field("TopicPartitions", "[]TopicPartitions", nullableVersions="0+", fields=request_fields)],
+        ),
         message(
             "response",
-            (_Strict, ApiMessage),
+            (_StrictResponse, ApiMessage),
             [
                 field("ThrottleTimeMs", "int32"),
                 field("BrokerEpoch", "int64"),
@@ -157,7 +163,7 @@ def log_info_messages(api_key: int) -> tuple[Any, Any]:
                 field(
                     "TopicPartitionLogInfoList",
                     "[]TopicPartitionLogInfo",
-                    fields=[topic_id, field("PartitionLogInfo", "[]PartitionLogInfo", fields=told)],
+                    fields=[topic_id, field("PartitionLogInfo", "[]PartitionLogInfo", fields=row_fields)],
                 ),
             ],
         ),
@@ -165,24 +171,27 @@ def log_info_messages(api_key: int) -> tuple[Any, Any]:
 
 
 def error_name(code: int, limit_reached: int = REQUEST_LIMIT_REACHED) -> str | None:
-    """Kafka's name of an error code in these messages, None for 0. `limit_reached`: the code of REQUEST_LIMIT_REACHED."""
+    """Return Kafka's name of an error code in these messages, None for 0. `limit_reached`: the code of REQUEST_LIMIT_REACHED (KIP-966)."""
     return LIMIT_REACHED if code == limit_reached else core.error_name(code)
 
 
 def refusal(code: int, message: str | None, limit_reached: int = REQUEST_LIMIT_REACHED) -> Refusal | None:
-    """As `protocol.refusal`, with REQUEST_LIMIT_REACHED."""
-    found = core.refusal(code, message)
-    return found._replace(error=LIMIT_REACHED) if found and code == limit_reached else found
+    """Return the same as `core.refusal`, with `limit_reached` as the code of REQUEST_LIMIT_REACHED."""
+    refused = core.refusal(code, message)
+    return refused._replace(error=LIMIT_REACHED) if refused and code == limit_reached else refused
 
 
 def get_replica_log_info(partitions: Mapping[str, Sequence[int]], api_key: int) -> Any:
-    """Where the replicas of these partitions (by topic id, URL-safe base64) end on the broker that is asked. It answers the first 1000."""
+    """Build a request for the log ends of a broker's replicas of these partitions, by topic id in URL-safe base64. It answers the first 1000.
+
+    MessageError for an invalid topic id.
+    """
     kind = log_info_messages(api_key)[0]
     return kind(topic_partitions=[kind.TopicPartitions(topic_id=_uuid(topic), partitions=list(rows)) for topic, rows in partitions.items()])
 
 
 def read_replica_log_info(answer: Any, limit_reached: int = REQUEST_LIMIT_REACHED) -> LogInfoPage:
-    """What came of `get_replica_log_info`. Raises MessageError for numbers that mean nothing and for a partition that is told twice."""
+    """Read the answer to `get_replica_log_info`. MessageError for impossible numbers and for a partition that is listed twice."""
     if answer.throttle_time_ms < 0:
         raise MessageError(f"{answer.name} has a throttle time of {answer.throttle_time_ms} ms")
     rows: dict[tuple[str, int], ReplicaLogInfo] = {}
@@ -191,7 +200,7 @@ def read_replica_log_info(answer: Any, limit_reached: int = REQUEST_LIMIT_REACHE
         for row in topic.partition_log_info:
             error = error_name(row.error_code, limit_reached)
             if (topic_id, row.partition) in rows:
-                raise MessageError(f"{answer.name} tells of partition {row.partition} of topic id {topic_id} twice")
+                raise MessageError(f"{answer.name} lists partition {row.partition} of topic id {topic_id} twice")
             if row.partition < 0 or (error is None and row.log_end_offset < 0):
                 raise MessageError(
                     f"{answer.name} has log end offset {row.log_end_offset} for partition {row.partition} of topic id {topic_id}, without an error"
@@ -201,7 +210,7 @@ def read_replica_log_info(answer: Any, limit_reached: int = REQUEST_LIMIT_REACHE
 
 
 def elect_designated(leaders: Mapping[TopicPartition, int], timeout_ms: int, election_type: int = DESIGNATED) -> Any:
-    """The election of exactly these leaders, in ElectLeaders v3 or not at all. The controller serves the first 1000 partitions."""
+    """Build an ElectLeaders request of v3 that elects exactly these leaders (KIP-1275). The controller serves the first 1000 partitions."""
     topics = [(topic, rows, [leaders[topic, row] for row in rows]) for topic, rows in core.by_topic(leaders).items()]
     return ElectDesignatedRequest(
         election_type=election_type, topic_partitions=designated_topics(topics), timeout_ms=timeout_ms, min_version=DESIGNATED_VERSION
@@ -209,8 +218,10 @@ def elect_designated(leaders: Mapping[TopicPartition, int], timeout_ms: int, ele
 
 
 def designated_topics(rows: Sequence[tuple[str, Sequence[int], Sequence[int] | None]]) -> list[Any]:
-    """The topics of an ElectLeaders v3: name, partitions, and by the same index their leaders, or None. Raises MessageError naming the topic
-    whose lists differ in length."""
+    """Build the topics of an ElectLeaders v3: name, partitions, and by the same index their leaders, or None.
+
+    MessageError for a topic whose lists differ in length.
+    """
     for topic, partitions, leaders in rows:
         if leaders is not None and len(leaders) != len(partitions):
             raise MessageError(f"topic {topic} has {len(partitions)} partitions and {len(leaders)} designated leaders: each needs its own")
@@ -222,7 +233,7 @@ def designated_topics(rows: Sequence[tuple[str, Sequence[int], Sequence[int] | N
 
 
 def read_designated_election(answer: Any, limit_reached: int = REQUEST_LIMIT_REACHED) -> dict[TopicPartition, Refusal | None]:
-    """Why it was refused (None: elected) by partition."""
+    """Return Kafka's refusal by partition, None if the leader was elected."""
     return {
         (topic.topic, row.partition_id): refusal(row.error_code, row.error_message, limit_reached)
         for topic in answer.replica_election_results
@@ -234,4 +245,4 @@ def _uuid(topic_id: str) -> uuid.UUID:
     try:
         return uuid.UUID(bytes=base64.urlsafe_b64decode(topic_id + "=="))
     except (ValueError, binascii.Error) as error:
-        raise MessageError(f"{topic_id} is no topic id") from error
+        raise MessageError(f"{topic_id} is not a valid topic id") from error

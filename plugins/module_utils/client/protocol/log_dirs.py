@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""DescribeLogDirs (KIP-113): what is in the log directories of a broker, and which have failed (KIP-858).
+"""Build and read DescribeLogDirs (KIP-113): the content of a broker's log directories, and which have failed (KIP-858).
 
-It stands on kafka-python's schemas, like `protocol.py`. Nothing here does I/O; `log_dirs.py` decides which brokers get it.
+It uses kafka-python's schemas, as `core.py` does. Pure: no I/O. `log_dir_admin.py` chooses the brokers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import DescribeLogDirsRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, error_name
@@ -22,13 +22,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 
 class LogDirs(NamedTuple):
-    """What one broker says of its log directories.
+    """One broker's log directories.
 
-    error         Kafka's name, where it says nothing else
-    sizes         bytes of each replica; of one that is moved between directories those of the current one
-    usable_bytes  free bytes of the volumes of all directories that work together, but for cordoned ones, which take no new replicas (KIP-1066).
-                  None where one does not tell, as before Kafka 3.3 (KIP-827)
-    total_bytes   the same volumes' sizes, cordoned ones too
+    error         Kafka's name, if the broker refused the request
+    sizes         bytes of each replica; for a replica that moves between directories, of its current copy
+    usable_bytes  sum of the free bytes of all working directories' volumes, without cordoned directories, which get no new replicas (KIP-1066).
+                  None if a directory has no number, as before Kafka 3.3 (KIP-827)
+    total_bytes   sum of the sizes of the same volumes, cordoned ones included
     offline       paths of directories that have failed
     """
 
@@ -40,12 +40,12 @@ class LogDirs(NamedTuple):
 
 
 class FailedLogDirs(NamedTuple):
-    """What one broker says of log directories that have failed (KIP-858).
+    """One broker's failed log directories (KIP-858).
 
-    error     Kafka's name, where it says nothing else
-    paths     of directories that have failed: some of them, printable and of modest length
-    hosted    the partitions that are in directories which work
-    complete  whether it described every directory that has not failed
+    error     Kafka's name, if the broker refused the request
+    paths     of failed directories: at most MOST_PATHS, printable, cut to LONGEST_PATH
+    hosted    the partitions in directories that work
+    complete  whether the broker described every directory that has not failed
     """
 
     error: str | None
@@ -55,26 +55,28 @@ class FailedLogDirs(NamedTuple):
 
 
 def describe_log_dirs(keys: Collection[TopicPartition] | None) -> DescribeLogDirsRequest:
-    """Sizes of the replicas of these partitions (None: of all) that the asked broker has."""
+    """Build a request for the log directories of a broker, with its replicas of these partitions (None: all)."""
     kind = DescribeLogDirsRequest.DescribableLogDirTopic
     topics = None if keys is None else [kind(topic=topic, partitions=numbers) for topic, numbers in by_topic(keys).items()]
     return DescribeLogDirsRequest(topics=topics)
 
 
 def read_log_dirs(answer: Any, wanted: Mapping[TopicPartition, TopicPartition] | None = None) -> LogDirs:
-    """One broker's log directories, with the sizes of the partitions that are `wanted` (see `partitions.keys_of`; None: of all)."""
+    """Read one broker's log directories, with the sizes of the partitions in `wanted` (see `partitions.keys_of`; None: of all)."""
     refused = _refused(answer)
     good = [row for row in answer.results if not row.error_code]
     rows = _sizes(good)
     sizes = dict(rows) if wanted is None else only(wanted, rows)
-    # What a version does not have is -1, or false.
+    # A field that the version lacks is -1, or false.
     usable = [0 if getattr(row, "is_cordoned", False) else getattr(row, "usable_bytes", -1) for row in good]
     total = [getattr(row, "total_bytes", -1) for row in good]
-    return LogDirs(refused, sizes, _together(usable), _together(total), tuple(row.log_dir for row in answer.results if row.error_code))
+    return LogDirs(
+        refused, sizes, _sum_if_known(usable), _sum_if_known(total), tuple(row.log_dir for row in answer.results if row.error_code)
+    )
 
 
 def read_failed_log_dirs(answer: Any, wanted: Mapping[TopicPartition, TopicPartition]) -> FailedLogDirs:
-    """One broker's log directories that have failed, and which of the `wanted` partitions (see `partitions.keys_of`) it has in others."""
+    """Read one broker's failed log directories, and which of the `wanted` partitions (see `partitions.keys_of`) are in working ones."""
     good = [row for row in answer.results if not row.error_code]
     failed = [row for row in answer.results if error_name(row.error_code) == "KAFKA_STORAGE_ERROR"]
     paths = sorted(_path(row.log_dir) for row in failed)[:MOST_PATHS]
@@ -84,19 +86,19 @@ def read_failed_log_dirs(answer: Any, wanted: Mapping[TopicPartition, TopicParti
 
 
 def _path(path: str) -> str:
-    """A path from a broker as one line of modest length."""
+    """Return a path from a broker as one line of at most LONGEST_PATH letters."""
     text = printable(path[: LONGEST_PATH + 1])
     return text if len(text) <= LONGEST_PATH else text[: LONGEST_PATH - 1] + "…"
 
 
 def _refused(answer: Any) -> str | None:
     refused = error_name(answer.error_code) if answer.API_VERSION >= 3 else None
-    # Before v3 a client that may not ask gets an empty answer; every broker has a directory.
+    # Before v3 a client without permission gets an empty answer; every broker has a directory.
     return "CLUSTER_AUTHORIZATION_FAILED" if refused is None and not answer.results else refused
 
 
 def _sizes(directories: Iterable[Any]) -> Iterator[tuple[TopicPartition, int]]:
-    """Sizes of the replicas in these directories, without those that are on their way to another one."""
+    """Return the sizes of the replicas in these directories, without the future copies of replicas that move to another directory."""
     return (
         ((topic.name, row.partition_index), row.partition_size)
         for directory in directories
@@ -106,5 +108,5 @@ def _sizes(directories: Iterable[Any]) -> Iterator[tuple[TopicPartition, int]]:
     )
 
 
-def _together(told: list[int]) -> int | None:
-    return sum(told) if told and min(told) >= 0 else None
+def _sum_if_known(sizes: list[int]) -> int | None:
+    return sum(sizes) if sizes and min(sizes) >= 0 else None

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Message classes of kafka-python for messages that it does not have: made from a schema in the code, because modules ship no JSON files.
+"""Makes message classes of kafka-python from schemas in the code, for messages that kafka-python lacks: modules ship no JSON files.
 
-What is made from kafka-python's own classes takes them from here.
+Files that derive from kafka-python's own classes import them from here.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ try:
     from kafka.protocol.api_header import RequestHeader
     from kafka.protocol.api_message import ApiMessage, ApiMessageData
     from kafka.protocol.schemas import BaseField, StructField
-except ImportError:  # libraries.py says why
-    # Message classes are made where their files are imported: here is enough to make them, and nothing to use them.
+except ImportError:  # optional_imports.py says why
+    # Message classes are made when their files are imported. These stand-ins suffice to make them, not to use them.
 
     class ApiMessageData(type):  # type: ignore[no-redef]
-        """Stands for the metaclass of kafka-python's messages."""
+        """Stand-in for the metaclass of kafka-python's messages."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], **_options: Any) -> Any:
             return super().__new__(cls, name, bases, attributes)
@@ -47,7 +47,7 @@ __all__ = (
 
 
 class Schema(ApiMessageData):
-    """Makes a message class from the schema given, instead of a JSON file of kafka-python's."""
+    """Metaclass that makes a message class from `schema` instead of one of kafka-python's JSON files."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any], schema: Any = None, **options: Any) -> Any:
         if schema is not None:
@@ -59,5 +59,5 @@ class Schema(ApiMessageData):
 
 
 def field(name: str, kind: str, versions: str = "0+", **more: Any) -> dict[str, Any]:
-    """One field of a schema. `more`: the other keys that Kafka's message files know (fields, nullableVersions, default, ...)."""
+    """Return one field of a schema. `more`: other keys of Kafka's message files (fields, nullableVersions, default, ...)."""
     return {"name": name, "type": kind, "versions": versions, **more}

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Batches of the metadata log and the records in them, as controllers write them (message format v2). Pure: no I/O, no Kafka client.
+"""Batches of the metadata log and their records, as controllers write them (message format v2). Pure: no I/O, no Kafka client.
 
-kafka-python's reader believes what it reads: one record can have millions of headers, all of which are read before anybody can look at the clock.
+kafka-python's reader has no bounds: it reads millions of headers of one record before its caller can check the time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNREADABLE = (ValueError, IndexError, struct.error)
 
 
 class Batch(NamedTuple):
-    """One batch. `records`: its bytes behind the header, which hold `record_count` records."""
+    """One batch. `records`: its bytes after the header, which hold `record_count` records. `appended_at`: milliseconds since 1970, if set."""
 
     base_offset: int
     next_offset: int
@@ -45,7 +45,7 @@ class Record(NamedTuple):
 
 
 def read_batches(data: bytes | memoryview) -> tuple[int, Iterator[Batch]]:
-    """Return how many bytes of `data` are whole batches, and these batches. ValueError if one is of another format or too large."""
+    """Return the number of bytes of `data` that are whole batches, and these batches. ValueError if one has another format or is too large."""
     whole = whole_batches(data)
     return whole, _batches(memoryview(data)[:whole])
 
@@ -70,14 +70,14 @@ def _batches(data: memoryview) -> Iterator[Batch]:
 
 
 def read_records(batch: Batch) -> Iterator[Record]:
-    """The records of a batch that is not compressed. One of UNREADABLE is raised at the first one that no controller writes."""
+    """Yield the records of an uncompressed batch. Raises one of UNREADABLE at the first record that no controller writes."""
     data, at = batch.records, 0
     if batch.record_count < 0:
         raise ValueError(f"it has {batch.record_count} records")
     for _number in range(batch.record_count):
         length, begin = _varint(data, at)
         at = begin
-        time_delta, at = _varint(data, at + 1)  # behind the attributes
+        time_delta, at = _varint(data, at + 1)  # after the attributes
         offset_delta, at = _varint(data, at)
         _key, at = _bytes(data, at)
         value, at = _bytes(data, at)
@@ -93,7 +93,7 @@ def read_records(batch: Batch) -> Iterator[Record]:
 
 
 def _bytes(data: memoryview, at: int) -> tuple[memoryview, int]:
-    """Bytes with their length before them; none for null."""
+    """Return bytes that follow their length (empty for null), and the place after them."""
     length, at = _varint(data, at)
     if not -1 <= length <= len(data) - at:
         raise ValueError(f"a record has a key or value of {length} bytes")
@@ -102,7 +102,7 @@ def _bytes(data: memoryview, at: int) -> tuple[memoryview, int]:
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    """A number of at most 64 bits in zigzag coding, and the place behind it."""
+    """Return a zigzag-coded number of at most 64 bits, and the place after it."""
     byte = data[at]
     if byte < 0x80:  # nearly always
         return (byte >> 1) ^ -(byte & 1), at + 1

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two messages by which the active controller gives its metadata log away: Fetch, and FetchSnapshot for a log whose beginning is gone.
+"""Build and read the messages that read the active controller's metadata log: Fetch, and FetchSnapshot (KIP-630) if the log's beginning is gone.
 
-Built from plain data, read back into plain data, like `protocol.py`. kafka-python knows no FetchSnapshot, and modules ship no JSON files, so its
-schema stands here (Apache Kafka's FetchSnapshotRequest.json and FetchSnapshotResponse.json).
+Pure: no I/O. kafka-python has no FetchSnapshot, and modules ship no JSON files, so its schema stands here (Apache Kafka's FetchSnapshotRequest.json
+and FetchSnapshotResponse.json).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import uuid
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.consumer.fetch import FetchRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import error_name, only_row
@@ -38,7 +38,7 @@ def _topics(partition_fields: list[dict[str, Any]]) -> dict[str, Any]:
 _SNAPSHOT_ID = field("SnapshotId", "SnapshotId", fields=[field("EndOffset", "int64"), field("Epoch", "int32")])
 
 
-# FetchSnapshot, without the fields that only members of the quorum fill in.
+# FetchSnapshot, without the fields that only members of the quorum set.
 FetchSnapshotRequest: Any = Schema(
     "FetchSnapshotRequest",
     (ApiMessage,),
@@ -52,7 +52,7 @@ FetchSnapshotRequest: Any = Schema(
         ],
     ),
 )
-# The answer; tagged fields that are not listed are skipped.
+# The response; tagged fields that are not listed are skipped.
 FetchSnapshotResponse: Any = Schema(
     "FetchSnapshotResponse",
     (ApiMessage,),
@@ -78,7 +78,7 @@ FetchSnapshotResponse: Any = Schema(
 
 
 class Snapshot(NamedTuple):
-    """Which snapshot stands for the beginning of the log: all of it below `end_offset`, whose last record has this leader epoch."""
+    """A snapshot that replaces the log below `end_offset`. `epoch`: leader epoch of the last record that it replaces."""
 
     end_offset: int
     epoch: int
@@ -87,7 +87,7 @@ class Snapshot(NamedTuple):
 class Piece(NamedTuple):
     """Bytes of the log or of a snapshot. `error`: Kafka's name. `end`: the log's high watermark, or the snapshot's size in bytes.
 
-    `snapshot`: in place of a beginning that the log no longer has.
+    `snapshot`: replaces the beginning that the log no longer has.
     """
 
     error: str | None
@@ -97,7 +97,7 @@ class Piece(NamedTuple):
 
 
 def fetch(offset: int, last_epoch: int, leader_epoch: int, max_bytes: int) -> FetchRequest:
-    """The log from `offset` on; `last_epoch` is that of the record before it, `leader_epoch` the quorum's. -1 is refused in all of these fields."""
+    """Build a request for the log from `offset` on. `last_epoch`: of the record before it; `leader_epoch`: the quorum's. Kafka refuses -1 in each."""
     kind = FetchRequest.FetchTopic
     partition = kind.FetchPartition(
         partition=PARTITION,
@@ -125,7 +125,7 @@ def fetch(offset: int, last_epoch: int, leader_epoch: int, max_bytes: int) -> Fe
 
 
 def read_fetched(answer: Any) -> Piece:
-    """What came of `fetch`. A log that does not contain the asked offset with the asked epoch answers DIVERGING_EPOCH."""
+    """Read the answer to `fetch`. The error is DIVERGING_EPOCH if the log lacks the requested offset with the requested epoch."""
     if answer.error_code or not answer.responses:
         return Piece(error_name(answer.error_code) or "NO_ANSWER", -1, b"")
     row = only_row(answer, answer.responses)
@@ -138,7 +138,7 @@ def read_fetched(answer: Any) -> Piece:
 
 
 def fetch_snapshot(snapshot: Snapshot, position: int, leader_epoch: int, max_bytes: int) -> Any:
-    """The snapshot's bytes from `position` on."""
+    """Build a request for the snapshot's bytes from `position` on (KIP-630)."""
     kind = FetchSnapshotRequest.TopicSnapshot
     partition = kind.PartitionSnapshot(
         partition=PARTITION,
@@ -150,7 +150,7 @@ def fetch_snapshot(snapshot: Snapshot, position: int, leader_epoch: int, max_byt
 
 
 def read_snapshot(answer: Any) -> Piece:
-    """What came of `fetch_snapshot`."""
+    """Read the answer to `fetch_snapshot`. AnswerError if it has other partitions than the requested one."""
     if answer.error_code or not answer.topics:
         return Piece(error_name(answer.error_code) or "NO_ANSWER", -1, b"")
     row = only_row(answer, answer.topics)

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The records of the metadata log that tell a partition's history, from bytes. Pure: no I/O, no client.
+"""Decodes the records of the metadata log that a partition's history consists of. Pure: no I/O, no client.
 
 Layouts and keys are those of `common/metadata/*.json` in Kafka's metadata jar, versions as of Kafka 3.3 (the first KRaft release for
-production) to 4.3. What is not known is never guessed at: UnknownRecordError.
+production) to 4.3. A record that is not known raises UnknownRecordError.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TOPIC_NAME
 
 NO_LEADER = -1
-# Keys whose records say nothing about leaders, ISRs or min.insync.replicas: registration and fencing of brokers (what that does to partitions is
-# written as changes of these), access, quotas, producer ids, delegation tokens, SCRAM, idle ticks, migration, controllers.
+# Keys of records without leaders, ISRs or min.insync.replicas: registration and fencing of brokers (separate records have the effect on
+# partitions), access, quotas, producer ids, delegation tokens, SCRAM, idle ticks, migration, controllers.
 IRRELEVANT = frozenset((0, 1, 7, 8, 10, 11, 14, 15, 16, 17, 18, 19, 20, 21, 22, 26, 27))
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
-BROKER_ID = re.compile("[0-9]{0,10}")  # an empty one: all brokers
+BROKER_ID = re.compile("[0-9]{0,10}")  # empty: all brokers
 
 Value = TypeVar("Value")
 
 
 class UnknownRecordError(ValueError):
-    """A record whose key, version or layout is not known; the text says which."""
+    """The key, version or layout of a record is not known; the text names it."""
 
 
 class TopicCreated(NamedTuple):
-    """`topic_id` in Kafka's own base64 form, here and below."""
+    """A topic was created. `topic_id`: in Kafka's base64 form, here and below."""
 
     name: str
     topic_id: str
 
 
 class TopicRemoved(NamedTuple):
-    """The topic is gone, and its configuration with it."""
+    """A topic was deleted, with its configuration."""
 
     topic_id: str
 
 
 class PartitionState(NamedTuple):
-    """A whole partition: when it is created, and in a snapshot."""
+    """A whole partition, when it is created and in a snapshot."""
 
     topic_id: str
     partition: int
@@ -59,10 +59,10 @@ class PartitionState(NamedTuple):
 
 
 class PartitionChange(NamedTuple):
-    """What changed; None: nothing. A `leader` that is not None begins a new leader epoch, also where it is the same one.
+    """A change of a partition; fields that did not change are None. A `leader` that is not None begins a new leader epoch, even if it is the same.
 
-    `recovering` (Kafka's leader recovery state): true when the leader comes from an unclean election. `reassigning`: replicas are being added or
-    removed from now on, or no longer.
+    `recovering` (Kafka's leader recovery state): true if the leader comes from an unclean election. `reassigning`: whether replicas are being
+    added or removed from now on.
     """
 
     topic_id: str
@@ -76,7 +76,7 @@ class PartitionChange(NamedTuple):
 
 
 class ConfigChange(NamedTuple):
-    """`value` is None where the option was removed. `resource`: a topic, a broker id, or for the whole cluster an empty text."""
+    """A change of a config. `value`: None if it was removed. `resource`: a topic, a broker id, or empty for the whole cluster."""
 
     resource_type: int
     resource: str
@@ -85,31 +85,31 @@ class ConfigChange(NamedTuple):
 
 
 class FeatureLevel(NamedTuple):
-    """The level of a feature of the cluster from now on, `metadata.version` among them."""
+    """The cluster's level of a feature from now on, for example of `metadata.version`."""
 
     name: str
     level: int
 
 
-class EligibleCleared(NamedTuple):
-    """Eligible leader replicas of a topic, or of all of them (an empty text), count no longer."""
+class EligibleReplicasCleared(NamedTuple):
+    """The eligible leader replicas of a topic, or of all topics (empty), were cleared (KIP-966)."""
 
     topic: str
 
 
 class Transaction(NamedTuple):
-    """`step`: begin, end or abort. Records between begin and abort never happened."""
+    """A step of a metadata transaction (KIP-868): begin, end or abort. Records between begin and abort do not count."""
 
     step: str
 
 
 Record: TypeAlias = (
-    "TopicCreated | TopicRemoved | PartitionState | PartitionChange | ConfigChange | FeatureLevel | EligibleCleared | Transaction"
+    "TopicCreated | TopicRemoved | PartitionState | PartitionChange | ConfigChange | FeatureLevel | EligibleReplicasCleared | Transaction"
 )
 
 
 class _Reader:
-    """Fields in Kafka's flexible encoding, one after the other."""
+    """Reads fields in Kafka's flexible encoding, one after the other."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -168,7 +168,7 @@ class _Reader:
         return None if found is None else tuple(found)
 
     def tagged(self) -> dict[int, _Reader]:
-        """The tagged fields, which end a message."""
+        """Return the tagged fields, which end a message."""
         fields = {}
         for _time in range(self.unsigned()):
             tag = self.unsigned()
@@ -176,18 +176,18 @@ class _Reader:
         return fields
 
     def end(self) -> None:
-        """Nothing may follow."""
+        """Raise UnknownRecordError if bytes follow."""
         if self._at != len(self._data):
             raise UnknownRecordError("it is longer than its layout")
 
     def untagged_end(self) -> None:
-        """The end of a message that has no tagged field."""
+        """Read the end of a message without tagged fields."""
         if self.tagged():
             raise UnknownRecordError("it has a tagged field that is not known")
 
 
 def decode(value: bytes) -> Record | None:
-    """Return the record of a metadata log's value, None for one that is known to tell nothing of partitions."""
+    """Decode the value of a record of the metadata log. None if it does not concern partitions; UnknownRecordError if it is not known."""
     reader = _Reader(value)
     frame, key, version = reader.unsigned(), reader.unsigned(), reader.unsigned()
     if frame != 1:
@@ -276,20 +276,20 @@ def _feature(reader: _Reader, version: int) -> Record:
 
 
 def _cleared(reader: _Reader, version: int) -> Record:
-    record = EligibleCleared(reader.text())
+    record = EligibleReplicasCleared(reader.text())
     reader.untagged_end()
     return record
 
 
 def _transaction(step: str) -> Callable[[_Reader, int], Record]:
     def read(reader: _Reader, version: int) -> Record:
-        reader.tagged()  # a name or a reason, in words
+        reader.tagged()  # a name or a reason
         return Transaction(step)
 
     return read
 
 
-# By key: the newest version that is understood, and how to read it.
+# By key: the newest version that is supported, and its reader.
 READERS: dict[int, tuple[int, Callable[[_Reader, int], Record]]] = {
     2: (0, _topic),
     3: (2, _partition),

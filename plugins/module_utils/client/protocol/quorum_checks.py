@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks that a DescribeQuorum answer is one that a metadata quorum gives. Pure: no I/O."""
+"""Checks that a DescribeQuorum answer is consistent with itself. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 
 
 def check(answer: Any, row: Any) -> None:
-    """AnswerError if `row`, the answer's partition, names more voters or observers than any quorum has, or one of them twice."""
+    """Raise AnswerError if `row`, the answer's partition, names more voters or observers than any quorum has, or one of them twice."""
     nodes = answer.nodes or ()
     for members, most, what in ((row.current_voters, VOTERS, "voters"), (row.observers, BROKERS, "observers"), (nodes, BROKERS, "nodes")):
         if len(members) > most:
@@ -22,7 +22,7 @@ def check(answer: Any, row: Any) -> None:
     if min(voters, default=0) < 0:
         raise AnswerError(f"{answer.name} names voter {min(voters)}")
     _once(answer, "voter", [(voter,) for voter in voters])
-    # An observer whose disk was replaced is there with either directory for some minutes (KIP-853), before version 2 of the answer without their ids.
+    # For some minutes an observer whose disk was replaced is listed with both directories (KIP-853). Answers before version 2 have no directory ids.
     observers = [(one.replica_id, one.replica_directory_id) for one in row.observers]
     _once(answer, "observer", [key for key in observers if key[1] and key[1].int], " with the same directory")
     _once(answer, "node", [(node.node_id,) for node in nodes])
@@ -32,7 +32,7 @@ def check(answer: Any, row: Any) -> None:
 
 
 def _once(answer: Any, what: str, keys: Iterable[tuple[Any, ...]], how: str = "") -> None:
-    """AnswerError if a key, the first part of which is an id, is there twice."""
+    """Raise AnswerError if a key stands twice. The first part of a key is an id."""
     known: set[tuple[Any, ...]] = set()
     for key in keys:
         if key in known:

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The messages that move replicas (KIP-455): built from plain data, read back into plain data.
+"""Build and read the messages that move replicas (KIP-455).
 
-They stand on kafka-python's schemas, like `protocol.py`. Nothing here does I/O; `replication.py` decides whom to ask.
+They use kafka-python's schemas, as `core.py` does. Pure: no I/O. `reassignment_admin.py` chooses the brokers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, error_name
@@ -21,14 +21,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rea
 
 
 class Answer(NamedTuple):
-    """What the controller says to the reassignment of one partition: `error` (Kafka's name, None: taken) and its own words, if any."""
+    """The controller's answer to the reassignment of one partition: `error` (Kafka's name, None: accepted) and its ErrorMessage."""
 
     error: str | None
     message: str | None
 
 
 def reassign(targets: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int) -> AlterPartitionReassignmentsRequest:
-    """Give partitions these replicas; None cancels the reassignment that is under way."""
+    """Build a request that gives partitions these replicas, the preferred leader first. None cancels the reassignment under way (KIP-455)."""
     kind = AlterPartitionReassignmentsRequest.ReassignableTopic
     topics = [
         kind(name=topic, partitions=[_partition(kind, number, targets[topic, number]) for number in numbers])
@@ -42,7 +42,7 @@ def _partition(kind: Any, number: int, replicas: Sequence[int] | None) -> Any:
 
 
 def read_answers(answer: Any) -> dict[TopicPartition, Answer]:
-    """Answers by partition. An error of the whole request is the caller's business."""
+    """Return the controller's answers by partition. The caller checks the error of the whole request."""
     return {
         (topic.name, row.partition_index): Answer(error_name(row.error_code), row.error_message)
         for topic in answer.responses
@@ -51,12 +51,12 @@ def read_answers(answer: Any) -> dict[TopicPartition, Answer]:
 
 
 def list_reassignments(timeout_ms: int) -> ListPartitionReassignmentsRequest:
-    """Every reassignment under way."""
+    """Build a request for every reassignment under way (KIP-455)."""
     return ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=None)
 
 
 def read_reassignments(answer: Any) -> dict[TopicPartition, Ongoing]:
-    """Reassignments by partition."""
+    """Return the reassignments under way by partition."""
     return {
         (topic.name, row.partition_index): Ongoing(tuple(row.replicas), tuple(row.adding_replicas), tuple(row.removing_replicas))
         for topic in answer.topics

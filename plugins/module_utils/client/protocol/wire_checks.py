@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Checks the bytes of an answer against its message's layout before kafka-python decodes them. Pure: no I/O.
 
-kafka-python's decoder believes what it reads: an integer of any length (which takes time that grows with the square of it), a count of 2,147,483,647
-rows, a string that ends behind the message, null where there can be none. What passes here is exactly one message, and its objects fit into memory.
+kafka-python's decoder has no bounds: it accepts integers of any length (the time grows with the square of it), counts of 2,147,483,647 rows, strings
+that end after the message, and null in fields that cannot be null. Bytes that pass here are exactly one message, and its objects fit into memory.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import ANSWER_BYTES, COPIED_BYTES, STRING_BYTES
 
 SIZES = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "float64": 8, "uuid": 16, "bitfield": 4}
-# What Python objects take, roughly: of a row of a list without and for each of its fields, of a value in a list, of a tag that is not known,
-# of a text beside its bytes, and of a text beyond ASCII beside four bytes for each of its letters.
+# Approximate bytes of Python objects: of a row in a list, of each of its fields, of a value in a list, of an unknown tag, of a text in addition to
+# its bytes, and of a text beyond ASCII in addition to four bytes for each letter.
 ROW, FIELD, VALUE, TAG, TEXT, WIDE_TEXT = 120, 40, 48, 250, 24, 60
 
 
 class MalformedError(ValueError):
-    """The bytes are not one message of this kind, or a message that is too large."""
+    """The bytes are not exactly one message of this kind, or the message is too large."""
 
 
 class _Walk:
-    """The bytes, and what their objects have taken so far."""
+    """The bytes, and how much memory their objects take so far."""
 
     def __init__(self, data: memoryview) -> None:
         self.data, self.end = data, len(data)
@@ -45,7 +45,7 @@ class _Walk:
         return int.from_bytes(self.data[at : self.skip(at, size)], "big", signed=True)
 
     def unsigned(self, at: int) -> tuple[int, int]:
-        if at < self.end and self.data[at] < 0x80:  # as nearly all of them are
+        if at < self.end and self.data[at] < 0x80:  # nearly always
             return self.data[at], at + 1
         value = 0
         for shift in range(0, 35, 7):
@@ -59,14 +59,14 @@ class _Walk:
         raise MalformedError(f"an integer of more than 32 bits, or a cut one, before byte {at} of {self.end}")
 
 
-Step = Callable[[_Walk, int], int]  # from the place where something begins to the place behind it
+Step = Callable[[_Walk, int], int]  # from the place where an element begins to the place after it
 _MESSAGES: dict[tuple[str, int, int], Step] = {}
 
 
 def check(kind: Any, version: int, body: memoryview) -> int:
-    """Return roughly what a message takes when it is decoded, in bytes.
+    """Return the approximate bytes that a message takes when it is decoded.
 
-    Raises MalformedError unless `body` is exactly one message of this class (kafka-python's) and version.
+    MalformedError if `body` is not exactly one message of this class (kafka-python's) and version.
     """
     key = kind.name, kind.API_KEY, version
     if key not in _MESSAGES:
@@ -80,12 +80,12 @@ def check(kind: Any, version: int, body: memoryview) -> int:
 
 
 def after_tags(data: memoryview, at: int) -> int:
-    """The place behind tagged fields none of which is of interest."""
+    """Return the place after tagged fields, all of which are skipped. MalformedError if they do not fit."""
     return _tagged({})(_Walk(data), at)
 
 
 def _fields(fields: Iterable[Any], version: int, compact: bool, tagged: bool | None) -> Step:
-    """A message or a row: its fields one after the other. `tagged` None: there can be tagged fields, and there are none."""
+    """Return the step over a message or a row, field by field. `tagged` None: tagged fields are allowed but must be absent."""
     own = [field for field in fields if field.for_version_q(version)]
     steps = [_field(field, version, compact, tagged) for field in own if not field.tagged_field_q(version)]
     if tagged:
@@ -97,7 +97,7 @@ def _fields(fields: Iterable[Any], version: int, compact: bool, tagged: bool | N
 
 
 def _joined(steps: Iterable[Step | int]) -> list[Step]:
-    """Adjacent fields of fixed size are one step."""
+    """Merge adjacent fields of fixed size into one step."""
     joined: list[Step] = []
     fixed = 0
     for step in steps:
@@ -129,7 +129,7 @@ def _fixed(size: int) -> Step:
 
 
 def _field(field: Any, version: int, compact: bool, tagged: bool | None) -> Any:
-    """The step over a field, or its size where that is fixed."""
+    """Return the step over a field, or its size if that is fixed."""
     kind, nullable = field.type_str.removeprefix("[]"), field.nullable_for_version_q(version)
     if field.is_struct_array():
         return _array(_fields(field.fields.values(), version, compact, tagged), compact, nullable, ROW + FIELD * len(field.fields))
@@ -169,10 +169,10 @@ def _length(walk: _Walk, at: int, compact: bool, prefix: int) -> tuple[int, int]
 
 
 def _array(item: Step | int, compact: bool, nullable: bool, size: int) -> Step:
-    """`item`: the step over each, or its size where that is fixed. `size`: what each becomes."""
+    """Return the step over a list. `item`: the step over an element, or its size if that is fixed. `size`: bytes of its Python object."""
 
     def walk_array(walk: _Walk, at: int) -> int:
-        if compact and at < walk.end and walk.data[at] == 1:  # as most lists of a partition: none is in it
+        if compact and at < walk.end and walk.data[at] == 1:  # empty, as most lists of a partition
             return at + 1
         count, at = _length(walk, at, compact, 4)
         if count == -1 and nullable:
@@ -201,7 +201,7 @@ def _tagged(known: dict[int, Any]) -> Step:
     steps = {tag: _fixed(step) if isinstance(step, int) else step for tag, step in known.items()}
 
     def walk_tagged(walk: _Walk, at: int) -> int:
-        if at < walk.end and not walk.data[at]:  # as in nearly all rows
+        if at < walk.end and not walk.data[at]:  # nearly always
             return at + 1
         count, begin = walk.unsigned(at)
         at = begin

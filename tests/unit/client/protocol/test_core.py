@@ -207,7 +207,7 @@ def test_brokers_that_no_cluster_has_are_refused(ids: list[int]) -> None:
 @pytest.mark.parametrize(("host", "rack"), [("h" * 256, None), ("h", "r" * 256)])
 def test_brokers_with_names_beyond_any_are_refused(host: str, rack: str | None) -> None:
     answer = MetadataResponse(brokers=[MetadataResponse.MetadataResponseBroker(node_id=7, host=host, port=9092, rack=rack)])
-    with pytest.raises(AnswerError, match=r"gives broker 7 a host of .* at most 255 are taken"):
+    with pytest.raises(AnswerError, match=r"gives broker 7 a host of .* the limit is 255"):
         core.read_nodes(answer)
 
 
@@ -215,7 +215,7 @@ def test_brokers_with_names_beyond_any_are_refused(host: str, rack: str | None) 
 def test_a_quorum_without_its_log_is_refused(partitions: int | None) -> None:
     topic = DescribeQuorumResponse.TopicData
     topics = [] if partitions is None else [topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData()] * partitions)]
-    with pytest.raises(AnswerError, match="the one partition that was asked about"):
+    with pytest.raises(AnswerError, match=r"has [0-9]+ topics"):
         core.quorum_error(DescribeQuorumResponse(error_code=0, topics=topics))
 
 

@@ -192,7 +192,7 @@ def test_a_list_of_leaders_of_another_length_than_that_of_the_partitions_is_refu
 
 def test_what_is_no_topic_id_is_refused() -> None:
     for text in ("", "orders", TOPIC_ID[:-2], TOPIC_ID + "AAAA"):
-        with pytest.raises(MessageError, match="is no topic id"):
+        with pytest.raises(MessageError, match="is not a valid topic id"):
             kip1275.get_replica_log_info({text: [0]}, 93)
 
 

@@ -22,7 +22,7 @@ RECORDED = {
     "01020007666f726b656448ffdcf90a814057a05a5a723a6b2cf700": records.TopicCreated("forked", FORKED_3_9),
     "0104000207666f726b6564146d696e2e696e73796e632e7265706c69636173023100": records.ConfigChange(2, "forked", "min.insync.replicas", "1"),
     "0104000401146d696e2e696e73796e632e7265706c69636173023100": records.ConfigChange(4, "", "min.insync.replicas", "1"),
-    "011c0007666f726b656400": records.EligibleCleared("forked"),
+    "011c0007666f726b656400": records.EligibleReplicasCleared("forked"),
     "0103010000000348ffdcf90a814057a05a5a723a6b2cf70400000003000000020000000104000000030000000200000001010100000003000000000000000004c01f247487"
     "544676bc67241600ed16108d30e5e083274a95b3577f5ad1121789e6ca85672ad74b07bf669a0d3e8aaa3800": records.PartitionState(
         FORKED_3_9, 3, (3, 2, 1), (3, 2, 1), 3, 0, (), False, False
