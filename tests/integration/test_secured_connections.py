@@ -86,17 +86,17 @@ FAULTS: dict[str, tuple[Callable[[Fortress], Options], list[str]]] = {
         lambda f: {**f.at("MISNAMED"), "bootstrap_servers": [f.servers("MISNAMED")[0].replace("127.0.0.1", "localhost")]},
         ["for another host name", "'127.0.0.1'"],
     ),
-    "no_client_certificate": (lambda f: f.at("MTLS"), ["wants a client's certificate", "set client_cert and client_key"]),
+    "no_client_certificate": (lambda f: f.at("MTLS"), ["client_cert", "client_key"]),
     "expired_client_certificate": (lambda f: f.at("MTLS", **f.client(expired=True)), ["refused client_cert", "expired on", "renew it"]),
     "client_certificate_of_an_unknown_ca": (lambda f: f.at("MTLS", **f.client(unknown=True)), ["refused client_cert", "truststore"]),
     "other_mechanism": (
         lambda f: f.at("BARE", sasl_mechanism="PLAIN", sasl_username=USER, sasl_password="wrong"),
-        ["takes no PLAIN", "set sasl_mechanism to one of", *SCRAM_MECHANISMS],
+        ["PLAIN", "sasl_mechanism", *SCRAM_MECHANISMS],
     ),
-    "login_without_sasl": (lambda f: {**f.at("SASL"), "security_protocol": "SSL"}, ["hangs up", "security_protocol", "SASL"]),
+    "login_without_sasl": (lambda f: {**f.at("SASL"), "security_protocol": "SSL"}, ["security_protocol", "SASL"]),
     "sasl_without_a_login": (
         lambda f: {**f.login("PLAIN"), **f.client(), "bootstrap_servers": f.servers("MTLS")},
-        ["takes no login", "set security_protocol to SSL"],
+        ["set security_protocol to SSL"],
     ),
 }
 

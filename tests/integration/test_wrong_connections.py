@@ -46,13 +46,15 @@ def test_a_port_that_never_answers_costs_the_time_limit_and_no_more() -> None:
 def test_a_tls_port_asked_in_plaintext_is_recognized(tmp_path: Path) -> None:
     with tls_port(tmp_path) as address:
         msg = failure("kafka_partition_info", {"bootstrap_servers": [address], "request_timeout": 2})
-    assert f"{address}: the port speaks TLS but security_protocol is PLAINTEXT; set SSL or SASL_SSL" in msg
+    assert address in msg
+    assert "security_protocol is PLAINTEXT; set SSL or SASL_SSL" in msg
 
 
 def test_a_plaintext_port_asked_for_tls_is_recognized(east: Operator) -> None:
     address = east.connection["bootstrap_servers"][1]
     msg = failure("kafka_partition_info", {"bootstrap_servers": [address], "security_protocol": "SSL", "request_timeout": 2})
-    assert f"{address}: the port does not speak TLS but security_protocol is SSL; set PLAINTEXT or SASL_PLAINTEXT" in msg
+    assert address in msg
+    assert "security_protocol is SSL; set PLAINTEXT or SASL_PLAINTEXT" in msg
 
 
 def test_one_address_that_answers_is_enough(east: Operator) -> None:

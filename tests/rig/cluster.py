@@ -120,7 +120,7 @@ class KafkaCluster(Nodes):
         raise Unanswered(f"cluster {self.name}: no broker answers. " + ("; ".join(silence) or "None is running."))
 
     def unfenced(self) -> set[int]:
-        """Ids of the brokers that are unfenced now."""
+        """Return the ids of the brokers that are unfenced now."""
         return self.ask(lambda node: admin.unfenced_brokers(node, ASK_SECONDS))
 
     def broker_states(self) -> dict[int, str]:

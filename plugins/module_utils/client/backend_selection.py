@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Backends: KIP-1275's own messages (native) where every broker offers them, today's messages (compat) elsewhere. Pure: no I/O, no Kafka client."""
+"""Chooses the backend: KIP-1275's messages (native) if every broker offers them, released messages (compat) otherwise. Pure: no I/O, no client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 
 AUTO, COMPAT, NATIVE = "auto", "compat", "native"
 RELEASED_KEYS = 92  # the last API key of Kafka 4.3
-MOST_TYPES, MOST_CODES = 127, 32767  # as many as an int8 and an int16 can name
+MOST_TYPES, MOST_CODES = 127, 32767  # the greatest int8 and int16
 
 BACKEND_ARGUMENTS: dict[str, Any] = {
     "backend": {"type": "str", "default": AUTO, "choices": [AUTO, COMPAT, NATIVE]},
@@ -27,16 +27,16 @@ BACKEND_ARGUMENTS: dict[str, Any] = {
     "request_limit_reached_error": {"type": "int", "default": REQUEST_LIMIT_REACHED},
 }
 
-# Lowest and highest version by API key, as a broker's ApiVersions says.
+# Lowest and highest version by API key, from a broker's ApiVersions answer.
 Versions = Mapping[int, tuple[int, int]]
 
 
 class BackendError(RecoveryError):
-    """The backend that is asked for cannot be used; the text says why, and what can."""
+    """The requested backend cannot be used; the text says why, and which one can."""
 
 
 class Numbers(NamedTuple):
-    """The numbers of KIP-1275's messages that no release of Kafka has fixed. `api_key`: that of GetReplicaLogInfo, None if it was not named."""
+    """Numbers of KIP-1275's messages that no Kafka release has fixed. `api_key`: of GetReplicaLogInfo, None if the option is not set."""
 
     api_key: int | None = None
     election_type: int = DESIGNATED
@@ -44,14 +44,14 @@ class Numbers(NamedTuple):
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Numbers:
-        """Build from module parameters. Raises BackendError naming the option that stands for something else already."""
+        """Build from module parameters. BackendError for an option whose number has another meaning in released Kafka."""
         key, kind, code = params["get_replica_log_info_api_key"], params["designated_election_type"], params["request_limit_reached_error"]
         if key is not None and not RELEASED_KEYS < key <= MOST_CODES:
             raise BackendError(
                 f"get_replica_log_info_api_key is {key}: it must be from {RELEASED_KEYS + 1} to {MOST_CODES} (smaller ones are other messages)"
             )
         if not DESIGNATED <= kind <= MOST_TYPES:
-            # 1 would elect whichever replica is alive, and say that it elected the designated one.
+            # 1 would elect any live replica, and report that it elected the designated one.
             raise BackendError(
                 f"designated_election_type is {kind}: it must be from {DESIGNATED} to {MOST_TYPES} (0 is preferred, 1 is unclean)"
             )
@@ -63,52 +63,54 @@ class Numbers(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The backend to use, and what the operator should know about that choice."""
+    """The backend to use, and a warning about that choice for the operator, or None."""
 
     backend: str
     warning: str | None = None
 
 
 def choose(wanted: str, offered: Mapping[int, Versions], api_key: int | None) -> Choice:
-    """Choose by what the brokers that answered offer (KIP-1275): native takes GetReplicaLogInfo v0 and ElectLeaders v3, from all of them.
+    """Choose the backend. Native needs GetReplicaLogInfo v0 and ElectLeaders v3 (KIP-1275) from every broker that answered.
 
-    Raises BackendError where `wanted` is native and they do not.
+    `offered`: versions by broker id. BackendError if `wanted` is native and a broker lacks a message.
     """
     if wanted == COMPAT:
         return Choice(COMPAT)
     designating = any(_designates(versions) for versions in offered.values())
     if api_key is None:
-        said = "get_replica_log_info_api_key is not given, and no release has fixed the API key of GetReplicaLogInfo"
+        reason = "get_replica_log_info_api_key is not set, and no release has fixed the API key of GetReplicaLogInfo"
         if wanted == NATIVE:
-            raise BackendError(f"backend native cannot be used: {said}. Name the key, or set backend to auto or compat")
-        return Choice(COMPAT, f"falling back to backend compat: brokers designate leaders (KIP-1275), but {said}" if designating else None)
+            raise BackendError(f"backend native cannot be used: {reason}. Set the key, or set backend to auto or compat")
+        return Choice(
+            COMPAT, f"falling back to backend compat: brokers designate leaders (KIP-1275), but {reason}" if designating else None
+        )
     lacking = {broker: _lacks(versions, api_key) for broker, versions in sorted(offered.items())}
     able = [broker for broker, names in lacking.items() if not names]
     if offered and len(able) == len(offered):
         return Choice(NATIVE)
     if not offered:
-        said = "no broker told which messages it offers"
+        reason = "no broker answered which messages it offers"
     else:
-        said = "; ".join(
+        reason = "; ".join(
             f"{_brokers(broker for broker, lack in lacking.items() if lack == names)} no {' and no '.join(names)}"
             for names in dict.fromkeys(names for names in lacking.values() if names)
         )
-        said = f"not every broker offers KIP-1275's messages: {said}"
+        reason = f"not every broker offers KIP-1275's messages: {reason}"
     if wanted == NATIVE:
         raise BackendError(
-            f"backend native cannot be used, {said}. Set backend to auto or compat; "
-            "where a broker has GetReplicaLogInfo under another key, name it in get_replica_log_info_api_key"
+            f"backend native cannot be used, {reason}. Set backend to auto or compat; "
+            "if the brokers have GetReplicaLogInfo with another key, set get_replica_log_info_api_key to it"
         )
-    # Where nobody designates leaders nobody misses the other message either, and its key may be some other message's.
+    # If no broker designates leaders, the cluster does not have KIP-1275: a missing GetReplicaLogInfo needs no warning.
     if designating:
-        return Choice(COMPAT, f"falling back to backend compat: {said}")
+        return Choice(COMPAT, f"falling back to backend compat: {reason}")
     return Choice(COMPAT)
 
 
 def for_plan(wanted: str, made_with: str, source: str) -> str:
-    """Return the backend to ask for when the plan `source` is applied: the one that its guards were read with.
+    """Return the backend with which the plan `source` is applied: the one with which its guards were read, `made_with`.
 
-    Raises BackendError where `wanted` is another one: broker epochs are guards of native plans, and compat cannot read them.
+    BackendError if `wanted` is another one: broker epochs are guards of native plans, and compat cannot read them.
     """
     if made_with not in (COMPAT, NATIVE):
         raise BackendError(f"{source} was made with backend {made_with}, which is neither {COMPAT} nor {NATIVE}; make the plan again")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests to brokers that follow the active controller. A broker that is cut off from the controllers answers with what it knew before."""
+"""Sends requests to brokers that follow the active controller. A broker without connection to the controllers answers with an old state."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ if CLIENT_IMPORT_ERROR is None:
 
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
 
-HEDGE_AFTER = 1.0  # seconds after which the next broker is asked the same question
-# Without an active controller no broker describes the quorum: so many are asked, the last one within so many seconds.
+HEDGE_AFTER = 1.0  # seconds after which the next broker gets the same request
+# Without an active controller no broker describes the quorum: the number of brokers that get the request, and the seconds until the last one gets it.
 QUORUM_NODES, QUORUM_HEDGES = 20, 2.0
-KNOWN_SECONDS = 60.0  # for so long brokers count as following once the active controller has named them
+KNOWN_SECONDS = 60.0  # for which brokers count as following after the active controller named them
 # After an election of controllers brokers fetch from the new one within 0.5 s.
 FOLLOWING_SECONDS, FOLLOWING_PAUSE = model_quorum.BEHIND_AFTER, 0.5
-REMEDY = "mend the connection between brokers and controllers, or name other brokers in bootstrap_servers"
+REMEDY = "fix the connection between brokers and controllers, or name other brokers in bootstrap_servers"
 
 
 class UnsupportedRequestError(ClusterError):
-    """No broker that answers takes a request of this kind."""
+    """No broker that answers supports a request of this kind."""
 
 
 def fenced_with_address(nodes: Iterable[Node]) -> list[Node]:
@@ -50,9 +50,9 @@ def fenced_with_address(nodes: Iterable[Node]) -> list[Node]:
 
 
 class FollowerClient(LogDirClient, ABC):
-    """Nodes of which those that follow the active controller are asked for the state of the cluster.
+    """A client that reads the state of the cluster only from brokers that follow the active controller.
 
-    `last_quorum`: the metadata quorum as it was described last, None before.
+    `last_quorum`: the last description of the metadata quorum, None before the first one.
     """
 
     def __init__(self, connection: Connection, servers: Sequence[str]) -> None:
@@ -69,21 +69,21 @@ class FollowerClient(LogDirClient, ABC):
         """Ask one of these brokers (None: of those that follow the active controller) which brokers are registered, and which of them are fenced."""
 
     def quorum(self) -> model_quorum.Quorum:
-        """The metadata quorum as its leader describes it. ClusterError where no leader answers, quorum.Refused where one may not ask."""
+        """Return the metadata quorum as its leader describes it. ClusterError if no leader answers, quorum.Refused without permission."""
         nodes = self._quorum_nodes()
         self.last_quorum = model_quorum.read(self._describe_quorum(nodes))
         self._followers, self._followers_until = self.last_quorum.followers(), time.monotonic() + KNOWN_SECONDS
-        # A broker takes the requests of a connection one by one: behind one that it never answers it would give no other answer.
-        home = self._last_nodes[READ]
-        for node in takewhile(lambda node: node != home, nodes):
+        # A broker answers the requests of a connection one by one: after one that it never answers it would answer no other.
+        answering = self._last_nodes[READ]
+        for node in takewhile(lambda node: node != answering, nodes):
             if node not in self._followers:
                 self._manager.call_soon(partial(self._manager.close, node))
         return self.last_quorum
 
     def _quorum_nodes(self) -> list[Any]:
-        """The nodes that are asked to describe the quorum, in turn."""
-        # Brokers pass it on to the active controller. Where there is none, each of them waits for one and gives no answer at all. So does one that is cut
-        # off. All that it calls alive may be lost, and what it calls fenced may be alive.
+        """Return the nodes that get the request to describe the quorum, in this order."""
+        # A broker forwards the request to the active controller. If there is none, or if it cannot reach it, it waits and gives no answer. The brokers
+        # that such a broker lists as alive may be lost, and those that it lists as fenced may be alive.
         known = {f"{node.host}:{node.port}" for node in self._nodes if not node.fenced}
         named = [node for node, address in self._named().items() if address not in known]
         fenced = [node.broker_id for node in self._fenced_nodes()]
@@ -92,19 +92,19 @@ class FollowerClient(LogDirClient, ABC):
 
     def _describe_quorum(self, nodes: Sequence[Any]) -> Any:
         answer = self._answered(core.describe_quorum, nodes, min(HEDGE_AFTER, QUORUM_HEDGES / max(1, len(nodes) - 1)), READ)
-        said = "so brokers that are coming back cannot be told from lost ones"
+        effect = "so brokers that are coming back cannot be distinguished from lost ones"
         refused = core.error_name(answer.error_code)
         if refused:
             raise model_quorum.Refused(
-                f"the metadata quorum cannot be described ({refused}), {said}; grant DESCRIBE on the cluster", refused
+                f"the metadata quorum cannot be described ({refused}), {effect}; grant DESCRIBE on the cluster", refused
             )
         refused = core.error_name(core.quorum_partition(answer).error_code)
         if refused:
-            raise ClusterError(f"the metadata quorum cannot be described ({refused}), {said}; wait until the quorum has a leader")
+            raise ClusterError(f"the metadata quorum cannot be described ({refused}), {effect}; wait until the quorum has a leader")
         return answer
 
     def _unfenced(self) -> set[int]:
-        """Ids of the brokers that were unfenced when that was asked the last time."""
+        """Return the ids of the brokers that were unfenced in the last answer."""
         return {node.broker_id for node in self._nodes if not node.fenced}
 
     def _fenced_nodes(self) -> list[Node]:
@@ -114,11 +114,11 @@ class FollowerClient(LogDirClient, ABC):
         return self._unfenced() & self._followers
 
     def _is_current(self) -> bool:
-        """Whether the brokers were described by one that follows the active controller."""
+        """Return whether the broker that described the others follows the active controller."""
         return self._describer in self._followers
 
     def _current(self) -> set[int]:
-        """Ids of the unfenced brokers that follow the active controller. ClusterError if there is none."""
+        """Return the ids of the unfenced brokers that follow the active controller. ClusterError if there is none."""
         if not self._nodes:
             return set()
         if time.monotonic() > self._followers_until or not self._current_ids():
@@ -126,14 +126,14 @@ class FollowerClient(LogDirClient, ABC):
         if not self._current_ids():
             raise ClusterError(
                 f"{self._origin()} answers, but does not fetch the metadata log from the active controller, and no broker that it names does. "
-                f"So what it knows of the cluster may be old; {REMEDY}"
+                f"So its state of the cluster may be old; {REMEDY}"
             )
         if not self._is_current():
             self._refresh_nodes(self._current_ids())
         return self._current_ids()
 
     def _find_followers(self) -> None:
-        """Find out which brokers follow the active controller."""
+        """Find the brokers that follow the active controller. ClusterError if no broker reaches it."""
         until = time.monotonic() + min(FOLLOWING_SECONDS, self._connection.request_timeout)
         while True:
             try:
@@ -145,7 +145,7 @@ class FollowerClient(LogDirClient, ABC):
                 raise
             except ClusterError as error:
                 raise ClusterError(
-                    f"{self._origin()} answers, but no broker gets an answer from the active controller, so what it knows of the cluster may be old; "
+                    f"{self._origin()} answers, but no broker gets an answer from the active controller, so its state of the cluster may be old; "
                     f"{REMEDY} ({error})",
                     error.error,
                 ) from error
@@ -155,63 +155,63 @@ class FollowerClient(LogDirClient, ABC):
             time.sleep(FOLLOWING_PAUSE)
 
     def _follow_refusing_broker(self) -> None:
-        """Without DESCRIBE on the cluster it is not known who follows. The active controller refuses it, so the broker that passed it on reaches it."""
+        """Find followers without DESCRIBE on the cluster. The active controller refuses it, so the broker that forwarded the request reaches it."""
         describer = {self._describer} - {self._last_nodes[READ]}
         self._meet_others()
         self._followers, self._followers_until = self._unfenced() - describer, time.monotonic() + KNOWN_SECONDS
 
     def _meet_others(self) -> None:
-        """If the node that answered is not known to be alive, take the brokers that it knows."""
-        home = self._last_nodes[READ]
-        if home not in self._unfenced():
-            self._nodes = self._take_brokers(self._answered(lambda: core.metadata(()), [home], HEDGE_AFTER, READ))
+        """If the node that answered is not listed as alive, take over the brokers that it lists."""
+        answering = self._last_nodes[READ]
+        if answering not in self._unfenced():
+            self._nodes = self._take_brokers(self._answered(lambda: core.metadata(()), [answering], HEDGE_AFTER, READ))
 
     def _origin(self) -> str:
-        """The broker that described the others, as messages name it."""
+        """Return the name, for messages, of the broker that described the others."""
         for node in self._nodes:
             if node.broker_id == self._describer:
                 return f"broker {node.broker_id} ({node.host}:{node.port})"
         return ", ".join(self._connection.bootstrap_servers)
 
     def _take_brokers(self, metadata: Any) -> list[Node]:
-        """The brokers that are alive, known to the client from here on. ConnectionOptionError if the login must not be sent to one."""
+        """Return the live brokers of a Metadata answer, and make them known to the client. ConnectionOptionError as in `_read_brokers`."""
         nodes = self._read_brokers(metadata)
         self._manager.cluster.update_metadata(metadata)
         return nodes
 
     def _read_brokers(self, answer: Any) -> list[Node]:
-        """The brokers that an answer names. ConnectionOptionError if the login must not be sent to one."""
+        """Return the brokers of an answer. ConnectionOptionError if the login must not be sent to one of them."""
         nodes = core.read_nodes(answer)
         self._connection.check_plaintext(f"{node.host}:{node.port}" for node in nodes)
         return nodes
 
     def _in_turn(self, nodes: Collection[int]) -> list[int]:
-        """Sort: the broker that answered last time first, those with short pages and those that did not answer last."""
-        home = self._last_nodes.get(READ)
-        return sorted(nodes, key=lambda node: (node in self.unreachable, node in self._brief, node != home, node))
+        """Sort: first the broker that answered last time, then others, those with short pages, and those that did not answer."""
+        preferred = self._last_nodes.get(READ)
+        return sorted(nodes, key=lambda node: (node in self.unreachable, node in self._brief, node != preferred, node))
 
     def _ask_of(self, nodes: Collection[int], make: Callable[[], Any], hedge_after: float = HEDGE_AFTER) -> Any:
-        """Ask one of these: the one that answered last time first, the next one too when it takes longer than `hedge_after` seconds."""
+        """Send a request to the first of these nodes `_in_turn`, and to the next one if that takes longer than `hedge_after` seconds."""
         return self._answered(make, self._in_turn(nodes), hedge_after, READ)
 
     def _answered(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> Any:
         if not nodes:
             servers = ", ".join(self._connection.bootstrap_servers)
-            raise ClusterError(f"{servers} answered, but knows no broker that is alive any more; try again shortly")
+            raise ClusterError(f"{servers} answered, but lists no live broker any more; try again shortly")
         try:
             return self._ask_any(make, nodes, hedge_after, purpose)
         except errors.IncompatibleBrokerVersion as error:
             raise UnsupportedRequestError(
-                f"no broker takes this request: {error_message(error)} Is bootstrap_servers a cluster of a supported Kafka release, and is no proxy in between?"
+                f"no broker supports this request: {error_message(error)} Is bootstrap_servers a cluster of a supported Kafka release, without a proxy?"
             ) from error
         except errors.KafkaError as error:
             limit = self._connection.request_timeout
-            raise ClusterError(f"no broker answered {make().name} (request_timeout {limit:g} s): {self._why(error)}") from error
+            raise ClusterError(f"no broker answered {make().name} (request_timeout {limit:g} s): {self._reason(error)}") from error
 
-    def _why(self, error: Exception) -> str:
-        """A broker that hangs has taken its time already. One that refuses is looked at: it may have been advertised by a wrong name."""
+    def _reason(self, error: Exception) -> str:
+        """Return why brokers do not answer. After a timeout no more time is spent; other failures are diagnosed: a listener may be wrong."""
         if isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError)):
             return error_message(error)
-        return connection_diagnosis.reasons(
+        return connection_diagnosis.diagnose(
             self._connection, [f"{node.host}:{node.port}" for node in self._nodes if not node.fenced], error
         )

@@ -1,10 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cluster: everything that one cluster can be asked or told through its brokers.
+"""Cluster: reads and changes the state of one cluster through its brokers, with kafka-python.
 
-kafka-python carries the requests.
-Brokers are asked side by side, each within `request_timeout` by itself; one that does not answer is data (`unreachable`), never
+Brokers get their requests concurrently, each within its own `request_timeout`. A broker that does not answer is data (`unreachable`), never
 an exception and never a hang. All methods may be called from several threads.
 """
 
@@ -24,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.br
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
     CLIENT_IMPORT_ERROR,
     READ,
@@ -53,9 +52,9 @@ if CLIENT_IMPORT_ERROR is None:
 if TYPE_CHECKING:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
 
-FENCED_MS = 3000  # for an answer of a fenced broker, most of which are lost
-REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, kept for today's messages too
-LOADING_SECONDS = 5.0  # a coordinator that has just been elected has loaded its groups by then, unless they are many
+FENCED_MS = 3000  # for an answer of a fenced broker: most of these are lost
+REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, used for all messages
+LOADING_SECONDS = 5.0  # in which a newly elected coordinator loads its groups, unless there are very many
 # Size per partition and partitions per request: a batch that does not fit comes back empty unless it is alone.
 FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 
@@ -63,10 +62,10 @@ FETCH_ROUNDS = ((2_048, REQUEST_LIMIT), (65_536, 200), (1_048_576, 1))
 class Cluster(FollowerClient):
     """One Kafka cluster, opened as a context manager. Only brokers that follow the active controller are asked for its state.
 
-    `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer the last time that it was asked. `in_doubt`: partitions whose
-    order a request was to change that was sent and never answered: a broker that hangs may still carry it out, long afterwards.
-    `elections_in_doubt`: the same of elections.
-    `cut_off`: fenced brokers that run and do not come back, as `broker_states` found last: they answer, and do not fetch the metadata log.
+    `cluster_id`: Kafka's id. `unreachable`: broker id → why it did not answer its last request. `in_doubt`: partitions with a request for
+    another replica order that was sent and never answered: a broker that hangs may still execute it, long afterwards.
+    `elections_in_doubt`: the same for elections.
+    `cut_off`: fenced brokers that run and do not come back, from the last `broker_states`: they answer, and do not fetch the metadata log.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -78,7 +77,7 @@ class Cluster(FollowerClient):
         self.cut_off: set[int] = set()
         self._mute: set[int] = set()  # fenced brokers whose port accepts connections, and that have not answered
 
-    # --- asking -------------------------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------------------
 
     def _opened(self) -> None:
         try:
@@ -89,7 +88,7 @@ class Cluster(FollowerClient):
         self.cluster_id = answer.cluster_id
         if not self._nodes:
             servers = ", ".join(self._connection.bootstrap_servers)
-            raise ClusterError(f"{servers} answered, but knows no broker that is alive yet; try again shortly")
+            raise ClusterError(f"{servers} answered, but lists no live broker yet; try again shortly")
         self._refresh_nodes(self._unfenced())
 
     def _refresh_nodes(self, nodes: Collection[int] | None = None) -> list[brokers.Node]:
@@ -109,17 +108,17 @@ class Cluster(FollowerClient):
         return found
 
     def _ask(self, make: Callable[[], Any], hedge_after: float = HEDGE_AFTER) -> Any:
-        """Ask any live broker that follows the active controller, as `_ask_of` does."""
+        """Send a request to any live broker that follows the active controller, as `_ask_of` does."""
         return self._ask_of(self._current(), make, hedge_after)
 
     def _send_write(self, make: Callable[[], Any]) -> Any:
-        """Tell one broker to change something: another one than is asked, because a broker finishes the requests of a connection one by one.
+        """Send a change to one broker, not to the one that reads use: a broker finishes the requests of a connection one by one.
 
-        But only one that has answered before, if there is any: what is never answered may be done long afterwards (`in_doubt`).
+        A broker that has answered before is preferred: a request that is never answered may be executed long afterwards (`in_doubt`).
         """
-        asked, told = self._last_nodes.get(READ), self._last_nodes.get(WRITE)
+        reader, writer = self._last_nodes.get(READ), self._last_nodes.get(WRITE)
         nodes = sorted(
-            self._current(), key=lambda node: (node in self.unreachable, node not in self._responsive, node != told, node == asked, node)
+            self._current(), key=lambda node: (node in self.unreachable, node not in self._responsive, node != writer, node == reader, node)
         )
         return self._answered(make, nodes, self._connection.request_timeout, WRITE)
 
@@ -128,10 +127,10 @@ class Cluster(FollowerClient):
         return min(self._timeout_ms, FENCED_MS) if fenced else self._timeout_ms
 
     def unreachable_rows(self) -> list[dict[str, Any]]:
-        """What modules return as `unreachable_brokers`: `broker_id` and `reason`, sorted by id."""
+        """Return the rows of modules' `unreachable_brokers`: `broker_id` and `reason`, sorted by id."""
         return [{"broker_id": broker, "reason": reason} for broker, reason in sorted(self.unreachable.items())]
 
-    # --- the state of things -------------------------------------------------------------------------------------
+    # --- state of the cluster ------------------------------------------------------------------------------------
 
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
         """State of every registered broker and of those `mentioned` as replicas; see `brokers.state_rows`."""
@@ -153,23 +152,23 @@ class Cluster(FollowerClient):
         answers = self._ask_each({broker: [core.api_versions()] for broker in asked})
         found = {broker for broker in asked if answers.get(broker)}
         self._mute |= asked - found
-        # That a lost broker does not answer is no news.
+        # A lost broker is expected not to answer.
         for broker in asked - found:
             self.unreachable.pop(broker, None)
         return found
 
     def unfenced(self) -> set[int]:
-        """Ids of the brokers that are unfenced now."""
+        """Return the ids of the brokers that are unfenced now."""
         return {node.broker_id for node in self._refresh_nodes() if not node.fenced}
 
     def registered(self) -> list[brokers.Node]:
-        """The brokers that are registered now; before Kafka 4.0 those that are unfenced."""
+        """Return the brokers that are registered now; before Kafka 4.0, those that are unfenced."""
         return list(self._refresh_nodes())
 
     def quorum_timeouts(self, found: Quorum) -> dict[int, dict[str, int]]:
-        """The `controller.quorum.*` timeouts in ms, by id, of voters that are brokers too and of the broker that has answered before.
+        """Return the `controller.quorum.*` timeouts in ms, by id, of voters that are brokers too, and of the broker that answered last.
 
-        No other broker is asked: it has no vote, and one that hangs would hold up the rest.
+        Other brokers get no request: they have no vote, and one that hangs would delay the others.
         """
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
 
@@ -179,14 +178,14 @@ class Cluster(FollowerClient):
         return {node: quorum_timeouts.read(own[0])[1] for node, own in answers.items() if own}
 
     def registered_ids(self) -> set[int] | None:
-        """Ids of the brokers that are registered now, fenced ones too. None if the cluster lists no fenced ones (Kafka before 4.0)."""
+        """Return the ids of the brokers that are registered now, fenced ones too. None if the cluster lists no fenced ones (Kafka before 4.0)."""
         nodes = self._refresh_nodes()
         return {node.broker_id for node in nodes} if self._lists_fenced else None
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
-        """State of these partitions (None: of all), page by page. Those that the cluster does not have are absent.
+        """Return the state of these partitions (None: of all), read in pages. Partitions that the cluster does not have are absent.
 
-        Other partitions of the same topics may be among the answer.
+        Other partitions of the same topics may be in the result. ClusterError if there are too many, or if the pages do not end.
         """
         if keys is not None and not keys:
             return {}
@@ -198,7 +197,7 @@ class Cluster(FollowerClient):
         return {state.key: state for state in found}
 
     def _pages(self, keys: Collection[TopicPartition] | None) -> list[PartitionState]:
-        # The broker goes through topics by name: from the first partition asked for up to the last one, no further.
+        # The broker goes through topics by name: from the first requested partition up to the last one, no further.
         start, stop = (min(keys), max(keys)) if keys else (None, None)
         names = sorted({topic for topic, _partition in keys or ()})
         limit = stop[1] - start[1] + 1 if start and stop and len(names) == 1 else core.PARTITIONS_PER_PAGE
@@ -218,25 +217,25 @@ class Cluster(FollowerClient):
             if page.next_cursor is None or (stop is not None and found and found[-1].key >= stop):
                 break
             if len(states) < limit:
-                self._brief.add(self._last_nodes.get(READ, -1))  # the next page is better asked of another broker
+                self._brief.add(self._last_nodes.get(READ, -1))  # another broker may have larger pages
             following = page.next_cursor.topic_name, page.next_cursor.partition_index
             self._check_page(start, following, found, deadline)
             start = following
             names = [name for name in names if name >= start[0]]
         if keys and min(keys)[0] not in {state.topic for state in found}:
-            # Nothing from that partition on: one row of the topic tells a missing partition from a missing topic.
+            # The topic has no partition from there on: one row of it distinguishes a missing partition from a missing topic.
             found += core.read_topic_partitions(self._ask(lambda: core.describe_topic_partitions([min(keys)[0]], None, 1)))
         return found
 
     def _check_page(
         self, start: TopicPartition | None, following: TopicPartition, found: Sequence[PartitionState], deadline: float
     ) -> None:
-        """Pages must come to an end."""
+        """Raise ClusterError if the pages repeat, are too many, or take too long."""
         count = len(found)
         if start is not None and following <= start:
             raise ClusterError(
                 f"a broker answers the page of partitions after {start[0]}-{start[1]} with a cursor at {following[0]}-{following[1]}, "
-                "which is not behind it; look at the brokers' logs"
+                "which is not after it; check the brokers' logs"
             )
         if count > PARTITIONS:
             raise ClusterError(f"the cluster describes more than {PARTITIONS} partitions; name some with partitions or partitions_file")
@@ -247,14 +246,14 @@ class Cluster(FollowerClient):
             )
 
     def permissions(self, topics: Collection[str] | None, moves: bool = False) -> acls.Held:
-        """What this client may do here; see `permissions.probe`."""
+        """Return the permissions of this client; see `permissions.probe`."""
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import permissions
 
-        # Any live broker: what may be missing is just the permission to find out which of them follow the active controller.
+        # Any live broker: the missing permission may be the one that finding followers of the active controller needs.
         return permissions.probe(lambda make: self._ask_of(self._unfenced(), make), topics, moves)
 
     def reassigning(self) -> set[TopicPartition]:
-        """The partitions that have a reassignment under way."""
+        """Return the partitions with a reassignment under way. ClusterError without DESCRIBE on the cluster."""
         answer = self._ask(core.list_reassignments)
         refused = core.error_name(answer.error_code)
         if refused:
@@ -262,22 +261,22 @@ class Cluster(FollowerClient):
         return core.read_reassigning(answer)
 
     def topic_configs(self, topics: Collection[str]) -> topic_configs.TopicConfigs:
-        """The configs that say when these topics can be written, and whom the controller elects by itself."""
+        """Return the configs that decide when these topics can be written, and which leaders the controller elects by itself."""
         asked = [partial(core.describe_topic_configs, chunk) for chunk in chunks(sorted(topics), REQUEST_LIMIT)]
         return topic_configs.merged((core.read_topic_configs(self._ask(make)) for make in asked), topics)
 
     def feature_level(self, feature: str) -> int | None:
-        """Level at which the cluster runs a feature; see `protocol.read_feature_level`."""
+        """Return the finalized level of a feature; see `core.read_feature_level`."""
         return core.read_feature_level(self._ask(core.api_versions), feature)
 
-    # --- what replicas hold --------------------------------------------------------------------------------------
+    # --- logs of replicas ----------------------------------------------------------------------------------------
 
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
-        """Log end offset and partition leader epoch of the replicas on each broker; brokers and partitions without an answer are absent."""
+        """Return log end offset and leader epoch of each broker's replicas. Brokers and partitions without an answer are absent."""
         return self._offsets(work, core.DEBUGGING_REPLICA)
 
     def high_watermarks(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
-        """As `log_ends`, of the partitions that each broker leads: each log ends where what is committed does."""
+        """Return the high watermarks of the partitions that each broker leads, in the form of `log_ends`."""
         return self._offsets(work, core.CONSUMER)
 
     def _offsets(self, work: Mapping[int, Collection[TopicPartition]], replica_id: int) -> dict[int, dict[TopicPartition, core.LogEnd]]:
@@ -290,10 +289,10 @@ class Cluster(FollowerClient):
     def batches(
         self, work: Mapping[int, Mapping[TopicPartition, int]], retry_empty: bool = True
     ) -> dict[int, dict[TopicPartition, core.FetchedBatch]]:
-        """The batch that holds (or follows) an offset in the log of each broker's replica, with high watermark and log start.
+        """Return the batch that contains (or follows) an offset in the log of each broker's replica, with high watermark and log start.
 
-        Brokers and partitions without an answer are absent. An empty answer is asked again with more room, unless the log's
-        very end is asked for (`retry_empty` false), where there is nothing to come.
+        Brokers and partitions without an answer are absent. After an empty answer the request is repeated with more room. `retry_empty`
+        false: not so, because the offset is the log end.
         """
         found: dict[int, dict[TopicPartition, core.FetchedBatch]] = {node: {} for node in work}
         left = {node: dict(offsets) for node, offsets in work.items()}
@@ -309,7 +308,7 @@ class Cluster(FollowerClient):
         return found
 
     def epoch_ends(self, work: Mapping[int, Mapping[TopicPartition, int]]) -> dict[int, dict[TopicPartition, core.EpochEnd]]:
-        """Where the wanted leader epoch, or the greatest one below it, ends in the log of each broker's replica.
+        """Return where the requested leader epoch, or the greatest one below it, ends in the log of each broker's replica (KIP-320).
 
         Brokers and partitions without an answer are absent.
         """
@@ -323,58 +322,58 @@ class Cluster(FollowerClient):
         return {node: {key: end for key, end in _merged(rows).items() if key in work[node]} for node, rows in answers.items()}
 
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[consumer_groups.Committed]:
-        """Offsets that groups committed on these partitions, sorted. A committed offset proves something, its absence proves nothing.
+        """Return the offsets that groups committed on these partitions, sorted. They may be incomplete.
 
-        `missed` gets a sentence for each reason why there may be more of them. `seconds`: for all that one broker is asked.
+        `missed` gets a sentence for each reason why there may be more of them. `seconds`: for all requests to one broker.
         """
         unfenced = self._unfenced()
         silent = unfenced & self.unreachable.keys()
-        found = self._group_offsets(keys, seconds, unfenced - silent, seconds)
-        missed += [*found.blind, *(f"broker {node} does not answer" for node in sorted(silent))]
-        return found.offsets
+        committed = self._group_offsets(keys, seconds, unfenced - silent, seconds)
+        missed += [*committed.blind, *(f"broker {node} does not answer" for node in sorted(silent))]
+        return committed.offsets
 
     def _group_offsets(
         self, keys: Collection[TopicPartition], seconds: float, nodes: set[int], patience: float = LOADING_SECONDS
     ) -> consumer_groups.CommittedOffsets:
-        """What groups have committed. `patience`: seconds for coordinators that load their groups."""
+        """Return groups and their committed offsets. `patience`: seconds for coordinators that load their groups."""
         blind = self._leaderless(consumer_groups.GROUP_TOPIC)
         return coordinators.Coordinators(self._ask_each, keys, seconds, min(seconds, patience)).read(nodes, blind)
 
     def _ask_all(
-        self, nodes: set[int], make: Callable[[], Any], blind: list[str], read: Callable[[Any], Any], kept: Kept
+        self, nodes: set[int], make: Callable[[], Any], blind: list[str], read: Callable[[Any], Any], kept: KeptMemory
     ) -> dict[int, list[Any]]:
-        """Ask these brokers one question; add to `blind` who does not answer."""
+        """Send one request to each of these brokers. `blind` gets a sentence for each broker that does not answer."""
         answers = {node: rows for node, rows in self._ask_each({node: [make()] for node in nodes}, read, kept).items() if rows}
         blind += [f"broker {node} does not answer" for node in sorted(nodes - answers.keys())]
         return answers
 
     def _leaderless(self, topic: str) -> list[str]:
-        """Says so where partitions of a coordinator's topic have no leader: nobody knows then what they have in them."""
+        """Return a sentence if partitions of a coordinators' topic have no leader: then their content cannot be read."""
         unfenced = self._unfenced()
         without = sum(1 for state in self.partitions_of(topic).values() if not has_live_leader(state, unfenced))
         return [f"{without} partitions of {topic} have no leader"] if without else []
 
     def partitions_of(self, topic: str) -> dict[TopicPartition, PartitionState]:
-        """State of a topic's first partitions, at most PARTITIONS_PER_PAGE; none where there is no such topic."""
-        # A range, of which those that there are come back in one page.
+        """Return the state of a topic's first PARTITIONS_PER_PAGE partitions; empty if the topic does not exist."""
+        # A range: the partitions in it that exist come back in one page.
         states = self.partitions({(topic, 0), (topic, core.PARTITIONS_PER_PAGE - 1)})
         return {key: state for key, state in states.items() if key[0] == topic}
 
-    # --- telling -------------------------------------------------------------------------------------------------
+    # --- changes -------------------------------------------------------------------------------------------------
 
     def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
-        """Give each partition the same replicas in a new order. Returns why it was refused (None: done) by partition."""
+        """Give each partition the same replicas in a new order (KIP-455). Return Kafka's refusal (None: done) by partition."""
         with unanswered_requests.noted(lambda: core.reorder(orders, self._timeout_ms), orders, self.in_doubt) as make:
             answer = self._send_write(make)
         refused = core.refusal(answer.error_code, answer.error_message)
         return unanswered_requests.note_timeouts(dict.fromkeys(orders, refused) if refused else core.read_reorder(answer), self.in_doubt)
 
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
-        """Elect the first live replica where there is no clean one. Returns why it was refused (None: elected) by partition."""
+        """Elect the first live replica of partitions without a clean one. Return Kafka's refusal (None: elected) by partition."""
         return self.elect("unclean", keys)
 
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
-        """KIP-460's election, `preferred` or `unclean`. Returns why it was refused (None: elected) by partition."""
+        """Elect leaders (KIP-460): `preferred` or `unclean`. Return Kafka's refusal (None: elected) by partition."""
         with unanswered_requests.noted(lambda: core.elect(election_type, keys, self._timeout_ms), keys, self.elections_in_doubt) as make:
             answer = self._send_write(make)
         refused = core.refusal(answer.error_code, None)

@@ -14,14 +14,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 
 
 class ConfigBudget:
-    """The configs that are kept together, of any number of topics."""
+    """Counts the bytes of the configs of all topics that are kept together."""
 
     def __init__(self) -> None:
         self._bytes = self._topics = 0
         self._largest = (-1, "")
 
     def add(self, topic: str, settings: Settings, names: Iterable[str]) -> None:
-        """Count the configs `names` of a topic. ClusterError if all topics together exceed bounds.CONFIGS_BYTES; it names the topic with the most."""
+        """Count the configs `names` of a topic. ClusterError if all topics together exceed limits.CONFIGS_BYTES; it names the largest topic."""
         size = size_of(settings)
         self._bytes += size
         self._topics += 1
@@ -29,5 +29,5 @@ class ConfigBudget:
         if self._bytes > limits.CONFIGS_BYTES:
             raise ClusterError(
                 f"{', '.join(names)} of {self._topics} topics take more than {limits.CONFIGS_BYTES >> 20} MiB; "
-                f"look at topic {self._largest[1]} with kafka-configs.sh --describe, or name fewer partitions"
+                f"check topic {self._largest[1]} with kafka-configs.sh --describe, or select fewer partitions"
             )

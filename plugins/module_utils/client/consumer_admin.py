@@ -1,7 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Downstream: a cluster as its consumers and transactional producers see it. Partitions whose leader does not answer are data, never an exception."""
+"""ConsumerAdmin: a cluster as its consumers and transactional producers see it.
+
+A partition whose leader does not answer is data, never an exception.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import FETCH_ROUNDS, REQUEST_LIMIT, Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.bounded_requests import BoundedRequests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
@@ -26,7 +29,7 @@ if CLIENT_IMPORT_ERROR is None:
         transactions,
     )
 
-ACKNOWLEDGED_WITHIN = 0.8  # of the request timeout: so that the broker can still say that it was not
+ACKNOWLEDGED_WITHIN = 0.8  # of the request timeout, so that the broker can still answer that it was not acknowledged
 
 Keys = Collection[TopicPartition]
 Ends = dict[TopicPartition, Any]
@@ -34,9 +37,9 @@ Leaders = Mapping[TopicPartition, int]
 
 
 class ActiveTransactions(NamedTuple):
-    """Producers by partition, where the leader answered; transactions that are not ended, or whose producer has one open there.
+    """Producers by partition, if the leader answered; transactions that are not ended, or whose producer has an open one on the partitions.
 
-    `blind`: why some coordinators do not tell of theirs. `unanswered`: errors by partition.
+    `blind`: reasons why transactions of some coordinators are missing. `unanswered`: errors by partition.
     """
 
     producers: dict[TopicPartition, list[Producer]]
@@ -46,15 +49,15 @@ class ActiveTransactions(NamedTuple):
 
 
 class ConsumerAdmin(Cluster):
-    """One Kafka cluster. `leaders`, in all methods, are the live leaders of the partitions in question.
+    """One Kafka cluster. `leaders`, in all methods: the live leader of each partition.
 
-    A broken broker can answer about partitions that it was not asked about. Only the leader of a partition is believed.
+    A broken broker can answer about partitions that were not requested from it. Only the answer of a partition's leader counts.
     """
 
     # --- logs ----------------------------------------------------------------------------------------------------------
 
     def logs(self, leaders: Leaders, epochs: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, Log]:
-        """The leaders' logs, fetched back at both ends of what is committed. `epochs`: those whose ends are asked for, by partition."""
+        """Return the leaders' logs, with the first and the last committed offset fetched. `epochs`: leader epochs, whose ends are read, too."""
         ends, starts, marks, stable = self._bounds(_by_leader(leaders))
         found: dict[TopicPartition, list[Ends]] = {key: [ends, starts, marks, stable] for key in leaders}
         errors = {key: _first_error(key, parts) for key, parts in found.items()}
@@ -66,11 +69,11 @@ class ConsumerAdmin(Cluster):
                 for key in sound
                 if marks[key].log_end_offset > starts[key].log_end_offset and offset_of(key) not in read[key]
             }
-            for key, row in self._fetched_back(wanted, leaders).items():
+            for key, row in self._fetch_back(wanted, leaders).items():
                 errors[key] = errors[key] or row.error
                 if row.error is None and row.batch is not None:
                     read[key].append(wanted[key])
-        told = self._epoch_ends(sound, epochs)
+        epoch_ends = self._epoch_ends(sound, epochs)
         return {
             key: Log(
                 errors[key],
@@ -79,7 +82,7 @@ class ConsumerAdmin(Cluster):
                 high_watermark=marks[key].log_end_offset,
                 last_stable_offset=stable[key].log_end_offset,
                 read_back=tuple(read[key]),
-                epoch_ends=told.get(key, {}),
+                epoch_ends=epoch_ends.get(key, {}),
             )
             if key in sound
             else Log(errors[key])
@@ -87,24 +90,24 @@ class ConsumerAdmin(Cluster):
         }
 
     def _bounds(self, work: Mapping[int, Keys]) -> list[Ends]:
-        """Of each log its end, where it starts, its high watermark and its last stable offset. All four are asked in one round."""
-        questions: Sequence[Callable[[Keys], Any]] = (
+        """Return the log end, log start, high watermark and last stable offset of each log. All four are read in one round of requests."""
+        requests: Sequence[Callable[[Keys], Any]] = (
             core.list_offsets,
             partial(consumers.list_offsets, timestamp=consumers.EARLIEST),
             partial(consumers.list_offsets, timestamp=consumers.LATEST),
             partial(consumers.list_offsets, timestamp=consumers.LATEST, isolation_level=consumers.READ_COMMITTED),
         )
-        asked = {node: [ask(chunk) for chunk in chunks(keys, REQUEST_LIMIT) for ask in questions] for node, keys in work.items()}
+        by_node = {node: [make(chunk) for chunk in chunks(keys, REQUEST_LIMIT) for make in requests] for node, keys in work.items()}
         wanted = keys_of(work.values())
-        found: list[Ends] = [{} for _question in questions]
-        for node, answers in self._ask_each(asked, lambda answer: only(wanted, core.read_log_ends(answer))).items():
+        bounds: list[Ends] = [{} for _request in requests]
+        for node, answers in self._ask_each(by_node, lambda answer: only(wanted, core.read_log_ends(answer))).items():
             own = set(work[node])
             for place, ends in enumerate(answers):
-                found[place % len(questions)] |= {key: end for key, end in ends.items() if key in own}
-        return found
+                bounds[place % len(requests)] |= {key: end for key, end in ends.items() if key in own}
+        return bounds
 
-    def _fetched_back(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, core.FetchedBatch]:
-        """What consumers get at these offsets. An empty answer is asked for again with more room, as in `Cluster.batches`."""
+    def _fetch_back(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, core.FetchedBatch]:
+        """Return what consumers read at these offsets. After an empty answer the request is repeated with more room, as in `Cluster.batches`."""
         found: dict[TopicPartition, core.FetchedBatch] = {}
         left = dict(offsets)
         wanted = keys_of([offsets])
@@ -120,7 +123,7 @@ class ConsumerAdmin(Cluster):
         return found
 
     def _epoch_ends(self, leaders: Leaders, epochs: Mapping[TopicPartition, Collection[int]]) -> dict[TopicPartition, dict[int, EpochEnd]]:
-        """Ends by partition and epoch. An answer does not repeat which epoch it is about, so a request has one for each partition."""
+        """Return the ends by partition and epoch. An answer does not contain the requested epoch, so a request has one for each partition."""
         found: dict[TopicPartition, dict[int, EpochEnd]] = {}
         left = {key: sorted(epochs[key], reverse=True) for key in leaders if epochs.get(key)}
         wanted = keys_of([left])
@@ -141,21 +144,21 @@ class ConsumerAdmin(Cluster):
     # --- groups --------------------------------------------------------------------------------------------------------
 
     def group_offsets(self, keys: Keys) -> consumer_groups.CommittedOffsets:
-        """What groups have committed on these partitions, and the groups themselves."""
+        """Return the groups of the cluster, and their committed offsets on these partitions."""
         return self._group_offsets(keys, self._patience, self._unfenced())
 
     @property
     def _patience(self) -> float:
-        """Seconds for all that one broker is asked about what it lists."""
+        """Seconds for all requests about the names that one broker lists."""
         return SLOW_PAGES * self._connection.request_timeout
 
     # --- transactions --------------------------------------------------------------------------------------------------
 
     def active_transactions(self, leaders: Leaders) -> ActiveTransactions:
-        """Producers and transactions of these partitions (KIP-664).
+        """Return producers and transactions of these partitions (KIP-664).
 
-        Leaders are asked before and after coordinators: what is open at both times was open in between. A transaction that began
-        meanwhile, of which no coordinator could tell yet, is left out.
+        Leaders get their requests before and after coordinators: a transaction that is open both times was open in between. A transaction
+        that began meanwhile is left out, since no coordinator could list it yet.
         """
         first, unanswered = self._producers(leaders)
         blind = self._leaderless(transactions.STATE_TOPIC)
@@ -165,8 +168,8 @@ class ConsumerAdmin(Cluster):
             one.producer_id for key, rows in first.items() for one in rows if one.start_offset >= 0 and (key, one.producer_id) not in owed
         }
         if unknown:
-            told = {one.transactional_id for one in known}
-            known += [one for one in self._transactions(sorted(unknown), blind) if one.transactional_id not in told]
+            listed = {one.transactional_id for one in known}
+            known += [one for one in self._transactions(sorted(unknown), blind) if one.transactional_id not in listed]
         again = {key for key, rows in first.items() if any(one.start_offset >= 0 for one in rows)} | {key for key, _offset in owed}
         second, refused = self._producers({key: leader for key, leader in leaders.items() if key in again})
         open_before = {(key, one.producer_id, one.start_offset) for key, rows in first.items() for one in rows}
@@ -199,9 +202,9 @@ class ConsumerAdmin(Cluster):
         return found, refused
 
     def _transactions(self, producer_ids: Sequence[int], blind: list[str]) -> list[Transaction]:
-        """Transactions, described by the coordinators that list them."""
+        """Return the transactions, described by the coordinators that list them."""
         listed: dict[int, list[str]] = {}
-        kept = Kept()
+        kept = KeptMemory()
         make = partial(transactions.list_transactions, producer_ids)
         for node, answers in self._ask_all(self._unfenced(), make, blind, transactions.read_listed, kept).items():
             error, names = answers[0]
@@ -235,7 +238,10 @@ class ConsumerAdmin(Cluster):
     # --- canaries ------------------------------------------------------------------------------------------------------
 
     def write_canaries(self, leaders: Leaders, value: str) -> dict[TopicPartition, dict[str, Any]]:
-        """Write one record to each of these partitions with acks=all, and fetch it back: `offset`, `error` (Kafka's name), `read_back`."""
+        """Write one record to each of these partitions with acks=all, and read it back.
+
+        Return rows by partition: `offset`, `error` (Kafka's name), `read_back` (whether the record was read).
+        """
         timeout_ms = int(self._timeout_ms * ACKNOWLEDGED_WITHIN)
         asked = {
             node: [consumers.canaries(chunk, value, timeout_ms) for chunk in chunks(keys, REQUEST_LIMIT)]
@@ -246,7 +252,7 @@ class ConsumerAdmin(Cluster):
             for answer in answers:
                 written |= {key: row for key, row in consumers.read_canaries(answer).items() if leaders.get(key) == node}
         offsets = {key: row.offset for key, row in written.items() if row.error is None}
-        back = self._fetched_back(offsets, leaders)
+        back = self._fetch_back(offsets, leaders)
         rows = {}
         for key in leaders:
             row, read = written.get(key), back.get(key)

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Controllers: what the metadata quorum's own nodes tell, each asked by itself on the controllers' listener.
+"""Controllers: reads the state of each node of the metadata quorum, on the controllers' listener.
 
-Controllers answer neither Metadata nor a request that is meant for another one of them, so they are known by the addresses that were
-given and nothing else. Which of them is active is found by asking them all.
+Controllers answer neither Metadata nor requests for another controller, so only the configured addresses identify them. The active
+controller is found with a request to each of them.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ class Controllers(NodeClient):
         super().__init__(connection, connection.controller_bootstrap_servers)
 
     def active(self) -> tuple[Any, Any]:
-        """Return the active controller's node and its DescribeQuorum answer. ClusterError where none of the addresses is the active one."""
+        """Return the active controller's node and its DescribeQuorum answer. ClusterError if no address is that of the active controller."""
         nodes = self._named()
         answers = self._ask_each({node: [core.describe_quorum()] for node in nodes})
-        told = {node: answer for node, found in answers.items() for answer in found}
+        descriptions = {node: answer for node, own in answers.items() for answer in own}
         refusals = {}
-        for node, answer in told.items():
+        for node, answer in descriptions.items():
             refused = core.quorum_error(answer)
             if refused is None:
                 return node, answer
             refusals[nodes[node]] = refused
         refusals |= {nodes[node]: reason for node, reason in self.unreachable.items()}
-        said = "; ".join(f"{server}: {reason}" for server, reason in sorted(refusals.items()))
-        raise ClusterError(f"controller_bootstrap_servers: none of them is the active controller ({said}); name all controllers")
+        reasons = "; ".join(f"{server}: {reason}" for server, reason in sorted(refusals.items()))
+        raise ClusterError(f"controller_bootstrap_servers: none of them is the active controller ({reasons}); name all controllers")
 
     def rows(self, quorum: Quorum | None) -> list[dict[str, Any]]:
-        """What each of them answers, by address: `node_id`, `active` (leads the quorum), Vote versions, `pre_vote` (KIP-996), `timeouts`.
+        """Return a row for each controller, sorted by `address`: `node_id`, `active` (leads the quorum), Vote versions, `pre_vote` (KIP-996), `timeouts`.
 
-        What is not known is None or empty, and `error` or `timeouts_error` says why. `quorum`: the voters that they are matched to.
+        Unknown values are None or empty, and `error` or `timeouts_error` says why. `quorum`: its voters give the node ids. Timeouts are in ms.
         """
         nodes = self._named()
         answers = self._ask_each({node: [core.api_versions(), core.describe_quorum()] for node in nodes})
         unreachable = dict(self.unreachable)
-        # One voter is the active controller, which is known without asking.
+        # A single voter is the active controller: that is known without a request.
         ids = [voter.replica_id for voter in quorum.voters] if quorum and len(quorum.voters) > 1 else []
-        # In requests of their own: a controller that refuses them has answered the others.
-        asked = [node for node, own in answers.items() if ids and own and core.DESCRIBE_CONFIGS in core.read_versions(own[0])]
-        configs = self._ask_each({node: [quorum_timeouts.describe(ids)] for node in asked})
+        # In separate requests: a controller that refuses them has answered the others.
+        describing = [node for node, own in answers.items() if ids and own and core.DESCRIBE_CONFIGS in core.read_versions(own[0])]
+        configs = self._ask_each({node: [quorum_timeouts.describe(ids)] for node in describing})
         rows = []
         for node, address in sorted(nodes.items(), key=lambda item: item[1]):
             row = _row(address, answers[node], unreachable.get(node))
@@ -69,7 +69,7 @@ class Controllers(NodeClient):
         return rows
 
     def ask(self, node: Any, make: Callable[[], Any]) -> Any:
-        """Ask one controller. ClusterError where it does not answer."""
+        """Send a request to one controller and return the answer. ClusterError if it does not answer."""
         answers = self._ask_each({node: [make()]})[node]
         if not answers:
             raise ClusterError(f"controller_bootstrap_servers: {self._named()[node]} does not answer: {self.unreachable[node]}")

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Coordinators: which broker answers for a group, and what its groups have committed.
+"""Coordinators: reads which broker coordinates a group, and the group's committed offsets.
 
-A group has one coordinator. Any broker can list any group, so what a broker answers counts only for groups that no other broker coordinates, too.
+A group has one coordinator. A broken broker can list any group, so a broker's answer counts only for groups that no other broker coordinates, too.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import consumer_groups, core
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed, CommittedOffsets
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 PAUSE = 0.2
-# What a broker answers that coordinates a group no longer.
+# The error of a broker that no longer coordinates a group.
 NOT_COORDINATOR = "NOT_COORDINATOR"
 
-AskEach = Callable[[Mapping[int, Any], Callable[[Any], Any], Kept], dict[int, list[Any]]]
+AskEach = Callable[[Mapping[int, Any], Callable[[Any], Any], KeptMemory], dict[int, list[Any]]]
 
 
 class Coordinators:
-    """Brokers that are asked for their groups, and for what these have committed on `keys`.
+    """Reads groups, and their committed offsets on `keys`, from brokers.
 
-    seconds   for all that one broker is asked in a round of requests
-    patience  for so many seconds a broker is asked again that answers an error after which Kafka's clients try again, as one that loads its groups
+    seconds   for all requests to one broker in a round
+    patience  seconds for which requests are repeated after errors that Kafka's clients retry, as of a coordinator that loads its groups
     """
 
     def __init__(self, ask_each: AskEach, keys: Collection[TopicPartition], seconds: float, patience: float) -> None:
@@ -43,32 +43,32 @@ class Coordinators:
         self._missed: list[str] = []
 
     def read(self, nodes: Collection[int], blind: list[str]) -> CommittedOffsets:
-        """Return what groups have committed. `blind`: why there may be more, as it is known already."""
+        """Return groups and their committed offsets. `blind`: reasons, already known, why there may be more."""
         end = time.monotonic() + self._patience
         silent: set[int] = set()
         held = 0
-        wanted = set(nodes)
+        pending_nodes = set(nodes)
         while True:
-            # One budget for a listing, which replaces the one before, and all offsets.
-            kept = Kept()
+            # One memory limit for a listing, which replaces the previous one, and all offsets.
+            kept = KeptMemory()
             kept.add("earlier requests", held)
-            silent |= self._list_groups(wanted, kept)
+            silent |= self._list_groups(pending_nodes, kept)
             listing = kept.bytes - held
             silent |= self._fetch_offsets(set(nodes) - silent, kept)
             held = kept.bytes - listing
-            wanted = self._loading() - silent
-            if self._moved():
-                wanted = set(nodes) - silent
-            pending = wanted or any(self._again(node) for node in self._refused.keys() - silent)
+            pending_nodes = self._loading() - silent
+            if self._has_moved_groups():
+                pending_nodes = set(nodes) - silent
+            pending = pending_nodes or any(self._retriable_groups(node) for node in self._refused.keys() - silent)
             if not pending or time.monotonic() > end or deadline.has_passed():
                 break
             time.sleep(PAUSE)
         blind = [*blind, *(f"broker {node} does not answer" for node in sorted(silent))]
         blind += [f"broker {node} does not list its groups: {error}" for node, error in self._listing_errors.items()]
-        return self._counted(blind)
+        return self._result(blind)
 
-    def _list_groups(self, nodes: Collection[int], kept: Kept) -> set[int]:
-        """Ask brokers which groups they coordinate. Return those that do not answer."""
+    def _list_groups(self, nodes: Collection[int], kept: KeptMemory) -> set[int]:
+        """Read which groups brokers coordinate. Return the brokers that do not answer."""
         requests = {node: [consumer_groups.list_groups()] for node in nodes}
         answers = {node: rows[0] for node, rows in self._ask_each(requests, consumer_groups.read_groups, kept).items() if rows}
         for node, (error, groups) in answers.items():
@@ -78,8 +78,8 @@ class Coordinators:
                 self._listing_errors[node] = error
         return set(nodes) - answers.keys()
 
-    def _fetch_offsets(self, nodes: Collection[int], kept: Kept) -> set[int]:
-        """Ask brokers what groups have committed that were not read yet. Return those that do not answer for all of them."""
+    def _fetch_offsets(self, nodes: Collection[int], kept: KeptMemory) -> set[int]:
+        """Read the committed offsets of groups that were not read yet. Return the brokers that do not answer for all of them."""
         groups = {name for listed in self._listed.values() for name in listed}
         read_offsets = consumer_groups.Reader(self._keys, groups)
 
@@ -89,7 +89,7 @@ class Coordinators:
 
         requests = {}
         for node in nodes:
-            names = self._listed.get(node, {}).keys() - self._requested.setdefault(node, set()) | self._again(node)
+            names = self._listed.get(node, {}).keys() - self._requested.setdefault(node, set()) | self._retriable_groups(node)
             if names:
                 requests[node] = consumer_groups.fetch_all(node, sorted(names), self._seconds, self._missed)
                 self._requested[node] |= names
@@ -108,18 +108,18 @@ class Coordinators:
         """Return the brokers that may list their groups later."""
         return {node for node, error in self._listing_errors.items() if core.is_retriable(error)}
 
-    def _moved(self) -> bool:
-        """Whether a group has another coordinator than the one that listed it, which is not known yet."""
+    def _has_moved_groups(self) -> bool:
+        """Return whether the coordinator of a group has changed, and the new one is not known yet."""
         refusals = ((group, error) for refused in self._refused.values() for group, error in refused.items())
         return any(error == NOT_COORDINATOR and not self._coordinators(group) for group, error in refusals)
 
-    def _again(self, node: int) -> set[str]:
+    def _retriable_groups(self, node: int) -> set[str]:
         """Return the groups whose offsets a broker may answer later."""
         refused = self._refused.get(node, {})
         return {group for group, error in refused.items() if error != NOT_COORDINATOR and core.is_retriable(error)}
 
-    def _counted(self, blind: list[str]) -> CommittedOffsets:
-        """Return what each group's only coordinator has answered."""
+    def _result(self, blind: list[str]) -> CommittedOffsets:
+        """Return the answers of each group's only coordinator."""
         groups = {name: group for listed in self._listed.values() for name, group in listed.items()}
         listed_often = dict(self._listed_often())
         claimed = {name: brokers for name, brokers in listed_often.items() if len(brokers) > 1}
@@ -154,7 +154,7 @@ class Coordinators:
             yield name, self._coordinators(name)
 
     def _coordinators(self, group: str) -> list[int]:
-        """Return the brokers that list a group and do not deny to be its coordinator."""
+        """Return the brokers that list a group and have not answered NOT_COORDINATOR for it."""
         return sorted(
             node for node, listed in self._listed.items() if group in listed and self._refused.get(node, {}).get(group) != NOT_COORDINATOR
         )

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""NativeCluster: a cluster that speaks KIP-1275's messages where its brokers offer them, behind the same functions as today's messages."""
+"""NativeCluster: a cluster that uses KIP-1275's messages if its brokers offer them, with the same methods as `Cluster`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core, kip1275
 
 
-ROUND_LIMIT = 100 * REQUEST_LIMIT  # replicas whose answers are held together
+ROUND_LIMIT = 100 * REQUEST_LIMIT  # replicas whose answers are in memory together
 LIMIT_REACHED = kip1275_numbers.LIMIT_REACHED
 
 
 class NativeCluster(Cluster):
-    """One Kafka cluster. `backend`: compat until `speak` has found that the brokers offer more.
+    """One Kafka cluster. `backend`: compat until `negotiate_backend` has chosen native.
 
-    Brokers that answer with something else than the KIP's messages raise ClusterError: what they hold is then not known at all.
+    An answer that is not a message of the KIP raises ClusterError: nothing is known then about that broker's replicas.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -44,7 +44,7 @@ class NativeCluster(Cluster):
         self._topic_ids: dict[str, str] = {}
 
     def negotiate_backend(self, wanted: str, numbers: backend_selection.Numbers) -> str | None:
-        """Choose the backend (see `backends.choose`) by asking every unfenced broker which messages it offers. Returns a warning, or None."""
+        """Choose the backend by the messages that every unfenced broker offers (`backend_selection.choose`). Return a warning, or None."""
         self._numbers = numbers
         offered = {} if wanted == backend_selection.COMPAT else self._offered()
         choice = backend_selection.choose(wanted, offered, numbers.api_key)
@@ -56,22 +56,22 @@ class NativeCluster(Cluster):
         return {node: core.read_versions(rows[0]) for node, rows in answers.items() if rows}
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
-        """As Cluster has it. GetReplicaLogInfo names topics by the ids that were seen here last."""
+        """Read as `Cluster.partitions` does, and remember the topic ids for GetReplicaLogInfo."""
         states = super().partitions(keys)
         self._topic_ids |= {state.topic: state.topic_id for state in states.values()}
         return states
 
     def log_ends(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, dict[TopicPartition, core.LogEnd]]:
-        """As Cluster has it, with the broker's epoch (KIP-966) where the backend is native.
+        """Read as `Cluster.log_ends` does, with the broker's epoch (KIP-966) if the backend is native.
 
-        Pages (HasMoreData) and what brokers leave over (REQUEST_LIMIT_REACHED) are asked again until nothing more comes, or the caller's deadline
-        has passed (without one, as long as the pages of all partitions may take). What is then left has no answer.
+        Requests for further pages (HasMoreData) and for partitions that brokers leave over (REQUEST_LIMIT_REACHED) are sent until the caller's
+        deadline, or without one for SLOW_PAGES times `request_timeout`. Partitions that are left then have no answer.
         """
         if self.backend != backend_selection.NATIVE:
             return super().log_ends(work)
         found: dict[int, dict[TopicPartition, core.LogEnd]] = {node: {} for node in work}
         left = {node: list(keys) for node, keys in work.items()}
-        # Together they are one round: pages without end of one broker leave the others time.
+        # All requests are one round: endless pages of one broker leave time for the others.
         with deadline.until(deadline.end_of_round()), deadline.until(time.monotonic() + SLOW_PAGES * self._connection.request_timeout):
             self._all_pages(left, found)
         return found
@@ -96,26 +96,24 @@ class NativeCluster(Cluster):
     def _read(
         self, node: int, parts: Sequence[Sequence[TopicPartition]], answers: Sequence[Any], found: dict[TopicPartition, core.LogEnd]
     ) -> list[TopicPartition]:
-        """Take one broker's pages in. Returns what it left over and would answer if it were asked again."""
+        """Add one broker's pages to `found`. Return the partitions that it left over and may answer in another request."""
         left: list[TopicPartition] = []
         served = 0
-        for keys, answer in zip(parts, answers, strict=False):  # a broker that fell silent has answered fewer
+        for keys, answer in zip(parts, answers, strict=False):  # a broker that stopped answering has fewer answers
             page = self._page(node, answer)
             asked = {(self._topic_ids[topic], partition): (topic, partition) for topic, partition in keys}
             if page.rows.keys() - asked.keys():
-                raise self._garbled(node, f"tells of {len(page.rows.keys() - asked.keys())} partitions that it was not asked about")
+                raise self._garbled(node, f"has {len(page.rows.keys() - asked.keys())} partitions that were not requested")
             missing = [key for row, key in asked.items() if row not in page.rows]
             if missing and not page.has_more_data:
                 name = f"{missing[0][0]}-{missing[0][1]}"
-                raise self._garbled(
-                    node, f"lacks {len(missing)} of {len(asked)} partitions ({name} first) and says that there is no more data"
-                )
+                raise self._garbled(node, f"lacks {len(missing)} of {len(asked)} partitions ({name} first) and has no more data")
             limited = [asked[row] for row, info in page.rows.items() if info.error == LIMIT_REACHED]
             left += missing + limited
             served += len(page.rows) - len(limited)
             found |= {asked[row]: core.LogEnd(*info, broker_epoch=page.broker_epoch) for row, info in page.rows.items()}
         if left and not served:
-            # It may answer later. Asked without a pause it would only be kept from its work.
+            # It may answer later. Requests without a pause would only slow it down.
             found |= {key: core.LogEnd(LIMIT_REACHED, -1, -1) for key in left}
             return []
         return left
@@ -132,16 +130,17 @@ class NativeCluster(Cluster):
             if isinstance(error, errors.KafkaProtocolError):
                 raise self._garbled(node, f"cannot be read: {error}")
 
-    def _garbled(self, node: int, how: str) -> ClusterError:
+    def _garbled(self, node: int, problem: str) -> ClusterError:
         return ClusterError(
-            f"broker {node} answers API key {self._numbers.api_key} with something else than KIP-1275's GetReplicaLogInfo v0: its answer {how}; "
-            "name the right key in get_replica_log_info_api_key, or set backend to compat"
+            f"broker {node} answers API key {self._numbers.api_key} with something else than KIP-1275's GetReplicaLogInfo v0: its answer {problem}; "
+            "set get_replica_log_info_api_key to the right key, or backend to compat"
         )
 
     def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
-        """Elect exactly these leaders (ElectLeaders v3). Returns why it was refused (None: elected) by partition.
+        """Elect exactly these leaders (KIP-1275, ElectLeaders v3). Return Kafka's refusal (None: elected) by partition.
 
-        What the controller leaves over (REQUEST_LIMIT_REACHED) is sent again, as long as it takes some and that takes no longer than pages may.
+        Partitions that the controller leaves over (REQUEST_LIMIT_REACHED) are sent again as long as it elects some, for at most SLOW_PAGES times
+        `request_timeout`.
         """
         found: dict[TopicPartition, Refusal | None] = {}
         left = dict(leaders)

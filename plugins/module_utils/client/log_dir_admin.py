@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Log directories of brokers (KIP-113), asked for on top of `NodeClient`: what is in them, and which have failed (KIP-858)."""
+"""Reads the log directories of brokers (KIP-113): their content, and which have failed (KIP-858)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if CLIENT_IMPORT_ERROR is None:
 
 
 class LogDirClient(NodeClient):
-    """Nodes that are asked for their log directories. `undescribed`: node id → Kafka's name of the error with which one refused that last."""
+    """A client that reads log directories. `undescribed`: node id → the error (Kafka's name) with which a node refused that last."""
 
     def __init__(self, connection: Connection, servers: Sequence[str]) -> None:
         super().__init__(connection, servers)
         self.undescribed: dict[int, str] = {}
 
     def log_dirs(self, brokers: Collection[int], keys: Collection[TopicPartition] | None = None) -> dict[int, log_dir_protocol.LogDirs]:
-        """Log directories of these brokers, asked side by side, with the sizes of their replicas of `keys` (None: of all).
+        """Return the log directories of these brokers, with the sizes in bytes of their replicas of `keys` (None: of all).
 
         Brokers that do not answer are absent, and in `unreachable`.
         """
@@ -33,10 +33,10 @@ class LogDirClient(NodeClient):
         return {broker: found[0] for broker, found in answers.items() if found}
 
     def failed_log_dirs(self, work: Mapping[int, Collection[TopicPartition]]) -> dict[int, log_dir_protocol.FailedLogDirs]:
-        """Which log directories of these brokers have failed, and which of their partitions are in others. Best effort.
+        """Return the failed log directories of these brokers, and which of their partitions are in working ones. Best effort.
 
-        Brokers that do not answer are absent, and do not count as unreachable for it: they have answered something else. So are those that refuse it,
-        which are in `undescribed`.
+        Brokers that do not answer are absent, but do not count as unreachable, because they answered other requests. Brokers that refuse are
+        absent, too, and in `undescribed`.
         """
         wanted = keys_of(work.values())
         requests = {broker: [log_dir_protocol.describe_log_dirs(keys)] for broker, keys in work.items()}

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The metadata log of the active controller, read from its beginning to its high watermark, within limits of bytes and time.
+"""Reads the metadata log of the active controller, from its beginning to its high watermark, within limits of bytes and time.
 
-A log whose beginning was deleted begins with a snapshot: what every partition was at that point, and no longer how it came to that.
+A log whose beginning was deleted begins with a snapshot (KIP-630): the state of every partition at that point, without its history.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import METADATA_BATCH_BYTES
 
-# Controllers keep 100 MB of log (metadata.max.retention.bytes) and one snapshot, unless they are told otherwise.
+# By default controllers keep 100 MB of log (metadata.max.retention.bytes) and one snapshot.
 LIMIT_BYTES = 256 << 20
 REQUEST_BYTES = 8 << 20
-# A batch comes whole even if less is asked for.
+# A batch comes whole even if the request has a smaller limit.
 PIECE_BYTES = REQUEST_BYTES + METADATA_BATCH_BYTES
 
 
 class Controllers(Protocol):
-    """What is needed of `controllers.Controllers`."""
+    """The methods of `controllers.Controllers` that the reader uses."""
 
     def active(self) -> tuple[Any, Any]: ...
     def ask(self, node: Any, make: Callable[[], Any]) -> Any: ...
 
 
 class Entry(NamedTuple):
-    """One record: where it stands in the log, when it was written (milliseconds since 1970, None: before the snapshot was taken), its bytes."""
+    """One record: its offset, when it was written (milliseconds since 1970, None: before the snapshot was taken), its bytes."""
 
     offset: int
     timestamp: int | None
@@ -46,9 +46,10 @@ class Entry(NamedTuple):
 
 
 class MetadataLog:
-    """Iterate over it once; afterwards `cut` says why it could not be read to its end (None: it was), `bytes` and `seconds` what it cost.
+    """The records of the metadata log. It can be iterated over once.
 
-    `snapshot`: whether it begins with one.
+    Afterwards `cut` is the reason why it was not read to its end (None: it was), `bytes` and `seconds` what was read and how long it took, and
+    `snapshot` whether it begins with a snapshot.
     """
 
     def __init__(self, controllers: Controllers, limit_seconds: float, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -62,11 +63,11 @@ class MetadataLog:
 
     @property
     def seconds(self) -> float:
-        """Since reading began."""
+        """Seconds since reading began."""
         return time.monotonic() - self._began
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield what was committed. ClusterError if no active controller answers, or if it sends larger pieces than it was asked for."""
+        """Yield the committed records. ClusterError if no active controller answers, or if it sends larger pieces than requested."""
         node, quorum = self._controllers.active()
         epoch = quorum.topics[0].partitions[0].leader_epoch
         offset = last_epoch = 0
@@ -89,7 +90,7 @@ class MetadataLog:
             if offset >= end:
                 return
             if self.cut is None and offset <= before:
-                self.cut = f"the active controller gives nothing at offset {offset} of {end}"
+                self.cut = f"the active controller sends no records at offset {offset} of {end}"
             if self._within_limits(f"offset {offset} of {end}"):
                 piece = self._fetch(node, offset, last_epoch, epoch)
 
@@ -101,7 +102,7 @@ class MetadataLog:
         size = len(piece.records)
         if size > PIECE_BYTES:
             raise ClusterError(
-                f"the active controller sends {size} bytes of its metadata log at once, {REQUEST_BYTES} were asked for; look at its logs"
+                f"the active controller sends {size} bytes of its metadata log at once, {REQUEST_BYTES} were requested; check its logs"
             )
         self.bytes += size
         return piece
@@ -122,7 +123,7 @@ class MetadataLog:
             rest = data[self._whole :]
 
     def _batches(self, data: bytes) -> Iterator[Batch]:
-        """The whole batches in `data`, `_whole` bytes: the last one may be cut off by the size of the answer."""
+        """Yield the whole batches in `data`, and set `_whole` to their bytes: the size of the answer may cut the last batch off."""
         self._whole = 0
         try:
             self._whole, batches = read_batches(data)
@@ -134,7 +135,7 @@ class MetadataLog:
         if batch.is_control:
             return
         if batch.is_compressed:
-            # Kafka's controllers write log and snapshots without compression; what a compressed batch would become has no bounds.
+            # Kafka's controllers write log and snapshots without compression; the decompressed size of a batch has no bounds.
             self.cut = f"the batch at offset {batch.base_offset} is compressed, which controllers do not do"
             return
         try:

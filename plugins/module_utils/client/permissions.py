@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What this client may do on a cluster, asked without trying any of it.
+"""Reads the permissions of this client on a cluster, without trying them.
 
-Brokers tell it as bit fields (KIP-430), or by the error with which they answer a question about a name that nobody uses:
-an authorizer that hides a resource says so before it says that there is none.
+Brokers answer with bit fields (KIP-430), or with an error to a request about a name that does not exist: Kafka checks the permission before
+it checks whether the resource exists.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import DescribeClusterRequest, DescribeGroupsRequest
     from kafka.protocol.admin.acl import ACLOperation
     from kafka.protocol.metadata import MetadataRequest
@@ -24,15 +24,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acl
 
 Ask = Callable[[Callable[[], Any]], Any]
 
-UNKNOWN_TOPIC = 3  # whoever works with it will say so
+UNKNOWN_TOPIC = 3  # the step that uses the topic reports it
 TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED = 29, 30
 
 
 def probe(ask: Ask, topics: Collection[str] | None, moves: bool = False) -> Held:
-    """Return what this client may do. `topics`: those of the partitions that were named, None where all of the cluster's matter.
+    """Return the permissions of this client. `topics`: those of the selected partitions, None for all topics of the cluster.
 
-    `moves`: replicas are to be moved, of all topics, whichever were named. `ask` puts a request to any broker. Answers of brokers from Kafka 2.8 on are
-    understood.
+    `moves`: replicas of all topics are to be moved, whichever topics were selected. `ask` sends a request to any broker. It needs Kafka 2.8 or newer.
     """
     described = ask(lambda: DescribeClusterRequest(include_cluster_authorized_operations=True, endpoint_type=1))
     sees_all = topics is None or moves
@@ -63,25 +62,25 @@ def _known() -> frozenset[int]:
 
 
 def operations(codes: Collection[int] | None) -> frozenset[str] | None:
-    """Read a field of authorized operations (KIP-430), which kafka-python gives as the codes of AclOperations. None: the broker did not tell."""
+    """Return the names of authorized operations (KIP-430) from the codes that kafka-python reads. None: the broker did not answer them."""
     return None if codes is None else frozenset(ACLOperation(code).name for code in codes if code in _known())
 
 
 def _metadata(topics: Iterable[str] | None) -> MetadataRequest:
-    wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in sorted(topics)]
-    return MetadataRequest(topics=wanted, allow_auto_topic_creation=False, include_topic_authorized_operations=True)
+    rows = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in sorted(topics)]
+    return MetadataRequest(topics=rows, allow_auto_topic_creation=False, include_topic_authorized_operations=True)
 
 
 def _any_topic(ask: Ask) -> bool:
-    answer = ask(lambda: _metadata([_nobodys_name()]))
+    answer = ask(lambda: _metadata([_unused_name()]))
     return all(row.error_code != TOPIC_AUTHORIZATION_FAILED for row in answer.topics)
 
 
 def _any_group(ask: Ask) -> bool:
-    # Any broker will do: it looks at the permission before it looks for the group's coordinator.
-    answer = ask(lambda: DescribeGroupsRequest(groups=[_nobodys_name()], include_authorized_operations=False))
+    # Any broker can answer: it checks the permission before it checks whether it coordinates the group.
+    answer = ask(lambda: DescribeGroupsRequest(groups=[_unused_name()], include_authorized_operations=False))
     return all(row.error_code != GROUP_AUTHORIZATION_FAILED for row in answer.groups)
 
 
-def _nobodys_name() -> str:
+def _unused_name() -> str:
     return f"streamops-kafka-recovery-{uuid.uuid4()}"

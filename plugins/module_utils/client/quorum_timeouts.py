@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""DescribeConfigs for `controller.quorum.*` timeouts (KIP-919 lets controllers answer it): built from ids, read back by id. Nothing here does I/O."""
+"""Builds and reads DescribeConfigs for the `controller.quorum.*` timeouts; controllers answer it since KIP-919. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.nu
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum_risks import DEFAULT_TIMEOUTS
 
-# What a node answers about the id of another one. It describes no node but itself.
+# A node's error for the id of another node: it describes only itself.
 NOT_ITSELF = "INVALID_REQUEST"
 
 
 def describe(node_ids: Iterable[int]) -> Any:
-    """Ask a node for its timeouts. One of `node_ids` is its own, so the answer also shows which node it is."""
+    """Build a request for a node's timeouts. One of `node_ids` is its own, so the answer also shows which node it is."""
     return configs.describe([Resource(BROKER, str(node_id)) for node_id in sorted(node_ids)], DEFAULT_TIMEOUTS)
 
 
 def read(answer: Any) -> tuple[int | None, dict[str, int], str | None]:
-    """Return the id of the node that answers (None: none of those asked for), its timeouts in ms by name, and why they are not known."""
+    """Return the id of the node that answers (None: none of the requested ones), its timeouts in ms by name, and why they are not known."""
     for row in answer.results:
         node = whole_number(row.resource_name)
         if row.error_code == 0 and node is not None:
@@ -32,4 +32,4 @@ def read(answer: Any) -> tuple[int | None, dict[str, int], str | None]:
             known = {name: number for name in DEFAULT_TIMEOUTS if (number := values.get(name)) is not None}
             return node, known, None
     refusals = {name for row in answer.results if (name := error_name(row.error_code)) and name != NOT_ITSELF}
-    return None, {}, ", ".join(sorted(refusals)) or "it is none of the voters"
+    return None, {}, ", ".join(sorted(refusals)) or "it is not a voter"

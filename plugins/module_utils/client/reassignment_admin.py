@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Replication: everything that one cluster can be asked or told about where its replicas are, on top of `Cluster`."""
+"""ReassignmentAdmin: reads and changes where a cluster's replicas are (KIP-455)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if CLIENT_IMPORT_ERROR is None:
 
 
 class ReassignmentAdmin(ConfigAdmin):
-    """A cluster whose replicas are moved. Opened like `Cluster`."""
+    """A cluster whose replicas can be moved. Opened like `Cluster`."""
 
     def reassignments(self) -> dict[TopicPartition, Ongoing]:
-        """Every reassignment under way. ClusterError where one may not ask."""
+        """Return every reassignment under way by partition. ClusterError without DESCRIBE on the cluster."""
         answer = self._ask(lambda: move_protocol.list_reassignments(self._timeout_ms))
         refused = core.error_name(answer.error_code)
         if refused:
@@ -30,17 +30,17 @@ class ReassignmentAdmin(ConfigAdmin):
         return move_protocol.read_reassignments(answer)
 
     def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, move_protocol.Answer]:
-        """Give partitions these replicas, in one request. Returns what the controller says of each; some may be missing.
+        """Give partitions these replicas, in one request. Return the controller's answers by partition; some may be missing.
 
-        ClusterError where no broker answers: one that hangs may still pass the request on, long afterwards.
+        ClusterError if no broker answers: one that hangs may still forward the request, long afterwards.
         """
-        return self._altered(targets)
+        return self._alter(targets)
 
     def cancel(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, move_protocol.Answer]:
-        """End the reassignments of these partitions: added replicas go, those from before stay, maybe in another order. Otherwise as `reassign`."""
-        return self._altered(dict.fromkeys(keys))
+        """Cancel the reassignments of these partitions, with the result of `reassign`. Original replicas stay, maybe in another order."""
+        return self._alter(dict.fromkeys(keys))
 
-    def _altered(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> dict[TopicPartition, move_protocol.Answer]:
+    def _alter(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> dict[TopicPartition, move_protocol.Answer]:
         answer = self._send_write(lambda: move_protocol.reassign(targets, self._timeout_ms))
         refused = core.error_name(answer.error_code)
         if refused:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Downstream: what leaders and coordinators are asked, and what is made of those that do not answer. Made-up brokers, for moments that no real one keeps."""
+"""ConsumerAdmin: what leaders and coordinators are asked, and what is made of those that do not answer. Made-up brokers, for moments that no real one keeps."""
 
 from __future__ import annotations
 
@@ -486,22 +486,22 @@ def crowded() -> Iterator[Crowded]:
 def test_no_more_than_so_many_groups_and_transactions_of_a_broker_are_looked_at(crowded: Crowded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded_requests, "LISTED_NAMES", 70)
     found = crowded.group_offsets({ONE})
-    assert found.blind == [f"broker {node} lists 120 groups, of which 70 were looked at" for node in (1, 2)]
+    assert found.blind == [f"broker {node} lists 120 groups, of which 70 were read" for node in (1, 2)]
     assert len(found.offsets) == 140
     missed: list[str] = []
     assert len(crowded.committed_offsets({ONE}, 60.0, missed)) == 140 and missed == found.blind
     transacting = crowded.active_transactions({ONE: 1})
-    assert transacting.blind == ["broker 2 lists 300 transactions, of which 70 were looked at"]
+    assert transacting.blind == ["broker 2 lists 300 transactions, of which 70 were read"]
     assert len(transacting.transactions) == 70
 
 
 def test_groups_and_transactions_are_looked_at_for_a_time(crowded: Crowded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConsumerAdmin, "_patience", -1.0)
     found = crowded.group_offsets({ONE})
-    assert found.blind == [f"broker {node} described 0 of its 120 groups within -1 s; the others were not looked at" for node in (1, 2)]
+    assert found.blind == [f"broker {node} described 0 of its 120 groups within -1 s; the others were not read" for node in (1, 2)]
     missed: list[str] = []
     assert crowded.committed_offsets({ONE}, -1.0, missed) == [] and missed == found.blind
     assert crowded.active_transactions({ONE: 1}).blind == [
-        "broker 2 described 0 of its 300 transactions within -1 s; the others were not looked at"
+        "broker 2 described 0 of its 300 transactions within -1 s; the others were not read"
     ]
     assert not {name for _node, name in crowded.asked} & {"OffsetFetchRequest", "DescribeTransactionsRequest"}

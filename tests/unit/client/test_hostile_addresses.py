@@ -76,8 +76,8 @@ def test_no_connection_to_another_machine_logs_in_unencrypted() -> None:
 def test_looking_for_the_reason_does_not_log_in_unencrypted_on_another_machine() -> None:
     with brokers(1) as (far,):
         login = plain_login(["127.0.0.1:1"])
-        with pytest.raises(connection_probe.Refused, match=REFUSED):
-            connection_probe.try_out(login, ELSEWHERE, far.port, 3.0)
-        said = connection_diagnosis.reasons(login, [f"{ELSEWHERE}:{far.port}"], OSError("closed"))
+        with pytest.raises(connection_probe.ProbeError, match=REFUSED):
+            connection_probe.probe(login, ELSEWHERE, far.port, 3.0)
+        said = connection_diagnosis.diagnose(login, [f"{ELSEWHERE}:{far.port}"], OSError("closed"))
         assert REFUSED in said and PASSWORD not in said
         assert far.logins == []

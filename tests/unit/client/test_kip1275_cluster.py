@@ -133,8 +133,8 @@ def test_without_a_deadline_pages_take_no_longer_than_those_of_all_partitions_ma
     [
         (lambda asked: (False, whole(asked[1:])[1]), r"lacks 1 of 3 partitions \(t-0 first\)"),
         (lambda asked: (False, []), r"lacks 3 of 3 partitions"),
-        (lambda asked: (False, whole([*asked, 9])[1]), "tells of 1 partitions that it was not asked about"),
-        (lambda asked: (True, whole([8, 9])[1]), "tells of 2 partitions that it was not asked about"),
+        (lambda asked: (False, whole([*asked, 9])[1]), "has 1 partitions that were not requested"),
+        (lambda asked: (True, whole([8, 9])[1]), "has 2 partitions that were not requested"),
         (lambda asked: (False, whole([*asked, 0])[1]), "twice"),
         (lambda asked: (False, [(partition, 4, -1, 0) for partition in asked]), "log end offset -1"),
     ],

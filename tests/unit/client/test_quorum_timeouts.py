@@ -40,11 +40,11 @@ def test_a_node_answers_for_itself_alone() -> None:
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ([(REFUSED, "101", {}), (REFUSED, "102", {})], "it is none of the voters"),
+        ([(REFUSED, "101", {}), (REFUSED, "102", {})], "it is not a voter"),
         ([(UNAUTHORIZED, "101", {}), (UNAUTHORIZED, "102", {})], "CLUSTER_AUTHORIZATION_FAILED"),
-        ([], "it is none of the voters"),
+        ([], "it is not a voter"),
         # No id, whatever Python's digits are.
-        ([(0, "", {}), (0, "\u0661", {}), (0, "9" * 5000, {})], "it is none of the voters"),
+        ([(0, "", {}), (0, "\u0661", {}), (0, "9" * 5000, {})], "it is not a voter"),
     ],
 )
 def test_who_is_not_matched_says_why(rows: list[Any], reason: str) -> None:

@@ -67,7 +67,7 @@ def test_looking_at_fenced_brokers_has_a_time_limit(monkeypatch: pytest.MonkeyPa
 
 def test_the_reason_for_a_name_that_is_not_resolved_comes_in_time() -> None:
     began = time.monotonic()
-    said = connection_diagnosis.reasons(Connection(("127.0.0.1:1",), request_timeout=0.5), [f"{SLOW[0]}:9092"], OSError("closed"))
+    said = connection_diagnosis.diagnose(Connection(("127.0.0.1:1",), request_timeout=0.5), [f"{SLOW[0]}:9092"], OSError("closed"))
     assert time.monotonic() - began < 2.5
     assert f"the name {SLOW[0]} cannot be resolved (the resolver does not answer in time)" in said
 

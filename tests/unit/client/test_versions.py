@@ -75,5 +75,5 @@ def test_a_request_that_no_broker_offers_is_an_error_and_not_a_traceback() -> No
     with brokers(1) as (broker,):
         broker.names([(1, "127.0.0.1", broker.port)])
         offers(broker, {key: VERSIONS[key] for key in VERSIONS if key != DESCRIBE_CLUSTER})
-        with pytest.raises(ClusterError, match=r"no broker takes this request: .*DescribeCluster"):
+        with pytest.raises(ClusterError, match=r"no broker supports this request: .*DescribeCluster"):
             Cluster(Connection.from_params(options([broker.server]))).__enter__()

@@ -47,10 +47,10 @@ def test_rounds_end_with_the_deadline_however_long_a_request_may_take(hanging: s
             assert asking._ask_each({node: [core.metadata(())] * 5}) == {node: []}
         assert 0.4 < first < 0.9, "half of the time: the rounds that follow have some, too"
         assert time.monotonic() - began < 1.5
-        assert asking.unreachable[node] == "KafkaTimeoutError: it gave no answer within its part of duration"
+        assert asking.unreachable[node] == "KafkaTimeoutError: it gave no answer within its share of duration"
         with deadline.until(time.monotonic() - 1.0):
             assert asking._ask_each({node: [core.metadata(())]}) == {node: []}
-        assert asking.unreachable[node] == "KafkaTimeoutError: no time was left to ask it; raise duration"
+        assert asking.unreachable[node] == "KafkaTimeoutError: no time was left for a request to it; raise duration"
 
 
 def test_a_deadline_within_another_does_not_outlive_it() -> None:

@@ -177,7 +177,7 @@ def test_gathering_tells_what_it_cost_and_why_it_ended() -> None:
     assert (
         rows[0]["doubt"]
         == cost["doubt"]
-        == "the metadata log could not be read to its end: the active controller gives nothing at offset 7 of 9"
+        == "the metadata log could not be read to its end: the active controller sends no records at offset 7 of 9"
     )
     assert rows[0]["offline_since"] is None
     rows, cost = isr_history.gather(Nobody(), [STATE], [2, 3], 60)

@@ -33,7 +33,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"sasl_mechanism": "SCRAM"}, "kafka_sasl_mechanism is SCRAM: it must be one of PLAIN"),
         ({"sasl_mechanism": "PLAIN", "sasl_username": "me"}, "kafka_sasl_mechanism is PLAIN, which needs kafka_sasl_password"),
         ({"client_cert": "/etc/hosts"}, "kafka_client_cert needs kafka_client_key"),
-        ({"ca_cert": "/no/where.pem"}, "kafka_ca_cert: there is no file /no/where.pem"),
+        ({"ca_cert": "/no/where.pem"}, "kafka_ca_cert: file not found: /no/where.pem"),
         ({"request_timeout": 0}, "kafka_request_timeout must be more than 0 seconds"),
     ],
 )

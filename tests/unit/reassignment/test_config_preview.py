@@ -82,6 +82,6 @@ def test_what_it_remembers_of_topics_has_a_budget(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(limits, "CONFIGS_BYTES", 1 << 20)
     preview = ConfigPreview(Verbose())
     preview.topic_configs_of({"first"}, LISTS)
-    with pytest.raises(ClusterError, match=r"of [0-9]+ topics take more than 1 MiB; look at topic"):
+    with pytest.raises(ClusterError, match=r"of [0-9]+ topics take more than 1 MiB"):
         for number in range(1000):
             preview.topic_configs_of({f"t{number}"}, LISTS)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of nodes: resolved and connected to within a time limit. The system's resolver has none, so it is called in threads."""
+"""Resolves and connects to host names within a time limit. The system's resolver has no limit, so threads call it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.socket_users import ADDRESS
 
-# At once. A resolver that hangs keeps a thread for as long as it takes, and names that are asked for later wait for one.
+# At once. A resolver that hangs blocks its thread, and later names wait for a free one.
 THREADS = 100
 Address = tuple[Any, ...]  # as socket.getaddrinfo returns it
 
 
 class Resolver:
-    """Resolves names, many at once. No thread of it keeps the process from ending. May be used from several threads."""
+    """Resolves many names at once, in daemon threads. It may be used from several threads."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -30,21 +30,21 @@ class Resolver:
         self._threads = 0
 
     def lookup(self, host: str, port: int) -> Future[list[Address]]:
-        """Return the addresses to come. Whoever does not wait for them any longer cancels."""
-        found: Future[list[Address]] = Future()
+        """Return a future of the addresses. A caller that stops waiting for it cancels it."""
+        pending: Future[list[Address]] = Future()
         if _is_number(host):
-            _look_up(host, port, found)
-            return found
+            _look_up(host, port, pending)
+            return pending
         with self._guard:
-            self._names.append((host, port, found))
+            self._names.append((host, port, pending))
             if self._threads < THREADS:
                 self._threads += 1
                 threading.Thread(target=self._work, daemon=True).start()
-        return found
+        return pending
 
     def resolve(self, host: str, port: int, seconds: float) -> list[Address]:
-        """Wait for the addresses. gaierror if there are none within `seconds`."""
-        return taken(host, self.lookup(host, port), seconds)
+        """Return the addresses of a host. socket.gaierror if there are none within `seconds`."""
+        return lookup_result(host, self.lookup(host, port), seconds)
 
     def _work(self) -> None:
         while True:
@@ -52,13 +52,13 @@ class Resolver:
                 if not self._names:
                     self._threads -= 1
                     return
-                host, port, found = self._names.popleft()
-            if found.set_running_or_notify_cancel():
-                _look_up(host, port, found)
+                host, port, pending = self._names.popleft()
+            if pending.set_running_or_notify_cancel():
+                _look_up(host, port, pending)
 
 
-def taken(host: str, lookup: Future[list[Address]], seconds: float = 0.0) -> list[Address]:
-    """The addresses of `host`, for which somebody has waited. gaierror if they do not come within another `seconds`."""
+def lookup_result(host: str, lookup: Future[list[Address]], seconds: float = 0.0) -> list[Address]:
+    """Return the addresses of `host` from a lookup. socket.gaierror if it is not done within another `seconds`."""
     try:
         return lookup.result(seconds)
     except TimeoutError as error:
@@ -67,14 +67,14 @@ def taken(host: str, lookup: Future[list[Address]], seconds: float = 0.0) -> lis
 
 
 def connect(host: str, port: int, seconds: float) -> socket.socket:
-    """Resolve a name and connect, within `seconds` in all. gaierror, TimeoutError or another OSError if that is not possible."""
+    """Resolve a name and connect, within `seconds` in total. socket.gaierror, TimeoutError or another OSError if that fails."""
     deadline = time.monotonic() + seconds
     addresses = Resolver().resolve(host, port, seconds)
     return connect_to(addresses, deadline - time.monotonic())
 
 
 def connect_to(addresses: Sequence[Address], seconds: float) -> socket.socket:
-    """Connect to the first of these addresses that answers, within `seconds` in all. TimeoutError or another OSError if none does."""
+    """Connect to the first of these addresses that accepts, within `seconds` in total. TimeoutError or another OSError if none does."""
     deadline = time.monotonic() + seconds
     failed: OSError = TimeoutError("timed out")
     for number, (family, kind, protocol, _name, address) in enumerate(addresses):
@@ -92,11 +92,11 @@ def connect_to(addresses: Sequence[Address], seconds: float) -> socket.socket:
     raise failed
 
 
-def _look_up(host: str, port: int, found: Future[list[Address]]) -> None:
+def _look_up(host: str, port: int, pending: Future[list[Address]]) -> None:
     try:
-        found.set_result(_preferred(host, socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
-    except Exception as error:  # of a name that is none it is ValueError or OverflowError
-        found.set_exception(error)
+        pending.set_result(_preferred(host, socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+    except Exception as error:  # an invalid name raises ValueError or OverflowError
+        pending.set_exception(error)
 
 
 def _is_number(host: str) -> bool:

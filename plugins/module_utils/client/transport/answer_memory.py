@@ -1,69 +1,69 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The memory that the answers of all nodes take: half received, decoded and not read yet, kept, and the table of partitions. Pure: no I/O."""
+"""Bounds the memory of all nodes' answers: half received, decoded and not read yet, kept, and the table of partitions. Pure: no I/O."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
 
 
 class Arrival(Protocol):
-    """An answer that has begun to come on a connection."""
+    """An answer that has begun to arrive on a connection."""
 
     def go_on(self) -> None:
-        """There is room for it."""
+        """Receive the answer: there is room for it."""
 
     def give_up(self, reason: str) -> None:
-        """There will be no room for it."""
+        """Drop the answer: there will be no room for it."""
 
 
 class Memory:
-    """One budget for all nodes, because a node can give itself any number of ids. To be used in the thread of the connections."""
+    """One budget for all nodes, because a node can pretend to be many. It must be used in the thread of the connections."""
 
     def __init__(self) -> None:
-        self.kept = Kept()  # of the last round
+        self.kept = KeptMemory()  # of the last round
         self._decoded: dict[Any, int] = {}
         self._arriving: dict[Arrival, int] = {}
         self._waiting: dict[Arrival, int] = {}
         self._partitions = 0
 
-    def begin_round(self, kept: Kept | None) -> Kept:
-        """Return what counts the results of a round of requests. `kept`: that of results which are held together with them."""
-        self.kept = Kept() if kept is None else kept
+    def begin_round(self, kept: KeptMemory | None) -> KeptMemory:
+        """Return the counter of a round's results. `kept`: the counter of earlier results that are held together with them."""
+        self.kept = KeptMemory() if kept is None else kept
         self._decoded.clear()
         return self.kept
 
     def hold_partitions(self, count: int) -> None:
-        """Count the table of so many partitions, which stays."""
+        """Count the table of `count` partitions, which stays in memory."""
         self._partitions = count
 
     def arrive(self, arrival: Arrival, size: int) -> None:
-        """Call `arrival.go_on` when an answer of so many bytes may be received: now, or after others were read."""
+        """Call `arrival.go_on` when there is room for an answer of `size` bytes: now, or after others were read."""
         self._waiting[arrival] = size
         self._settle()
 
     def end(self, arrival: Arrival) -> None:
-        """Count an answer no longer as half received: it is complete, or its connection has ended."""
+        """Stop counting an answer as half received: it is complete, or its connection has ended."""
         self._waiting.pop(arrival, None)
         if self._arriving.pop(arrival, None) is not None:
             self._settle()
 
     def decode(self, node: Any, size: int) -> None:
-        """Count an answer before it is decoded. ValueError if it does not fit beside what is held."""
+        """Count the bytes of an answer before it is decoded. ValueError if there is no room for it."""
         if not self._fits(size):
-            raise ValueError(f"{size >> 20} MiB do not fit beside the answers that are held, {self._held() >> 20} MiB")
+            raise ValueError(f"{size >> 20} MiB do not fit in addition to the answers in memory, {self._held() >> 20} MiB")
         self._decoded[node] = self._decoded.get(node, 0) + size
 
     def decoded(self, node: Any) -> int:
-        """The bytes that a node's answers take that are decoded and not read."""
+        """Return the bytes of a node's answers that are decoded and not read."""
         return self._decoded.get(node, 0)
 
     def read(self, node: Any) -> None:
-        """Count the answers of a node no longer as decoded: they were read."""
+        """Stop counting a node's answers as decoded: they were read."""
         if self._decoded.pop(node, 0):
             self._settle()
 
@@ -81,4 +81,6 @@ class Memory:
                 arrival.go_on()
             elif not self._arriving and not any(self._decoded.values()):  # nothing will make room for it
                 del self._waiting[arrival]
-                arrival.give_up(f"an answer of {size >> 20} MiB does not fit beside the answers that are held, {self._held() >> 20} MiB")
+                arrival.give_up(
+                    f"an answer of {size >> 20} MiB does not fit in addition to the answers in memory, {self._held() >> 20} MiB"
+                )

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection options, once: their argument spec, and what the Kafka client makes of them."""
+"""The connection options: their argument spec, their checks, and the Kafka client's configuration made from them."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ CONNECTION_REQUIRED_TOGETHER = [("client_cert", "client_key")]
 
 
 class ConnectionOptionError(RecoveryError):
-    """A connection option cannot be used; the text names it."""
+    """A connection option is not valid; the text names it."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """The connection options of one cluster. `request_timeout` is in seconds and holds for every broker by itself."""
+    """The connection options of one cluster. `request_timeout`: seconds, for every broker separately."""
 
     bootstrap_servers: tuple[str, ...]
     controller_bootstrap_servers: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Connection:
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Connection:
-        """Build from module parameters. Raises ConnectionOptionError and SecretFileError naming the option that cannot be used."""
+        """Build from module parameters. ConnectionOptionError or SecretFileError for the first option that is not valid."""
         options = {name: params[name] for name in CONNECTION_ARGUMENTS}
         for option in ("bootstrap_servers", "controller_bootstrap_servers"):
             options[option] = tuple(server.strip() for server in options[option] if server.strip())
@@ -106,15 +106,15 @@ class Connection:
         for option in ("ca_cert", "client_cert", "client_key"):
             path = getattr(self, option)
             if path and not Path(path).is_file():
-                raise ConnectionOptionError(f"{option}: there is no file {path}")
+                raise ConnectionOptionError(f"{option}: file not found: {path}")
         endpoint = self.sasl_oauth_token_endpoint
         if endpoint and "@" in endpoint:
-            # Not quoted: what stands before the @ may be a password.
+            # Not quoted: the text before the @ may be a password.
             raise ConnectionOptionError(
                 "sasl_oauth_token_endpoint has an @: put a login into sasl_oauth_client_id and sasl_oauth_client_secret, write any other @ as %40"
             )
         if endpoint and not endpoint.startswith(("https://", "http://")):
-            raise ConnectionOptionError(f"sasl_oauth_token_endpoint: {endpoint!r} is not an https:// address")
+            raise ConnectionOptionError(f"sasl_oauth_token_endpoint: {endpoint!r} is not an http:// or https:// URL")
         if self.client_key:
             secret_files.check("client_key", Path(self.client_key))
         self.check_plaintext((*self.bootstrap_servers, *self.controller_bootstrap_servers))
@@ -123,32 +123,32 @@ class Connection:
             raise ConnectionOptionError(refusal)
 
     def check_plaintext(self, servers: Iterable[str]) -> None:
-        """Raise ConnectionOptionError if a secret would go unencrypted to one of `servers` (each host:port) without leave."""
+        """Raise ConnectionOptionError if a login would send a secret unencrypted to one of `servers` (each host:port) without permission."""
         if refusal := self.plaintext_refusal(servers):
             raise ConnectionOptionError(refusal)
 
     @property
     def guarded_secret(self) -> loopback_peers.Secret | None:
-        """What a login sends unencrypted, without leave to send it to processes of other users. None if there is no such thing."""
+        """The secret that a login sends unencrypted and that no other user's process may receive. None if there is none."""
         name = plaintext.SENT_SECRETS.get(self.sasl_mechanism or "")
         if name is None or self.security_protocol != "SASL_PLAINTEXT" or self.allow_plaintext_secrets:
             return None
         return loopback_peers.Secret(name, "SASL_SSL")
 
     def plaintext_refusal(self, servers: Iterable[str]) -> str | None:
-        """Why no login may be sent to `servers` (each host:port), None if it may."""
+        """Return why a login must not be sent to `servers` (each host:port), None if it may be sent."""
         if self.allow_plaintext_secrets:
             return None
         return plaintext.broker_refusal(self.security_protocol, self.sasl_mechanism, servers)
 
     @property
     def encrypted(self) -> bool:
-        """Whether the security protocol is one over TLS."""
+        """Whether the security protocol uses TLS."""
         return self.security_protocol.endswith("SSL")
 
     @property
     def sasl(self) -> bool:
-        """Whether the security protocol is one with a login."""
+        """Whether the security protocol has a login."""
         return self.security_protocol.startswith("SASL_")
 
     @property
@@ -157,7 +157,7 @@ class Connection:
 
     @cached_property
     def _tokens(self) -> TokenSource | None:
-        """Where OAUTHBEARER's tokens come from."""
+        """The source of OAUTHBEARER's tokens, None for other mechanisms."""
         if not self._fetches_tokens:
             return None
         source = TokenSource(
@@ -170,11 +170,11 @@ class Connection:
             self.request_timeout,
             self.allow_plaintext_secrets,
         )
-        source.token()  # here its error can still be told; inside the client it would be a connection that fails
+        source.token()  # here its error reaches the user; inside the client it would only be a connection that fails
         return source
 
     def for_kafka_python(self) -> dict[str, Any]:
-        """Configuration of kafka-python's connection manager. Raises CertificateError and TokenError."""
+        """Return the configuration of kafka-python's connection manager. Raises CertificateError and TokenError."""
         if self._tokens is not None:
             from kafka.net.sasl.oauth import AbstractTokenProvider
 
@@ -185,7 +185,7 @@ class Connection:
             "request_timeout_ms": int(self.request_timeout * 1000),
             "socket_connection_setup_timeout_ms": int(self.request_timeout * 1000),
             "socket_connection_setup_timeout_max_ms": int(self.request_timeout * 1000),
-            # Answers about thousands of partitions are megabytes: the default of 1 MB would cut them off.
+            # Answers about thousands of partitions exceed the default of 1 MB.
             "receive_message_max_bytes": 100_000_000,
             "max_in_flight_requests_per_connection": 100,
             "security_protocol": self.security_protocol,
@@ -197,6 +197,6 @@ class Connection:
         }
 
     def ssl_context(self) -> ssl.SSLContext:
-        """TLS as these options want it. Raises CertificateError."""
+        """Return the TLS context of these options. Raises CertificateError."""
         client = (self.client_cert, self.client_key or "", self.client_key_password) if self.client_cert else None
         return tls.context(self.ca_cert, client, self.validate_certs)

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""kafka-python's connections, with bounds for what comes over them. The one file that touches its private parts.
+"""Adds bounds to kafka-python's connections. The only file that uses its private parts.
 
-Whatever a node sends, either a whole message comes out, or the connection ends with a KafkaError.
+A node's bytes either become a whole message, or end the connection with a KafkaError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # optional_imports.py says why
     from kafka import errors
     from kafka.future import Future
     from kafka.net.inet import KafkaNetSocket
@@ -25,22 +25,24 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import wire_checks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import loopback_peers, scram  # noqa: F401  kafka-python uses scram from here on
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.addresses import Address, Resolver, taken
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.addresses import Address, Resolver, lookup_result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.answer_memory import Memory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import FRAME_BYTES, RECEIVED_BYTES, SMALL_BYTES
 
 API_VERSIONS = 18
 UNREADABLE = (ValueError, IndexError, OverflowError, struct.error)
 READ_BYTES = 1 << 16
-# The part of the time for a connection in which its name is to be resolved. The error is known before that of the time limit.
+# The share of the time for a connection in which its name must be resolved, so that this error comes before that of the time limit.
 NAME_TIME = 0.8
 
 
-def bound(manager: Any, memory: Memory, refusal: Callable[[list[str]], str | None], guarded: loopback_peers.Secret | None = None) -> None:
+def bound_connections(
+    manager: Any, memory: Memory, refusal: Callable[[list[str]], str | None], guarded: loopback_peers.Secret | None = None
+) -> None:
     """Bound every connection that this KafkaConnectionManager makes.
 
-    `memory` counts what the answers take. `refusal` is given the host:port of each node before a connection
-    is made, and returns why none may be made, or None. `guarded` is sent only to processes of root and of this user.
+    `memory` counts the bytes of answers. `refusal` gets a list with a node's host:port before a connection is made, and returns why it must
+    not be made, or None. `guarded` is sent only to processes of root and of this user.
     """
     manager.get_connection = partial(_get_connection, manager, manager.get_connection, memory, refusal)
     manager._build_transport = partial(_build_transport, manager, Resolver(), guarded)
@@ -57,18 +59,18 @@ def _get_connection(
     node = manager.cluster.broker_metadata(node_id)
     if node is not None and (refused := refusal([f"{node.host}:{node.port}"])):
         raise errors.KafkaConnectionError(refused)
-    # When a connection breaks, kafka-python would ask one of the named nodes for Metadata in the background and hang up on it afterwards: also
-    # while it owes us an answer. One dead node would make living ones unreachable.
+    # When a connection breaks, kafka-python would request Metadata from a bootstrap node in the background and then close that connection, even
+    # if another answer is pending on it. One dead node would make live ones unreachable.
     connection = get_connection(node_id, **{**options, "refresh_metadata_on_err": False})
     if "connection_made" not in vars(connection):
-        # kafka-python would hold every node to the versions of the bootstrap server that answered last, and leave out fields that the node has.
+        # kafka-python would use the versions of the bootstrap server that answered last for every node, and leave out fields that the node has.
         connection.broker_version_data = None
         connection.connection_made = partial(_connection_made, connection, memory, node_id)
     return connection
 
 
 async def _build_transport(manager: Any, resolver: Resolver, guarded: loopback_peers.Secret | None, node: Any, timeout_at: float) -> Any:
-    """As kafka-python's own method, but nothing else waits meanwhile for the resolver of names."""
+    """Replace kafka-python's method: other connections do not wait for this one's name to be resolved."""
     addresses = await _resolved(manager, resolver, node)
     stream = await _connected(manager, addresses, timeout_at)
     if guarded:
@@ -97,13 +99,13 @@ async def _resolved(manager: Any, resolver: Resolver, node: Any) -> list[Address
     with suppress(errors.KafkaTimeoutError):
         await manager.wait_for(arrived, NAME_TIME * manager.config["request_timeout_ms"])
     try:
-        return taken(node.host, lookup)
+        return lookup_result(node.host, lookup)
     except socket.gaierror as error:
         raise errors.KafkaConnectionError(f"the name {node.host} cannot be resolved ({error.strerror})") from error
 
 
 async def _connected(manager: Any, addresses: list[Address], timeout_at: float) -> socket.socket:
-    """A connection to the first of these addresses that answers."""
+    """Return a connection to the first of these addresses that accepts."""
     failed = errors.KafkaConnectionError("Connection timed out")
     for address in addresses:
         if time.monotonic() > timeout_at:
@@ -120,7 +122,7 @@ async def _connected(manager: Any, addresses: list[Address], timeout_at: float) 
 
 
 async def _check_peer(manager: Any, stream: socket.socket, server: str, guarded: loopback_peers.Secret, timeout_at: float) -> None:
-    """As `peers.check`, while others go on."""
+    """Check as `loopback_peers.check` does, without blocking other connections."""
     deadline = min(timeout_at, time.monotonic() + loopback_peers.ACCEPT_SECONDS)
     try:
         while not loopback_peers.trusted(stream, server, guarded):
@@ -146,11 +148,11 @@ def _connection_lost(connection: Any, frames: Frames, error: Any) -> None:
 
 
 def _received(transport: Any, frames: Frames) -> tuple[bytes, Exception | None]:
-    """What has come, at most about as much as there is room for, and why no more can come."""
+    """Return the received bytes, about as many as there is room for, and the error that ended the connection."""
     data = bytearray()
     try:
         while True:
-            # Not less than SMALL_BYTES at a time: what is left of a TLS record wakes nothing up.
+            # Not less than SMALL_BYTES at a time: the rest of a TLS record would not wake the event loop.
             piece = transport._sock.recv(READ_BYTES if frames.room else SMALL_BYTES)
             if not piece:
                 return bytes(data), errors.KafkaConnectionError("socket disconnected")
@@ -165,31 +167,31 @@ def _received(transport: Any, frames: Frames) -> tuple[bytes, Exception | None]:
 
 
 class Frames:
-    """The answers that come to the requests of a KafkaProtocol: their size is checked before they are read, their layout before they are decoded.
+    """Cuts the bytes of a KafkaProtocol into answers. It checks their size before they are read, and their layout before they are decoded.
 
-    `memory`, `node` and `transport` (kafka-python's, of the connection): who counts them, as whose, and what pauses until there is room for them.
+    `memory` counts the answers as `node`'s. `transport` (kafka-python's, of the connection) is paused until there is room for them.
     """
 
     def __init__(self, parser: Any, memory: Memory | None = None, node: Any = None, transport: Any = None) -> None:
-        self._asked = parser.in_flight_requests
+        self._in_flight = parser.in_flight_requests
         self._memory, self._node, self._transport = memory or Memory(), node, transport
         self._received = bytearray()
-        self._announced = False  # an answer that has begun to come is larger than SMALL_BYTES
-        self.room = 0  # the bytes of it that may still come
+        self._announced = False  # an answer that has begun to arrive is larger than SMALL_BYTES
+        self.room = 0  # bytes of it that may still be received
 
     def go_on(self) -> None:
-        """Receive the answer that has begun to come."""
+        """Receive the answer that has begun to arrive."""
         self.room = 4 + self._size() - len(self._received)
         if self._transport and not self._transport.is_reading() and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def give_up(self, reason: str) -> None:
-        """End the connection, because there will be no room for what it sends."""
+        """End the connection, because there will be no room for its answer."""
         if self._transport:
             self._transport.abort(errors.KafkaProtocolError(reason))
 
     def end(self) -> None:
-        """Count nothing any more: the connection has ended, or the answer is complete."""
+        """Stop counting: the connection has ended, or the answer is complete."""
         self._announced, self.room = False, 0
         self._memory.end(self)
 
@@ -197,25 +199,25 @@ class Frames:
         return int.from_bytes(self._received[:4], "big", signed=True)
 
     def receive_bytes(self, data: bytes) -> list[tuple[int, Any]]:
-        """Return the answers that are complete, with correlation ids. KafkaProtocolError if something else than the answer to a request comes."""
+        """Return the complete answers with their correlation ids. KafkaProtocolError for bytes that are not the answer to a request."""
         self._received += data
         answers = []
         while len(self._received) >= 4:
             size = self._size()
             if not 4 <= size <= FRAME_BYTES:
                 raise errors.InvalidReceiveError(f"it begins an answer of {size} bytes")
-            if not self._asked:
-                raise errors.CorrelationIdError("it answers what was not asked")
+            if not self._in_flight:
+                raise errors.CorrelationIdError("it sends an answer without a request")
             if len(self._received) < 4 + size:
                 self._wait(size)
                 break
             self.end()
             frame, self._received = self._received, self._received[4 + size :]
-            answers.append(_read(self._asked.popleft(), memoryview(frame)[4 : 4 + size], partial(self._memory.decode, self._node)))
+            answers.append(_read(self._in_flight.popleft(), memoryview(frame)[4 : 4 + size], partial(self._memory.decode, self._node)))
         return answers
 
     def _wait(self, size: int) -> None:
-        """Receive no more of an answer before there is room for it."""
+        """Pause receiving an answer until there is room for it."""
         if self.room:
             self.room = 4 + size - len(self._received)
         elif size > SMALL_BYTES and not self._announced:
@@ -226,7 +228,7 @@ class Frames:
 
 
 def _read(header: Any, frame: memoryview, account: Callable[[int], None]) -> tuple[int, Any]:
-    """The answer to the request with this header."""
+    """Return the correlation id and the decoded answer to the request with this header. `account` counts its bytes."""
     kind = header.get_response_class()
     if not hasattr(kind, "flexible_version_q"):
         raise errors.UnsupportedSaslMechanismError("it offers no SaslAuthenticate request (Kafka 1.0)")
@@ -237,7 +239,7 @@ def _read(header: Any, frame: memoryview, account: Callable[[int], None]) -> tup
     try:
         begin = 4
         if header.request_api_key == API_VERSIONS:
-            # Its header is never a flexible one, and with an error it has the layout of v0.
+            # Its header is never flexible, and an answer with an error has the layout of v0.
             version = version if frame[4:6] == b"\0\0" else 0
         elif kind.flexible_version_q(version):
             begin = wire_checks.after_tags(frame, 4)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counts the memory that a client keeps of the answers of all its nodes. Pure: no I/O."""
+"""Counts the memory of the results that a client keeps from all its nodes' answers. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
-# Rows of one answer share their names: so many texts are remembered at a time.
+# Rows of one answer share their names: at most this many texts are remembered at a time.
 TEXTS = 4096
-FIRST_NUMBER, LAST_NUMBER = -5, 256  # Python has each number between these once
+FIRST_NUMBER, LAST_NUMBER = -5, 256  # Python has one object for each number between these
 
 
-class Kept:
-    """What the answers of all nodes to related rounds of requests take. One budget: a node can give itself any number of ids."""
+class KeptMemory:
+    """The memory of all nodes' results of related rounds of requests. One budget for all, because a node can pretend to be many."""
 
     def __init__(self) -> None:
         self._nodes: dict[Any, int] = {}
         self.bytes = 0
 
     def add(self, node: Any, size: int) -> None:
-        """Count what is kept of a node's answer. ClusterError if all nodes together exceed bounds.KEPT_BYTES; it names the node that takes the most."""
+        """Count the bytes that are kept of a node's answer. ClusterError if all nodes together exceed limits.KEPT_BYTES; it names the largest."""
         self._nodes[node] = self._nodes.get(node, 0) + size
         self.bytes += size
         if self.bytes > limits.KEPT_BYTES:
             largest = max(self._nodes, key=lambda one: self._nodes[one])
             raise ClusterError(
-                f"answers of {len(self._nodes)} nodes take more than {limits.KEPT_BYTES >> 20} MiB, most of it those of node {largest} "
-                f"({self._nodes[largest] >> 20} MiB); look at its logs, or name fewer partitions"
+                f"answers of {len(self._nodes)} nodes take more than {limits.KEPT_BYTES >> 20} MiB, most of it from node {largest} "
+                f"({self._nodes[largest] >> 20} MiB); check its logs, or select fewer partitions"
             )
 
 
 def size_of(value: Any) -> int:
-    """Return roughly the bytes of a value of containers, texts and numbers.
+    """Return the approximate bytes of a value of containers, texts and numbers.
 
-    A text that many rows share counts once. Partitions that are keys of a dict do not count: they are those of the question (`partitions.only`).
+    A text that many rows share counts once. Partitions that are keys of a dict do not count: they are the caller's own (`partitions.only`).
     """
     total = 0
     texts: set[int] = set()

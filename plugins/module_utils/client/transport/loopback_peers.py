@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets over plain text on loopback: only processes of root and of this user get them. Any user of this host may listen on a port that is free."""
+"""Sends secrets over plain text on loopback only to processes of root and of this user: any user of this host may listen on a free port."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.plaintext import REMEDY
 
 POLL_SECONDS = 0.01
-# A process that listens accepts within milliseconds. One that does not within this time may be on another machine or in a network of its own.
+# A local process accepts within milliseconds. One that takes longer may be on another machine or in its own network namespace.
 ACCEPT_SECONDS = 2.0
 
 
@@ -24,14 +24,17 @@ class PeerError(RecoveryError):
 
 
 class Secret(NamedTuple):
-    """What would be sent unencrypted, and the setting that encrypts it."""
+    """The name of a secret that would be sent unencrypted, and the setting that encrypts it."""
 
     name: str
     instead: str
 
 
 def trusted(stream: socket.socket, server: str, secret: Secret) -> bool:
-    """Whether a process of root or of this user is at the other end. False as long as none has accepted the connection. PeerError if none may get it."""
+    """Return whether a process of root or of this user has accepted the connection; False until a process has accepted it.
+
+    PeerError if the other end is another machine or another user's process.
+    """
     if not ipaddress.ip_address(stream.getpeername()[0].partition("%")[0]).is_loopback:
         raise _refused(f"{server} is an address of another machine", secret)
     try:
@@ -46,12 +49,12 @@ def trusted(stream: socket.socket, server: str, secret: Secret) -> bool:
 
 
 def unknown(server: str, secret: Secret) -> PeerError:
-    """The error for a process that is not found in time."""
+    """Return the error for a listening process that is not found in time."""
     return _refused(f"the user whose process listens on {server} is not found (no process of this machine accepts the connection)", secret)
 
 
 def check(stream: socket.socket, server: str, secret: Secret, seconds: float) -> None:
-    """Wait, at most `seconds`, until it is known who is at the other end. PeerError if the secret must not be sent there."""
+    """Wait at most `seconds` until the process at the other end is known. PeerError if the secret must not be sent to it."""
     deadline = time.monotonic() + min(seconds, ACCEPT_SECONDS)
     while not trusted(stream, server, secret):
         if time.monotonic() > deadline:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""NodeClient: requests to Kafka nodes, side by side, each within its own time limit. What is asked is not this file's business.
+"""Sends requests to Kafka nodes concurrently, each within its own time limit. Transport only: callers build the requests.
 
 A node that does not answer is data (`unreachable`), never an exception and never a hang.
 """
@@ -20,7 +20,7 @@ from typing import Any, Self
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import kafka_python
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.answer_memory import Memory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept, size_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory, size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import AnswerError, ClusterError
 
@@ -38,16 +38,16 @@ logging.getLogger("kafka").propagate = False
 
 __all__ = ("CLIENT_IMPORT_ERROR", "READ", "WRITE", "Answers", "ClusterError", "NodeClient", "error_message")
 Answers = dict[Any, list[Any]]
-READ, WRITE = "read", "write"
-OUT_OF_TIME = "no time was left to ask it; raise duration"
-TURNS = 5  # of nodes, within a deadline: one of so many answers, and more would all have the same work
-CUT_OFF = "it gave no answer within its part of duration"
+READ, WRITE = "read", "write"  # purposes of requests, each of which remembers the node that answered last
+OUT_OF_TIME = "no time was left for a request to it; raise duration"
+TURNS = 5  # nodes that are tried within a deadline: one of so many answers, and more requests would repeat the same work
+CUT_OFF = "it gave no answer within its share of duration"
 
 
 class NodeClient:
-    """Connections to the nodes behind `servers` (each host:port), opened as a context manager. May be used from several threads.
+    """Connections to the nodes behind `servers` (each host:port), opened as a context manager. It may be used from several threads.
 
-    `unreachable`: node id → why it did not answer the last time that it was asked; `failures`: the same as the client's exceptions.
+    `unreachable`: node id → why it did not answer its last request; `failures`: the same as the client's exceptions.
     """
 
     def __init__(self, connection: Connection, servers: Sequence[str]) -> None:
@@ -56,9 +56,9 @@ class NodeClient:
         self._net = NetworkSelector()
         self._manager = KafkaConnectionManager(self._net, **{**connection.for_kafka_python(), "bootstrap_servers": list(servers)})
         self._memory = Memory()
-        kafka_python.bound(self._manager, self._memory, connection.plaintext_refusal, connection.guarded_secret)
-        self._last_nodes: dict[str, Any] = {}
-        self._responsive: set[Any] = set()  # who has answered anything, the last time that it was asked
+        kafka_python.bound_connections(self._manager, self._memory, connection.plaintext_refusal, connection.guarded_secret)
+        self._last_nodes: dict[str, Any] = {}  # purpose → node that answered last
+        self._responsive: set[Any] = set()  # nodes that answered their last request
         self.unreachable: dict[Any, str] = {}
         self.failures: dict[Any, Exception] = {}
         self._throttled_until: dict[Any, float] = {}
@@ -76,25 +76,25 @@ class NodeClient:
         self.close()
 
     def _opened(self) -> None:
-        """What has to be known before the first question."""
+        """Prepare the client before its first request. For subclasses."""
 
     def close(self) -> None:
         """Close every connection."""
         self._manager.call_soon(self._manager.close)
         self._net.stop(timeout_ms=self._timeout_ms)
-        # The thread of a machine that is very busy has not ended by then. It is a daemon: nothing waits for it.
+        # On a very busy machine the thread has not ended by then. It is a daemon thread: nothing waits for it.
         with suppress(RuntimeError):
             self._net.close()
 
     def _named(self) -> dict[Any, str]:
-        """The nodes that were named, not discovered: node id → host:port."""
+        """Return the bootstrap nodes: node id → host:port."""
         return {node.node_id: f"{node.host}:{node.port}" for node in self._manager.cluster.bootstrap_brokers()}
 
     def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = READ) -> Any:
-        """Ask the first of `nodes`, the next one too when it fails or takes longer than `hedge_after` seconds, and so on; return the first answer.
+        """Send a request to the first of `nodes`, and to the next one when that fails or takes longer than `hedge_after` seconds, and so on.
 
-        Whose it was is remembered in `_last_nodes`, by `purpose`. A caller's `deadline.until` ends all of it, and before that the first TURNS of
-        them have their turn.
+        Return the first answer; `_last_nodes` keeps its node, by `purpose`. The caller's `deadline.until` ends all requests, and the first
+        TURNS nodes each get a share of the time before it. KafkaError if no node answers.
         """
         end = deadline.end()
         if end is not None:
@@ -105,7 +105,7 @@ class NodeClient:
         self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str, end: float | None
     ) -> Any:
         first = Future()
-        turns: list[Any] = []  # of each node that was asked: done when the next one is to be asked, or nobody any more
+        turns: list[Any] = []  # one for each node that got the request: done when the next node may get it, or no other node must
         failures: list[Exception] = []
 
         def launch(node: Any) -> None:
@@ -145,7 +145,7 @@ class NodeClient:
         return self._net.call_soon_with_future(self._exchange, node, request, end)
 
     async def _exchange(self, node: Any, request: Any, end: float | None) -> Any:
-        """Send a request and return the answer. Raises KafkaError, within the time limit and before `end`, whatever the node does."""
+        """Send a request and return the answer. KafkaError for any failure, within the time limit and before `end`."""
         await self._pause(node, end)
         limit_ms = min(self._limit_ms(node), int(self._seconds(end) * 1000))
         if limit_ms <= 0:
@@ -157,70 +157,72 @@ class NodeClient:
             if limit_ms < self._timeout_ms and isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError)):
                 raise errors.KafkaTimeoutError(CUT_OFF) from error
             raise
-        except Exception as error:  # of a login or an address, as the libraries below kafka-python raise it
+        except Exception as error:  # of a login or an address, from a library that kafka-python uses
             raise errors.KafkaConnectionError(f"{type(error).__name__}: {error}") from error
         self._throttled_until[node] = time.monotonic() + getattr(answer, "throttle_time_ms", 0) / 1000
         return answer
 
     def _limit_ms(self, _node: Any) -> int:
-        """How long a node may take for an answer, in milliseconds."""
+        """Return the time limit of one answer of a node, in milliseconds."""
         return self._timeout_ms
 
     def _seconds(self, end: float | None) -> float:
-        """How long an answer may take that has to come before `end`."""
+        """Return the seconds that an answer may take, at most until `end`."""
         limit = self._connection.request_timeout
         return limit if end is None else min(limit, end - time.monotonic())
 
     async def _pause(self, node: Any, end: float | None) -> None:
-        """Wait until a node that throttles takes requests again (KIP-219). KafkaTimeoutError if that is longer than any answer may take."""
+        """Wait until a node that throttles accepts requests again (KIP-219). KafkaTimeoutError if that takes longer than an answer may take."""
         seconds = self._throttled_until.get(node, 0.0) - time.monotonic()
         if seconds > self._connection.request_timeout:
             raise errors.KafkaTimeoutError(
-                f"it wants a pause of {seconds:.0f} s (throttle_time_ms), longer than request_timeout; look at its quotas (kafka-configs.sh)"
+                f"it throttles requests for {seconds:.0f} s (throttle_time_ms), longer than request_timeout; check its quotas (kafka-configs.sh)"
             )
         if seconds > self._seconds(end):
-            raise errors.KafkaTimeoutError(f"it wants a pause of {seconds:.1f} s (throttle_time_ms). {OUT_OF_TIME}")
+            raise errors.KafkaTimeoutError(f"it throttles requests for {seconds:.1f} s (throttle_time_ms). {OUT_OF_TIME}")
         if seconds > 0:
             await self._net.sleep(seconds)
 
-    def _ask_each(self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None = None, kept: Kept | None = None) -> Answers:
-        """Send every node its own requests, nodes side by side, two requests of one node in flight.
+    def _ask_each(
+        self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None = None, kept: KeptMemory | None = None
+    ) -> Answers:
+        """Send every node its own requests, all nodes concurrently, at most two requests of one node in flight.
 
-        Returns the answers per node, in order, or what `read` makes of each as soon as it comes. A node that fails once, or that gives an answer that
-        `read` refuses (AnswerError), is not asked further; `unreachable` says why. `kept`: the budget of rounds whose results are held together.
-        ClusterError if it is exceeded. A caller's `deadline.until` ends the round, too.
+        Return the answers per node, in order, or the results of `read`, which is called as soon as an answer arrives. A node that fails, or whose
+        answer `read` refuses (AnswerError), gets no further requests; `unreachable` has the reason. `kept`: the memory of rounds whose results are
+        held together. ClusterError if they exceed it. The caller's `deadline.until` ends the round, too.
         """
         return self._net.run(self._send_to_nodes, work, read, kept, deadline.end_of_round())
 
     async def _send_to_nodes(
-        self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: Kept | None, end: float | None
+        self, work: Mapping[Any, Iterable[Any]], read: Callable[[Any], Any] | None, kept: KeptMemory | None, end: float | None
     ) -> Answers:
         kept = self._memory.begin_round(kept)
-        lanes = {
+        pending = {
             node: self._net.call_soon_with_future(self._send_pipelined, node, iter(requests), read, kept, end)
             for node, requests in work.items()
         }
-        return {node: await lane for node, lane in lanes.items()}
+        return {node: await answers for node, answers in pending.items()}
 
     async def _send_pipelined(
-        self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None, kept: Kept, end: float | None
+        self, node: Any, requests: Iterator[Any], read: Callable[[Any], Any] | None, kept: KeptMemory, end: float | None
     ) -> list[Any]:
         answers: list[Any] = []
 
-        async def taken() -> None:
-            answer = await flying.popleft()
+        async def receive() -> None:
+            answer = await in_flight.popleft()
             answers.append(read(answer) if read else answer)
             kept.add(node, size_of(answers[-1]) if read else self._memory.decoded(node))
             self._memory.read(node)
 
-        flying: deque[Any] = deque()
+        in_flight: deque[Any] = deque()
         try:
             for request in requests:
-                flying.append(self._send(node, request, end))
-                if len(flying) == 2:
-                    await taken()
-            while flying:
-                await taken()
+                in_flight.append(self._send(node, request, end))
+                if len(in_flight) == 2:
+                    await receive()
+            while in_flight:
+                await receive()
             self.unreachable.pop(node, None)
             self.failures.pop(node, None)
             self._responsive.add(node)
@@ -232,5 +234,5 @@ class NodeClient:
 
 
 def error_message(error: Exception) -> str:
-    """What an error says, or at least its kind."""
+    """Return the text of an error, or its class if the text is empty."""
     return str(error) or type(error).__name__

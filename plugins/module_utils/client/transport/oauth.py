@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""OAUTHBEARER: a token for the client's credentials (KIP-768; RFC 6749, section 4.4), fetched once and shown by both Kafka clients."""
+"""OAUTHBEARER: fetches a token for the client's credentials (KIP-768; RFC 6749, section 4.4), and caches it for 80 % of its lifetime."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import plaintext
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
-FRESH = 0.8  # the part of a token's lifetime for which it is shown again; KIP-255's clients renew at the same point
-DEFAULT_LIFETIME = 300.0  # seconds, where the endpoint does not say
+FRESH = 0.8  # the share of a token's lifetime for which it is cached; KIP-255's clients renew at the same point
+DEFAULT_LIFETIME = 300.0  # seconds, if the endpoint has no expires_in
 MOST_BYTES = 1 << 20
 HEADERS = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
 
 class TokenError(RecoveryError):
-    """No token can be had; the text names the option and says why."""
+    """The endpoint gave no token; the text names the option and the reason."""
 
 
 class TokenSource:
-    """Tokens from one endpoint. May be used from several threads."""
+    """Tokens from one endpoint. It may be used from several threads. `timeout`: seconds."""
 
     def __init__(
         self,
@@ -56,19 +56,19 @@ class TokenSource:
         self._fresh_until = 0.0  # seconds since 1970, on this machine's clock
 
     def token(self) -> str:
-        """The token, a new one where the last one grows old. Raises TokenError."""
+        """Return the cached token, or a new one if that is older than FRESH of its lifetime. Raises TokenError."""
         with self._guard:
             if time.time() >= self._fresh_until:
                 self._renew()
             return self._token
 
     def extensions(self) -> dict[str, str]:
-        """SASL extensions (KIP-342): none."""
+        """Return no SASL extensions (KIP-342)."""
         return {}
 
     def _renew(self) -> None:
-        asked = time.time()
-        answer = self._ask()
+        requested_at = time.time()
+        answer = self._fetch()
         token, lifetime = answer.get("access_token"), answer.get("expires_in", DEFAULT_LIFETIME)
         if not isinstance(token, str) or not token:
             raise TokenError(f"{self._named()} gave no access_token; is it the token endpoint of an OAuth 2 server?")
@@ -76,10 +76,10 @@ class TokenSource:
             seconds = float(lifetime)
         except (TypeError, ValueError, OverflowError):
             seconds = DEFAULT_LIFETIME
-        self._token, self._fresh_until = token, asked + FRESH * seconds
+        self._token, self._fresh_until = token, requested_at + FRESH * seconds
 
-    def _ask(self) -> dict[str, Any]:
-        # It brings cryptography along, which would cost the start of every task that needs no token.
+    def _fetch(self) -> dict[str, Any]:
+        # Imported here: it imports cryptography, which would slow the start of every task without a token.
         from http.client import HTTPException
 
         from ansible.module_utils.urls import ConnectionError as UnreachableError
@@ -97,13 +97,13 @@ class TokenSource:
                 raise TokenError(f"{self._named()}: {tls.refused(reason, 'its', self._ca_cert)}") from error
             raise TokenError(f"{self._named()} does not answer within {self._timeout:g} s ({reason}); is the address right?") from error
         except (ValueError, RecursionError) as error:
-            raise TokenError(f"{self._named()} gave no JSON; is it the token endpoint of an OAuth 2 server?") from error
+            raise TokenError(f"{self._named()} did not answer with JSON; is it the token endpoint of an OAuth 2 server?") from error
         return answer if isinstance(answer, dict) else {}
 
     def _answer(self) -> tuple[int, bytes]:
-        """Status and body, as they come within the time limit. TimeoutError if they do not.
+        """Return status and body. TimeoutError if they do not arrive within the time limit.
 
-        The limits of sockets are for each byte, so the exchange has a thread. One that is not over yet is not joined by a second one.
+        The time limit of a socket is for each byte, so the exchange has a thread. No second exchange starts before the first one has ended.
         """
         exchange: Future[tuple[int, bytes]] = Future()
 
@@ -126,7 +126,7 @@ class TokenSource:
         from http.client import HTTPException
 
         form = {"grant_type": "client_credentials", **({"scope": self._scope} if self._scope else {})}
-        # RFC 6749, section 2.3.1: encoded as in a form first, so that a secret may hold any character.
+        # RFC 6749, section 2.3.1: form-encoded first, so that a secret may contain any character.
         user, password = (urllib.parse.quote_plus(part) for part in self._client)
         guarded = self._endpoint.startswith("http://") and not self._allow_plaintext
         try:
@@ -134,7 +134,7 @@ class TokenSource:
         except urllib.error.HTTPError as error:
             try:
                 return error.code, error.read(MOST_BYTES)
-            except (OSError, HTTPException):  # the status says enough
+            except (OSError, HTTPException):  # the status is enough
                 return error.code, b""
         return response.status, response.read(MOST_BYTES)
 
@@ -150,17 +150,17 @@ class TokenSource:
             url_password=password,
             force_basic_auth=True,
             timeout=self._timeout,
-            decompress=False,  # a few bytes could become any number
-            follow_redirects="none",  # a redirect would carry the secret to somewhere else
+            decompress=False,  # a few bytes could expand to any size
+            follow_redirects="none",  # a redirect would send the secret to another address
             use_netrc=False,
-            # What is sent to loopback stays on this machine (see plaintext.py): a proxy would carry it away.
+            # A secret for loopback must stay on this machine (see plaintext.py): a proxy would send it away.
             use_proxy=not plaintext.on_loopback(urllib.parse.urlsplit(self._endpoint).hostname or ""),
             ca_path=self._ca_cert,
             validate_certs=self._validate_certs,
         )
 
     def _post_on_loopback(self, form: str, user: str, password: str) -> Any:
-        """Send it over a connection that is known to end at a process of root or of this user."""
+        """Send the form over a connection whose other end is a process of root or of this user."""
         from http.client import HTTP_PORT, HTTPConnection
 
         parts = urllib.parse.urlsplit(self._endpoint)
@@ -184,7 +184,7 @@ class TokenSource:
 
 
 def _refusal(status: int, body: bytes) -> str:
-    """What an endpoint says when it refuses. Only the standard's own fields are quoted: a body may repeat what it was sent."""
+    """Return why an endpoint refused. Only the fields of RFC 6749 are quoted: a body may repeat the secret."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -194,4 +194,4 @@ def _refusal(status: int, body: bytes) -> str:
         return f"refused (HTTP {status}): check sasl_oauth_client_id and sasl_oauth_client_secret"
     if code == "invalid_scope":
         return f"refused (HTTP {status}, invalid_scope): check sasl_oauth_scope"
-    return f"answered HTTP {status}{f' ({code})' if isinstance(code, str) else ''}; check the address and what the client may do there"
+    return f"answered HTTP {status}{f' ({code})' if isinstance(code, str) else ''}; check the address and the client's permissions there"

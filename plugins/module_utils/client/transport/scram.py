@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SCRAM (RFC 5802) with bounds for the iterations that brokers ask for. To import it has kafka-python use it.
+"""SCRAM (RFC 5802) with bounds for the iterations that brokers request. Importing this file makes kafka-python use it.
 
-All connections of a client share one thread, so while it hashes a password no other broker is heard.
+All connections of a client share one thread, so while it hashes a password it reads from no other broker.
 """
 
 from __future__ import annotations
@@ -16,63 +16,63 @@ from functools import lru_cache
 try:
     from kafka.net.sasl import register_sasl_mechanism
     from kafka.net.sasl.scram import SaslMechanismScram, ScramClient
-except ImportError:  # libraries.py says why
+except ImportError:  # optional_imports.py says why
     SaslMechanismScram = ScramClient = object
 
 # RFC 7677, section 4. With fewer, a process that pretends to be a broker finds the password from the proof sooner.
 LEAST_ITERATIONS = 4096
 # Four times what Kafka's own tools set (KIP-554: 4,096 to 16,384): the tools of clusters with ZooKeeper had no upper limit. 0.04 s.
 MOST_ITERATIONS = 65_536
-# What all brokers together may ask for with different salts at once, and again each minute: 1.5 s. The brokers of a cluster have one salt per user, and
-# one process watches a whole fleet.
+# Iterations that all brokers together may request with different salts at once, and again each minute: 1.5 s. The brokers of a cluster have one
+# salt per user, and one process watches a whole fleet.
 MOST_AT_ONCE, MINUTE = 2_000_000, 60.0
 # The first message of a broker: a nonce and a salt of some 20 to 40 characters each.
 CHALLENGE_BYTES = 4096
 
 
 class ChallengeError(ValueError):
-    """What a broker asks for takes too long, or makes the password easy to find. The text says what it is and what to do."""
+    """A broker requests too many iterations, or so few that the password is easy to find. The text names the remedy."""
 
 
-class Budget:
-    """Counts iterations: `most` may be done at once, and as many again in each minute."""
+class IterationBudget:
+    """Counts iterations: at most `most` at once, and the same number again in each minute."""
 
     def __init__(self, most: int = MOST_AT_ONCE) -> None:
         self._most = most
         self._spent, self._at = 0.0, 0.0
 
     def take(self, iterations: int, now: float) -> None:
-        """Count iterations that are about to be done at this time, in seconds. ChallengeError if they are too many."""
+        """Count iterations before they are done. `now`: seconds of a monotonic clock. ChallengeError if they are too many."""
         self._spent = max(0.0, self._spent - (now - self._at) * self._most / MINUTE)
         self._at = now
         if self._spent + iterations > self._most:
             raise ChallengeError(
-                f"it asks for {iterations} iterations of SCRAM, after brokers asked for {self._spent:.0f} with other salts, and at most {self._most} are "
-                "done in a minute; look at the addresses that the cluster advertises"
+                f"it requests {iterations} iterations of SCRAM, after {self._spent:.0f} with other salts, and the limit is {self._most} in a minute; "
+                "check the addresses that the cluster advertises"
             )
         self._spent += iterations
 
 
-_budget = Budget()
+_budget = IterationBudget()
 
 
 @lru_cache(maxsize=1024)
-def salted(hash_name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
-    """Return the salted password of RFC 5802. ChallengeError if too much time was spent on others."""
+def salt_password(hash_name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
+    """Return the salted password of RFC 5802. ChallengeError if the iterations exceed the budget."""
     _budget.take(iterations, time.monotonic())
     return hashlib.pbkdf2_hmac(hash_name, password, salt, iterations)
 
 
 class BoundedScramClient(ScramClient):  # type: ignore[misc]
-    """The client of kafka-python, which hashes the password again for each connection."""
+    """kafka-python's SCRAM client with a cache: the original hashes the password again for each connection."""
 
     def create_salted_password(self, salt: bytes, iterations: int) -> None:
-        """Hash the password as often as the broker asks for, once for all connections."""
-        self.salted_password = salted(self.hashname, self.password, salt, iterations)
+        """Hash the password with the broker's number of iterations, once for all connections."""
+        self.salted_password = salt_password(self.hashname, self.password, salt, iterations)
 
 
 class BoundedScram(SaslMechanismScram):  # type: ignore[misc]
-    """The SCRAM of kafka-python, which has no lower bound."""
+    """kafka-python's SCRAM mechanism with bounds: the original has no lower bound."""
 
     _challenged = False
 
@@ -81,7 +81,7 @@ class BoundedScram(SaslMechanismScram):  # type: ignore[misc]
         self._scram_client = BoundedScramClient(options["sasl_plain_username"], options["sasl_plain_password"], options["sasl_mechanism"])
 
     def receive(self, auth_bytes: bytes) -> bool:
-        """Take a message of the broker. ChallengeError for one that must not be answered. Return whether it was the last one."""
+        """Read a message of the broker and return whether it was the last one. ChallengeError for one that must not be answered."""
         if not self._challenged:
             self._challenged = True
             self._check(auth_bytes)
@@ -94,7 +94,7 @@ class BoundedScram(SaslMechanismScram):  # type: ignore[misc]
         if len(counts) == 1 and re.fullmatch("[0-9]{1,7}", counts[0]) and LEAST_ITERATIONS <= int(counts[0]) <= MOST_ITERATIONS:
             return
         raise ChallengeError(
-            f"it asks for {' and '.join(counts)[:20] or 'no'} iterations of SCRAM, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are done; set the "
+            f"it requests {' and '.join(counts)[:20] or 'no'} iterations of SCRAM, not {LEAST_ITERATIONS} to {MOST_ITERATIONS}; set the "
             f"user's password again: kafka-configs.sh --alter --add-config '{self.mechanism}=[iterations={LEAST_ITERATIONS},password=...]'"
         )
 

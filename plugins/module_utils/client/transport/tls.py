@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Certificates: TLS as the connection options want it, and what is wrong with a certificate, in words that name the remedy."""
+"""TLS contexts from the connection options, and error messages about certificates that name the remedy."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ OTHER_NAME = (62, 64)
 
 
 class CertificateError(RecoveryError):
-    """Certificates or keys that were named cannot be used; the text names the option."""
+    """A certificate or key cannot be used; the text names the option."""
 
 
 def context(ca_cert: str | None, client: tuple[str, str, str | None] | None, validate: bool) -> ssl.SSLContext:
-    """TLS for a client. `client`: files of certificate and key, and the key's password. Raises CertificateError naming the option."""
+    """Return a client's TLS context. `client`: files of certificate and key, and the key's password. CertificateError names the option."""
     try:
-        made = ssl.create_default_context(cafile=ca_cert)
+        tls = ssl.create_default_context(cafile=ca_cert)
     except (ssl.SSLError, OSError) as error:
-        raise CertificateError(f"ca_cert: {ca_cert} holds no certificate in PEM form: {error}") from error
+        raise CertificateError(f"ca_cert: {ca_cert} has no certificate in PEM format: {error}") from error
     if not validate:
-        made.check_hostname = False
-        made.verify_mode = ssl.CERT_NONE
+        tls.check_hostname = False
+        tls.verify_mode = ssl.CERT_NONE
     if client:
         certificate, key, password = client
         try:
-            # The empty string keeps OpenSSL from asking for the password on a terminal.
-            made.load_cert_chain(certificate, key, password or "")
+            # With the empty string OpenSSL does not prompt for the password on a terminal.
+            tls.load_cert_chain(certificate, key, password or "")
         except (ssl.SSLError, OSError, ValueError) as error:
             raise CertificateError(_unusable(certificate, key, password, error)) from error
-    return made
+    return tls
 
 
 def _unusable(certificate: str, key: str, password: str | None, error: Exception) -> str:
@@ -48,29 +48,28 @@ def _unusable(certificate: str, key: str, password: str | None, error: Exception
     except OSError as unreadable:
         return f"client_key: {key} cannot be read: {unreadable.strerror}"
     if locked:
-        said = "does not open" if password else "is missing, and it takes one to open"
-        return f"client_key_password {said} the key {key}"
+        return f"client_key_password {'does not open' if password else 'is missing: it opens'} the key {key}"
     return f"client_cert, client_key or client_key_password cannot be used together: {error}"
 
 
 def refused(error: ssl.SSLCertVerificationError, whose: str, ca_cert: str | None) -> str:
-    """Say why a server's certificate was refused. `whose`: "its" or "the broker's"."""
+    """Return why a server's certificate was refused, with the remedy. `whose`: "its" or "the broker's"."""
     if error.verify_code == EXPIRED:
         return f"{whose} certificate has expired; renew it there"
     if error.verify_code == NOT_YET_VALID:
         return f"{whose} certificate is not valid yet; compare the clocks of both machines"
     if error.verify_code in OTHER_NAME:
-        return f"{whose} certificate is for another host name ({error.verify_message.rstrip('.')}); use a name that it holds, or renew it with this one"
+        return f"{whose} certificate is for another host name ({error.verify_message.rstrip('.')}); use a name in the certificate, or renew it with this one"
     if error.verify_code in UNKNOWN_CA:
-        trusted = f"{ca_cert} does not hold" if ca_cert else "the system's CAs do not include"
+        trusted = f"{ca_cert} does not include" if ca_cert else "the system's CAs do not include"
         return f"{whose} certificate was signed by an unknown CA: {trusted} it ({error.verify_message}); set ca_cert to the file of that CA"
-    return f"{whose} certificate was refused ({error.verify_message}); mend it there, or set ca_cert to the CA that signed it"
+    return f"{whose} certificate was refused ({error.verify_message}); fix it there, or set ca_cert to the CA that signed it"
 
 
 def client_expiry(certificate: str) -> datetime | None:
-    """When a client's certificate expires (UTC), None where that cannot be told."""
+    """Return when a client's certificate expires (UTC), None if that cannot be read."""
     try:
-        from cryptography import x509  # ansible-core brings it along
+        from cryptography import x509  # a dependency of ansible-core
 
         return x509.load_pem_x509_certificate(Path(certificate).read_bytes()).not_valid_after_utc
     except (ImportError, OSError, ValueError, AttributeError):
@@ -78,9 +77,9 @@ def client_expiry(certificate: str) -> datetime | None:
 
 
 def client_refused(certificate: str | None) -> str:
-    """Say why a broker may have refused the client's certificate, or that it wants one."""
+    """Return why a broker may have refused the client's certificate, or that it requires one. None: the client has none."""
     if certificate is None:
-        return "the broker wants a client's certificate; set client_cert and client_key"
+        return "the broker requires a client certificate; set client_cert and client_key"
     expiry = client_expiry(certificate)
     if expiry is not None and expiry < datetime.now(UTC):
         return f"the broker refused client_cert {certificate}: it expired on {expiry:%Y-%m-%d}; renew it"

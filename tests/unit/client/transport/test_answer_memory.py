@@ -60,7 +60,7 @@ def test_an_answer_for_which_nothing_will_make_room_is_given_up(answers: list[An
     memory.begin_round(memory.kept)
     memory.hold_partitions(200_000)
     memory.arrive(answers[1], MIB)
-    assert answers[1].heard == ["an answer of 1 MiB does not fit beside the answers that are held, 238 MiB"]
+    assert answers[1].heard == ["an answer of 1 MiB does not fit in addition to the answers in memory, 238 MiB"]
 
 
 def test_what_is_read_makes_room(answers: list[Answer]) -> None:
@@ -77,5 +77,5 @@ def test_an_answer_that_does_not_fit_beside_those_that_are_held_is_not_decoded()
     memory.begin_round(None).add("a", limits.KEPT_BYTES)
     memory.decode("b", limits.CLIENT_BYTES - limits.KEPT_BYTES - 10)
     memory.decode("c", 10)
-    with pytest.raises(ValueError, match="do not fit beside the answers that are held, 160 MiB"):
+    with pytest.raises(ValueError, match=r"do not fit .*, 160 MiB"):
         memory.decode("b", 1)

@@ -69,12 +69,12 @@ def test_without_a_login_no_token_is_fetched() -> None:
         ({"request_timeout": 0.0}, "request_timeout"),
         (
             {"sasl_oauth_token_endpoint": "issuer.example.com/token"},
-            "sasl_oauth_token_endpoint: 'issuer.example.com/token' is not an https",
+            "sasl_oauth_token_endpoint: 'issuer.example.com/token' is not an http",
         ),
         ({"sasl_oauth_token_endpoint": "https://user:hunter@login.example.com/token"}, "sasl_oauth_token_endpoint has an @"),
         ({"sasl_oauth_token_endpoint": "user:hunter/x@login.example.com/token"}, "sasl_oauth_token_endpoint has an @"),
-        ({"ca_cert": "/nowhere/ca.pem"}, "ca_cert: there is no file /nowhere/ca.pem"),
-        ({"client_cert": "/nowhere/c.pem", "client_key": "/nowhere/k.pem"}, "client_cert: there is no file"),
+        ({"ca_cert": "/nowhere/ca.pem"}, "ca_cert: file not found: /nowhere/ca.pem"),
+        ({"client_cert": "/nowhere/c.pem", "client_key": "/nowhere/k.pem"}, "client_cert: file not found:"),
     ],
 )
 def test_the_option_is_named(given: dict[str, Any], words: str) -> None:

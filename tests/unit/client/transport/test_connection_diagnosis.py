@@ -17,16 +17,16 @@ CONNECTION = Connection(("127.0.0.1:9092",), request_timeout=1.0)
 @pytest.mark.parametrize(("host", "port"), [("x" * 64, 9092), ("a\0b", 9092), ("127.0.0.1", 99999), ("127.0.0.1", -1), ("", 0)])
 def test_an_impossible_address_does_not_answer(host: str, port: int) -> None:
     assert connection_diagnosis.fenced_that_answer([Node(1, host, port, None, True)]) == set()
-    assert "not a valid address" in connection_diagnosis.reasons(CONNECTION, [f"{host}:{port}"], OSError("refused"))
+    assert "not a valid address" in connection_diagnosis.diagnose(CONNECTION, [f"{host}:{port}"], OSError("refused"))
 
 
 def test_an_address_of_an_interface_that_is_not_there_does_not_answer() -> None:
     assert connection_diagnosis.fenced_that_answer([Node(1, "fe80::1%nowhere", 9092, None, True)]) == set()
-    assert "cannot be resolved" in connection_diagnosis.reasons(CONNECTION, ["fe80::1%nowhere:9092"], OSError("refused"))
+    assert "cannot be resolved" in connection_diagnosis.diagnose(CONNECTION, ["fe80::1%nowhere:9092"], OSError("refused"))
 
 
 def test_a_message_names_some_addresses_and_counts_the_others() -> None:
     servers = [f"{'x' * 64}{number}:9092" for number in range(120)]
-    text = connection_diagnosis.reasons(CONNECTION, servers, OSError("refused"))
+    text = connection_diagnosis.diagnose(CONNECTION, servers, OSError("refused"))
     assert text.count("not a valid address") == connection_diagnosis.ADDRESSES
-    assert text.endswith("; 115 others were not looked at")
+    assert text.endswith("; 115 others were not checked")

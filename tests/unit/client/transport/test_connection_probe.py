@@ -69,8 +69,8 @@ def endless(broker: Broker) -> None:
 
 def test_a_login_has_no_more_rounds_than_a_mechanism_needs(broker: Broker, login: Connection) -> None:
     endless(broker)
-    with pytest.raises(connection_probe.Refused, match="does not come to an end within 4 rounds") as refused:
-        connection_probe.try_out(login, "127.0.0.1", broker.port, 5.0)
+    with pytest.raises(connection_probe.ProbeError, match="within 4 rounds") as refused:
+        connection_probe.probe(login, "127.0.0.1", broker.port, 5.0)
     assert refused.value.credentials
     assert len(broker.logins) == connection_probe.SASL_ROUNDS
 
@@ -82,7 +82,7 @@ def test_all_steps_share_one_time_limit(broker: Broker) -> None:
         SASL_AUTHENTICATE: lambda _request: slowly(authenticated(), 0.4),
     }
     with pytest.raises(TimeoutError):
-        connection_probe.try_out(plain_login([broker.server]), "127.0.0.1", broker.port, 0.6)
+        connection_probe.probe(plain_login([broker.server]), "127.0.0.1", broker.port, 0.6)
 
 
 def test_connections_give_up_a_login_without_end_within_the_time_limit(broker: Broker, login: Connection) -> None:
@@ -107,7 +107,7 @@ def test_a_cluster_whose_logins_have_no_end_is_an_error(broker: Broker, login: C
     thread = threading.Thread(target=opened, daemon=True)
     thread.start()
     thread.join(FOR_EVER)
-    assert ended and "does not come to an end" in str(ended[0])
+    assert ended and "does not end within" in str(ended[0])
 
 
 def test_a_challenge_that_is_not_answered_is_named_with_the_remedy(broker: Broker) -> None:
@@ -124,11 +124,9 @@ def test_a_challenge_that_is_not_answered_is_named_with_the_remedy(broker: Broke
         SASL_HANDSHAKE: lambda _request: SaslHandshakeResponse(error_code=0, mechanisms=[login.sasl_mechanism]),
         SASL_AUTHENTICATE: lambda _request: authenticated(b"r=nonce,s=c2FsdA==,i=1000000"),
     }
-    with pytest.raises(
-        connection_probe.Refused, match=r"^the login is not answered: it asks for 1000000 iterations of SCRAM.*kafka-configs\.sh"
-    ):
-        connection_probe.try_out(login, "127.0.0.1", broker.port, 5.0)
+    with pytest.raises(connection_probe.ProbeError, match=r"1000000 iterations of SCRAM.*kafka-configs\.sh"):
+        connection_probe.probe(login, "127.0.0.1", broker.port, 5.0)
     with NodeClient(login, [broker.server]) as asking:
         (node,) = asking._named()
         asking._ask_each({node: [core.metadata(())]})
-        assert "it asks for 1000000 iterations of SCRAM" in asking.unreachable[node]
+        assert "1000000 iterations of SCRAM" in asking.unreachable[node]

@@ -157,7 +157,7 @@ def test_opening_a_cluster_names_the_address_and_what_it_sends(handle: Handler) 
         connection = Connection((address,), request_timeout=0.5)
         with pytest.raises(ClusterError, match=f"no bootstrap server answered .*{address}: "):
             Cluster(connection).__enter__()
-        assert connection_diagnosis.reasons(connection, [address], OSError("x")).startswith(address)
+        assert connection_diagnosis.diagnose(connection, [address], OSError("x")).startswith(address)
 
 
 def half_an_answer(connection: socket.socket) -> None:

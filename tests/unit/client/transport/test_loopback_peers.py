@@ -66,8 +66,8 @@ def test_another_user_gets_no_connection_with_a_password(taken: Taken) -> None:
 @only_root
 def test_another_user_gets_no_login_when_the_reason_is_looked_for(taken: Taken) -> None:
     login = plain_login([taken.server])
-    with pytest.raises(connection_probe.Refused, match=r"another user \(uid 65534\)"):
-        connection_probe.try_out(login, taken.host, taken.process.port, 3.0)
+    with pytest.raises(connection_probe.ProbeError, match=r"another user \(uid 65534\)"):
+        connection_probe.probe(login, taken.host, taken.process.port, 3.0)
     assert taken.process.received() == b""
 
 

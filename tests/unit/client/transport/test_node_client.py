@@ -17,7 +17,7 @@ from kafka import errors
 from kafka.future import Future
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import Kept, size_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import KeptMemory, size_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import NodeClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline, limits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
@@ -173,7 +173,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("little")
 def test_rows_that_are_read_count_and_rows_that_are_dropped_do_not(opened: list[NodeClient]) -> None:
     nodes = listing(opened, range(1000), decoded_bytes=1 << 19)
-    with pytest.raises(ClusterError, match=r"more than 1 MiB, most of it those of node a"):
+    with pytest.raises(ClusterError, match=r"more than 1 MiB, most of it from node a"):
         nodes._ask_each({"a": [object()] * 60}, rows)
     assert nodes._ask_each({"a": [object()] * 60}, lambda answer: rows(answer)[:5]) == {"a": [rows(range(5))] * 60}
 
@@ -196,7 +196,7 @@ def test_answers_that_are_kept_as_they_are_have_the_same_budget(opened: list[Nod
 
 @pytest.mark.usefixtures("little")
 def test_rounds_that_belong_together_have_one_budget(opened: list[NodeClient]) -> None:
-    nodes, kept = listing(opened, range(1000)), Kept()
+    nodes, kept = listing(opened, range(1000)), KeptMemory()
     nodes._ask_each({"a": [object()] * 4}, rows, kept)
     with pytest.raises(ClusterError, match="more than 1 MiB"):
         nodes._ask_each({"b": [object()] * 4}, rows, kept)

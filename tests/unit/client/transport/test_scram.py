@@ -26,8 +26,8 @@ LOGIN = Connection(("localhost:9092",), (), "SASL_SSL", "SCRAM-SHA-512", "recove
 @pytest.fixture(autouse=True)
 def unused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that has hashed no password."""
-    scram.salted.cache_clear()
-    monkeypatch.setattr(scram, "_budget", scram.Budget())
+    scram.salt_password.cache_clear()
+    monkeypatch.setattr(scram, "_budget", scram.IterationBudget())
 
 
 def challenged(extra: str, salt: bytes = SALT) -> Any:
@@ -42,7 +42,7 @@ def challenged(extra: str, salt: bytes = SALT) -> Any:
 def test_a_broker_that_wants_a_weak_proof_or_an_endless_one_gets_none(iterations: str) -> None:
     count = iterations.partition(",")[0][:10]
     with pytest.raises(
-        ValueError, match=rf"it asks for .*{count}.* iterations of SCRAM.* {LEAST_ITERATIONS} to {MOST_ITERATIONS}.*kafka-configs"
+        ValueError, match=rf"{count}.* iterations of SCRAM.* {LEAST_ITERATIONS} to {MOST_ITERATIONS}.*kafka-configs"
     ) as refused:
         challenged(f"i={iterations}")
     assert len(str(refused.value)) < 250
@@ -68,20 +68,18 @@ def test_brokers_that_ask_for_the_same_proof_cost_one_computation(monkeypatch: p
 
 
 def test_all_salts_together_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scram, "_budget", scram.Budget(3 * LEAST_ITERATIONS))
+    monkeypatch.setattr(scram, "_budget", scram.IterationBudget(3 * LEAST_ITERATIONS))
     for number in range(3):
         challenged("i=4096", b"%d" % number)
-    with pytest.raises(
-        ValueError, match=r"it asks for 4096 iterations of SCRAM, .* at most 12288 are done in a minute; look at the addresses"
-    ):
+    with pytest.raises(ValueError, match=r"4096 iterations of SCRAM, .* 12288 in a minute"):
         challenged("i=4096", b"3")
     challenged("i=4096", b"0")  # is known
 
 
 def test_the_budget_is_there_again_after_a_minute() -> None:
-    budget = scram.Budget(100)
+    budget = scram.IterationBudget(100)
     budget.take(100, 1000.0)
-    with pytest.raises(ValueError, match="at most 100"):
+    with pytest.raises(ValueError, match="the limit is 100"):
         budget.take(60, 1030.0)
     budget.take(40, 1030.0)
     budget.take(100, 1100.0)
@@ -95,9 +93,9 @@ def test_what_kafka_itself_uses_is_answered(iterations: int) -> None:
         mechanism.receive(b"v=" + base64.b64encode(b"forged"))
 
 
-@pytest.mark.parametrize("module", ["asking", "handshake"])
+@pytest.mark.parametrize("module", ["node_client", "connection_probe"])
 def test_whatever_connects_uses_it(module: str) -> None:
-    prefix = "ansible_collections.streamops.kafka_recovery.plugins.module_utils"
+    prefix = "ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport"
     code = f"import {prefix}.{module}\nfrom kafka.net.sasl import get_sasl_mechanism as of\nprint(of('SCRAM-SHA-256').__name__, of('SCRAM-SHA-512').__name__)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
