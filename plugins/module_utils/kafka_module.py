@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""KafkaModule: an Ansible module with the connection options, and the library checks."""
+"""KafkaModule: an Ansible module that connects to a cluster, with the connection options and the check for kafka-python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ C = TypeVar("C", bound=Cluster)
 
 
 class KafkaModule:
-    """What every Kafka module of the collection starts with."""
+    """The base of every module of the collection that connects to a cluster."""
 
     def __init__(self, argument_spec: dict[str, Any], **kwargs: Any) -> None:
         self.ansible = PrintableModule(
@@ -50,12 +50,12 @@ class KafkaModule:
 
     @cached_property
     def connection(self) -> Connection:
-        """The connection options, checked once. Whoever connects takes them from here, so that one login serves all."""
+        """The connection options, checked once. Every connection uses this object, so that one login serves all."""
         return Connection.from_params(self.params)
 
     @cached_property
     def budget(self) -> Budget:
-        """The option `duration` as the time for collecting evidence, which begins when this is used for the first time."""
+        """The time for collecting evidence (option `duration`), which begins at the first use of this property."""
         return Budget(self.params["duration"], self.params["first_answer_seconds"])
 
     def run(
@@ -65,15 +65,15 @@ class KafkaModule:
         before: Callable[[KafkaModule], object] = lambda _module: None,
         within_duration: bool = False,
     ) -> None:
-        """Open the cluster as one of class `opening`, call `work` and end as `run_and_exit` does.
+        """Open the cluster with class `opening`, call `work` and exit as `run_and_exit` does.
 
-        before           what no broker has to be asked for
-        within_duration  whether connecting is a part of the time of `budget`
+        before           checks that need no broker, called before the connection is opened
+        within_duration  whether the time of `budget` includes connecting
         """
         if CLIENT_IMPORT_ERROR is not None:
             library, trace = CLIENT_IMPORT_ERROR
             self.ansible.fail_json(msg=missing_required_lib(library), exception=trace)
-        # The process ends with its one task: collecting garbage among a hundred thousand rows would only cost the operator's time.
+        # The process ends with this task: garbage collection among a hundred thousand rows would only take time.
         gc.disable()
 
         def connected() -> dict[str, Any]:
@@ -89,7 +89,7 @@ class KafkaModule:
 
 
 def partition_arguments() -> dict[str, Any]:
-    """Argument spec of the options `partitions` and `partitions_file`."""
+    """Return the argument spec of the options `partitions` and `partitions_file`."""
     entry = {"topic": {"type": "str", "required": True}, "partition": {"type": "int", "required": True}}
     return {
         "partitions": {"type": "list", "elements": "dict", "options": entry},
@@ -98,7 +98,7 @@ def partition_arguments() -> dict[str, Any]:
 
 
 def workdir_arguments() -> dict[str, Any]:
-    """Argument spec of the options that name a cluster's files."""
+    """Return the argument spec of the options `cluster`, `run_id` and `workdir`, which locate a cluster's files."""
     return {
         "cluster": {"type": "str", "required": True},
         "run_id": {"type": "str", "required": True},

@@ -243,7 +243,7 @@ def test_a_module_names_the_option_that_means_nothing(operator: Operator, module
 @pytest.mark.parametrize(
     ("module", "option", "content", "words"),
     [
-        ("kafka_replica_log_info", "partitions_file", AS_IN_THE_KIP, "is no JSON: Expecting property name enclosed in double quotes, line 4, column 1"),
+        ("kafka_replica_log_info", "partitions_file", AS_IN_THE_KIP, "is not valid JSON: Expecting property name enclosed in double quotes, line 4, column 1"),
         ("kafka_replica_log_info", "partitions_file", json.dumps({"partitions": [{**NAMED[0], "partitions": [1]}]}), "entry 1: names both partition"),
         ("kafka_designated_election", "plan", '{"partitions": [{topic: "foo", partition: 1}]}', "line 1, column 18"),
         ("kafka_designated_election", "plan", '{"partitions": []}', "wrong.json: no partition is named"),

@@ -75,7 +75,7 @@ def test_misspelt_variables_java_workdir_and_values_are_named_once_in_one_messag
         "kafka_recovery_strategy is agressive: it must be one of none, balanced, kip966_balanced, aggressive",
         "kafka_recovery_partitions is orders-0: it must be a list",
         f"cannot be made, because {tmp_path}/file is a file",
-        f"JAVA_HOME is {tmp_path}, but there is no bin/java in it",
+        f"JAVA_HOME is {tmp_path}, which has no bin/java",
     ]
     assert len(lines) == len(expected), lines
     assert all(sum(words in line for line in lines) == 1 for words in expected), lines

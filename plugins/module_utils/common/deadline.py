@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-# No node answers in less.
+# No node answers faster.
 LEAST_SECONDS = 0.01
 
 _END: ContextVar[float | None] = ContextVar("deadline", default=None)
@@ -18,7 +18,7 @@ _END: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def until(end: float | None) -> Iterator[None]:
-    """Requests of this thread end at `end` (of the monotonic clock, None: as they would without), or at that of the block around this one."""
+    """End this thread's requests in the block at `end` (seconds of the monotonic clock, None: no limit), or earlier if an outer block does."""
     ends = [one for one in (end, _END.get()) if one is not None]
     token = _END.set(min(ends, default=None))
     try:
@@ -28,26 +28,26 @@ def until(end: float | None) -> Iterator[None]:
 
 
 def has_passed() -> bool:
-    """Whether there is a deadline, and no time is left for another request."""
+    """Return whether a deadline is set and no time is left for another request."""
     end = _END.get()
     return end is not None and time.monotonic() >= end - LEAST_SECONDS
 
 
 def end() -> float | None:
-    """The deadline, None if there is none."""
+    """Return the deadline (seconds of the monotonic clock), None if there is none."""
     return _END.get()
 
 
 def at_most(seconds: float) -> float:
-    """These seconds, or what is left until the deadline if that is less."""
+    """Return the smaller of `seconds` and the seconds until the deadline."""
     end = _END.get()
     return seconds if end is None else max(0.0, min(seconds, end - time.monotonic()))
 
 
 def end_of_round() -> float | None:
-    """When a round of requests that begins now has to end, None if there is no deadline.
+    """Return when a round of requests that begins now must end, None if there is no deadline.
 
-    It takes at most half of what is left: a broker that hangs leaves the others time for the rounds that follow.
+    A round takes at most half of the time that is left: a broker that hangs leaves time for the rounds that follow.
     """
     end = _END.get()
     now = time.monotonic()

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Connections of an HTTP server that strangers can reach: a deadline for each, a cap on all, and none that keeps a new one out."""
+"""Connections of an HTTP server that anyone can reach: a deadline for each, a limit for all, and old ones make room for new ones."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from typing import NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 
 BACKLOG = 128
-IPV6_NETWORK_BYTES = 8  # a /64, which one sender usually has as a whole
-PAUSE_SECONDS = 0.1  # until the next attempt when the process has no file descriptor left
+IPV6_NETWORK_BYTES = 8  # a /64: one sender usually has all of its addresses
+PAUSE_SECONDS = 0.1  # until the next attempt if the process has no file descriptor left
 
 logger = logging.getLogger("streamops.kafka_recovery.webhook")
 
 
 async def listen(host: str, port: int) -> list[socket.socket]:
-    """Sockets that listen on the addresses of `host` that this machine has. OSError if it has none, or if the port is taken."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    made: list[socket.socket] = []
-    for family, address in sorted({(family, address) for family, _kind, _protocol, _name, address in found}):
+    """Return sockets that listen on those addresses of `host` that this machine has. OSError if it has none, or if the port is in use."""
+    resolved = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    listeners: list[socket.socket] = []
+    for family, address in sorted({(family, address) for family, _kind, _protocol, _name, address in resolved}):
         try:
-            made.append(socket.create_server(address, family=family, backlog=BACKLOG))
+            listeners.append(socket.create_server(address, family=family, backlog=BACKLOG))
         except OSError as error:
-            if made and error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):  # localhost is ::1, too, on machines without IPv6
+            if listeners and error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):  # localhost is ::1, too, on machines without IPv6
                 continue
-            for listener in made:
+            for listener in listeners:
                 listener.close()
             raise
-        made[-1].setblocking(False)
-    return made
+        listeners[-1].setblocking(False)
+    return listeners
 
 
 class _Connection(asyncio.Protocol):
-    """Passes everything on to the server's own protocol. `lost` is done when the connection is over."""
+    """Forwards all calls to the server's own protocol. `lost`: a future that is done when the connection has ended."""
 
     def __init__(self, inner: asyncio.Protocol) -> None:
         self._inner = inner
@@ -71,8 +71,8 @@ class _Connection(asyncio.Protocol):
         self._inner.resume_writing()
 
 
-class _Stranger(NamedTuple):
-    """A connection whose sender has not proved yet who it is."""
+class _Unauthenticated(NamedTuple):
+    """A connection whose sender has not authenticated yet."""
 
     connection: _Connection
     deadline: asyncio.Timeout
@@ -80,7 +80,7 @@ class _Stranger(NamedTuple):
 
 
 def holder(address: str) -> str | bytes:
-    """What connections of one sender have in common: the address, of IPv6 its network."""
+    """Return what all connections of one sender share: the IPv4 address, or the IPv6 network."""
     if ":" not in address:
         return address
     return ipaddress.IPv6Address(address.partition("%")[0]).packed[:IPV6_NETWORK_BYTES]
@@ -89,26 +89,26 @@ def holder(address: str) -> str | bytes:
 class Connections:
     """Accepts at most `most` connections at once, and gives each `seconds` from the TLS handshake to the end of its request.
 
-    Beyond `most`, a connection whose sender has not proved who it is (`trust`) makes room for a new one: the oldest one of the address that
-    has the most of them. So many halves of requests never keep out a whole one, and a flood from one address ends its own connections. If
-    all have proved it, the new one is closed.
+    Beyond `most`, a connection whose sender has not authenticated (`trust`) makes room for a new one: the oldest one of the address that has
+    the most of them. So incomplete requests never keep a complete one out, and a flood from one address ends its own connections. If all
+    senders have authenticated, the new connection is closed.
     """
 
     def __init__(self, context: ssl.SSLContext | None, most: int, seconds: float) -> None:
         self._context, self._most, self._seconds = context, most, seconds
         self._tasks: set[asyncio.Task[None]] = set()
-        self._strangers: dict[asyncio.Task[None], _Stranger] = {}  # the oldest first
+        self._unauthenticated: dict[asyncio.Task[None], _Unauthenticated] = {}  # the oldest first
 
     def trust(self, transport: asyncio.BaseTransport | None) -> None:
-        """The sender has proved who it is: neither the deadline nor another connection ends this one."""
-        for task, stranger in list(self._strangers.items()):
+        """Mark the sender as authenticated: neither the deadline nor another connection ends this connection."""
+        for task, stranger in list(self._unauthenticated.items()):
             if stranger.connection.transport is transport:
                 if not stranger.deadline.expired():
                     stranger.deadline.reschedule(None)
-                del self._strangers[task]
+                del self._unauthenticated[task]
 
     async def serve(self, listener: socket.socket, server: Callable[[], asyncio.Protocol]) -> None:
-        """Accept for `server`, which makes a protocol for each connection, until cancelled. Then close everything."""
+        """Accept connections until cancelled, then close all. `server` makes a protocol for each connection."""
         loop = asyncio.get_running_loop()
         try:
             while True:
@@ -132,29 +132,29 @@ class Connections:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _make_room(self, newcomer: str | bytes) -> bool:
-        """Close a connection for one of `newcomer`. False if there is none that may be closed."""
-        if not self._strangers:
+        """Close a connection to make room for one of sender `newcomer`. False if none may be closed."""
+        if not self._unauthenticated:
             return False
-        held = Counter(stranger.holder for stranger in self._strangers.values())
+        held = Counter(stranger.holder for stranger in self._unauthenticated.values())
         if newcomer in held:
             held[newcomer] += 1
         most = max(held.values())
-        oldest = next(task for task, stranger in self._strangers.items() if held[stranger.holder] == most)
+        oldest = next(task for task, stranger in self._unauthenticated.items() if held[stranger.holder] == most)
         oldest.cancel()
         self._forget(oldest)
         return True
 
     def _forget(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._strangers.pop(task, None)
+        self._unauthenticated.pop(task, None)
 
     async def _hold(self, accepted: socket.socket, peer: str, protocol: asyncio.Protocol) -> None:
-        """One connection, from the handshake until it is lost."""
+        """Serve one connection, from the handshake until it is lost."""
         task, connection = asyncio.current_task(), _Connection(protocol)
         assert task is not None
         try:
             async with asyncio.timeout(self._seconds) as deadline:
-                self._strangers[task] = _Stranger(connection, deadline, holder(peer))
+                self._unauthenticated[task] = _Unauthenticated(connection, deadline, holder(peer))
                 connect = asyncio.get_running_loop().connect_accepted_socket
                 await connect(
                     lambda: connection, accepted, ssl=self._context, ssl_handshake_timeout=self._seconds if self._context else None

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether there is a Java that Spark can use."""
+"""Checks the Java that Spark would use."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ANSWER_SECONDS = 30
 
 
 def java_problem(environment: Mapping[str, str] | None = None) -> str | None:
-    """What is wrong with the Java that Spark would take, and the remedy; None if nothing is. `environment`: of the process that starts Spark."""
+    """Return why Spark cannot use its Java, with the remedy; None if it can. `environment`: of the process that starts Spark."""
     environment = os.environ if environment is None else environment
     home = environment.get("JAVA_HOME")
     if home and not os.access(Path(home, "bin", "java"), os.X_OK):
-        return f"JAVA_HOME is {home}, but there is no bin/java in it; set it to a Java {OLDEST} or newer, or unset it"
+        return f"JAVA_HOME is {home}, which has no bin/java; set it to a Java {OLDEST} or newer, or unset it"
     java = str(Path(home, "bin", "java")) if home else shutil.which("java", path=environment.get("PATH", os.defpath))
     if java is None:
         return (
@@ -36,7 +36,7 @@ def java_problem(environment: Mapping[str, str] | None = None) -> str | None:
 
 
 def java_version(java: Path) -> int | None:
-    """The feature version of a Java (8, 17, 21), None if it does not say. Its file `release` is read first: a start takes 0.1 s of each run."""
+    """Return the feature version of a Java (8, 17, 21), None if it is unknown. The file `release` is read first: starting Java takes 0.1 s."""
     with suppress(OSError):
         release = (java.resolve().parents[1] / "release").read_text(errors="replace")
         if found := re.search(r'(?m)^JAVA_VERSION="(?:1\.)?(\d+)', release):

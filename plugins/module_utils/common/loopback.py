@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which process is behind a port of 127.0.0.1. Any user of this host may listen on a port that is free."""
+"""Finds the process behind a port of 127.0.0.1. Any user of this host may listen on a free port."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # optional_imports.py says why
     import psutil
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.socket_users import ADDRESS
@@ -18,7 +18,7 @@ MAPPED = "::ffff:"  # how a socket for both IPv4 and IPv6, as Java makes it, sho
 
 
 def listener(parent: int, port: int) -> psutil.Process | None:
-    """The child of process `parent` that belongs to this user and listens on 127.0.0.1:`port`; None if there is none."""
+    """Return the child of process `parent` that belongs to this user and listens on 127.0.0.1:`port`; None if there is none."""
     with suppress(psutil.Error):
         for process in psutil.Process(parent).children():
             with suppress(psutil.Error):
@@ -28,7 +28,7 @@ def listener(parent: int, port: int) -> psutil.Process | None:
 
 
 def connects_to(process: psutil.Process, port: int) -> bool:
-    """Whether this process is connected to 127.0.0.1:`port`, and all of these connections end at `process`."""
+    """Return whether this process is connected to 127.0.0.1:`port`, and `process` is the other end of all these connections."""
     try:
         ours = {at.laddr.port for at in psutil.Process().net_connections("tcp") if at.raddr and _is(at.raddr, port) and _is_open(at)}
         theirs = {at.raddr.port for at in process.net_connections("tcp") if _is(at.laddr, port) and _is_open(at)}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""IntRange numbers in texts that brokers and people write."""
+"""Reads whole numbers from texts of brokers and people."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ _DIGITS = re.compile("[0-9]{1,19}")
 
 
 def whole_number(text: str, most: int = MOST_INT32) -> int | None:
-    """Return the number from 0 to `most` that the text is, None if it is none."""
+    """Return the number from 0 to `most` that the text contains, None if it is anything else."""
     number = int(text) if _DIGITS.fullmatch(text) else None
     return None if number is None or number > most else number

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that mean the same in every module that has them: the least value of each number, and that a workdir has a name."""
+"""Checks options that have the same meaning in every module: the minimum of each numeric option, and that workdir is not empty."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ EXCLUSIVE_MINIMUMS = {"duration": 0.0, "stalled_after": 0.0, "timeout": 0.0, "ex
 
 
 class OptionError(RecoveryError):
-    """An option has a value that cannot be used; the text names it."""
+    """The value of an option is not valid; the text names the option."""
 
 
 def in_range(option: str, value: float) -> bool:
-    """Whether a number can be the value of an option. Of options that are not listed here, every number can."""
+    """Return whether a number is a valid value of an option. Options that are not listed here accept every number."""
     if option in MINIMUMS:
         return MINIMUMS[option] <= value < math.inf
     return option not in EXCLUSIVE_MINIMUMS or EXCLUSIVE_MINIMUMS[option] < value < math.inf
 
 
 def check_workdir(params: Mapping[str, Any]) -> None:
-    """Raise OptionError for a workdir that is empty: as a path it would be the current directory."""
+    """Raise OptionError if `workdir` is empty: as a path it would be the current directory."""
     if params.get("workdir") == "":
         raise OptionError("workdir is empty: name a directory")
 
 
 def check_numbers(params: Mapping[str, Any]) -> None:
-    """Raise OptionError for the first option whose number is too small, or no finite number at all. Others are let through."""
+    """Raise OptionError for the first option whose number is below its minimum or is not finite. Other options are not checked."""
     for name, value in params.items():
         if isinstance(value, (int, float)) and not in_range(name, value):
             bound = f"{MINIMUMS[name]:g} or more" if name in MINIMUMS else f"more than {EXCLUSIVE_MINIMUMS[name]:g} (seconds)"

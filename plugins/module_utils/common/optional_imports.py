@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Libraries that do not come with Ansible.
+"""Checks for libraries that are not dependencies of Ansible.
 
-A file that stands on one of them imports it within `suppress(ImportError)`, so that documentation and checks can import every file of the collection wherever
-Ansible alone is installed. Therefore a module asks here, before it begins, for the libraries of what it is going to use.
+A file that depends on such a library imports it within `suppress(ImportError)`, so that documentation and checks can import every file of the
+collection with only Ansible installed. So a module checks first, here, that the libraries it uses can be imported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import import_module
 
 
 def import_error(*names: str) -> str | None:
-    """The traceback of the first of these that cannot be imported, None where all of them can."""
+    """Return the traceback of the first of these libraries that cannot be imported, None if all of them can."""
     try:
         for name in names:
             import_module(name)

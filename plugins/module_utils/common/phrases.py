@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sentences of a report. Pure: no I/O.
+"""The sentences of reports. Pure: no I/O.
 
-What is not known is never counted as nothing: sums say for how many partitions they stand, and for how many they do not.
+An unknown value never counts as zero: sums name for how many partitions they are known, and for how many they are not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
 
-# The outcomes as an operator says them.
+# Outcomes as reports show them.
 OUTCOME_LABELS = {
     "failed": "failed",
     "stale": "stale, the cluster had moved on",
@@ -27,32 +27,32 @@ OUTCOME_LABELS = {
 
 
 def number(value: int) -> str:
-    """1234567 as 1,234,567."""
+    """Return 1234567 as 1,234,567."""
     return f"{value:,}"
 
 
 def spaced(word: str) -> str:
-    """A word of the files as people write it."""
+    """Return a value of the files with spaces for underscores."""
     return word.replace("_", " ")
 
 
 def count(value: int, one: str, many: str | None = None) -> str:
-    """ "1 partition", "2 partitions"."""
+    """Return a number with its noun: "1 partition", "2 partitions"."""
     return f"{number(value)} {one if value == 1 else many or one + 's'}"
 
 
 def verb(value: int, one: str, many: str) -> str:
-    """The form of a verb that agrees with a number."""
+    """Return the form of a verb that agrees with a number."""
     return one if value == 1 else many
 
 
 def instant(value: datetime | None) -> str | None:
-    """A time as it stands in all files; None stays None. Spark hands out times of this machine's zone, without saying so."""
+    """Return a time in the format of all files; None stays None. Times from Spark have no zone, and are in this machine's."""
     return None if value is None else timestamps.written(value)
 
 
 def lasting(seconds: float) -> str:
-    """A time span in its two largest units."""
+    """Return a time span in its two largest units."""
     rest = max(0, int(seconds))
     parts = []
     for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
@@ -63,7 +63,7 @@ def lasting(seconds: float) -> str:
 
 
 def total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up rows of `report.by_outcome`: sums of known bounds and the numbers of partitions of which they are known."""
+    """Add up rows of `recovery_queries.by_outcome`: the sums of known bounds, and the number of partitions with a known bound."""
     added: dict[str, Any] = {"partitions": sum(row["partitions"] for row in rows)}
     for name in ("lower_bound", "upper_bound", "estimate"):
         added[f"{name}_known"] = sum(row[f"{name}_known"] for row in rows)
@@ -77,7 +77,7 @@ def total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def loss(added: Mapping[str, Any]) -> str:
-    """The bounds of `total` in one sentence."""
+    """Return one sentence with the bounds of `total`."""
     partitions, lower, upper = added["partitions"], added["lower_bound_known"], added["upper_bound_known"]
     if not partitions:
         return "no partition to count"
@@ -94,18 +94,18 @@ def loss(added: Mapping[str, Any]) -> str:
         parts.append(f"at least {number(rest)} for {others}, at most unknown")
         if lower < partitions:
             parts.append(f"nothing is known of {number(partitions - lower)} of them")
-    said = "; ".join(parts)
+    text = "; ".join(parts)
     if added["estimate_known"]:
-        said += f". Estimate, by the rate of the last healthy snapshot: {number(added['estimate'])} for {count(added['estimate_known'], 'partition')}"
+        text += f". Estimate, by the rate of the last healthy snapshot: {number(added['estimate'])} for {count(added['estimate_known'], 'partition')}"
     if truncated := truncation(added):
-        said += f". {capital(truncated)}"
+        text += f". {capital(truncated)}"
     if added["with_gaps"]:
-        said += f". In {number(added['with_gaps'])} of them there may be fewer records than offsets (compaction, transactions)"
-    return said
+        text += f". In {number(added['with_gaps'])} of them there may be fewer records than offsets (compaction, transactions)"
+    return text
 
 
 def truncation(added: Mapping[str, Any]) -> str:
-    """What survivors truncate, of `total`; empty if they keep all that they hold."""
+    """Return what survivors truncate, from `total`; empty if they truncate nothing."""
     known, unknown = added["truncated_records"], added["truncated_unknown"]
     parts = [count(known, "record")] if known else []
     parts += [f"an unknown number on {count(unknown, 'replica')}"] if unknown else []
@@ -117,9 +117,9 @@ def _all(partitions: int) -> str:
 
 
 def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
-    """`state` (offline, planned, dry_run, recovered, at_risk, calm, unknown), what happened in one sentence, and what to do next in another.
+    """Return `state` (offline, planned, dry_run, recovered, at_risk, calm, unknown), `text` (what happened) and `next` (what to do).
 
-    `downstream`: what is to be done for consumers and producers (`consumers.next_step`), which comes after partitions have leaders.
+    `downstream`: the next step for consumers and producers (`consumers.next_step`), shown once partitions have leaders.
     """
     totals, risk = document["totals"], document["risk"]
     newer, at_risk = document["newer_offline"], risk["totals"]["one_failure"]
@@ -135,11 +135,11 @@ def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
         return _offline_later(newer)
     if totals["partitions"]:
         elected = totals["outcomes"].get("elected", 0)
-        said = f"{_every(totals['partitions'])} a leader"
+        text = f"{_every(totals['partitions'])} a leader"
         if elected:
-            said += f"; {number(elected)} {'was' if elected == 1 else 'were'} elected"
+            text += f"; {number(elected)} {'was' if elected == 1 else 'were'} elected"
         following = f"{outlook}." if outlook and document["risk_is_newer"] else "Nothing is left to elect."
-        return {"state": "recovered", "text": f"{said}.", "next": " ".join(filter(None, (following, downstream)))}
+        return {"state": "recovered", "text": f"{text}.", "next": " ".join(filter(None, (following, downstream)))}
     if document["runs"]:
         return {"state": "calm", "text": "The last run found no partition without a leader.", "next": f"{outlook}." if outlook else ""}
     if risk["snapshots"]:
@@ -158,7 +158,7 @@ def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
 
 
 def what_if(counts: Sequence[Mapping[str, Any]]) -> str:
-    """Rows of `report_risk.what_if_counts` in words."""
+    """Return sentences about rows of `risk_queries.what_if_counts`."""
 
     def added(key: str, *outcomes: str) -> int:
         return sum(row[key] for row in counts if not outcomes or row["outcome"] in outcomes)
@@ -166,21 +166,21 @@ def what_if(counts: Sequence[Mapping[str, Any]]) -> str:
     offline, already = added("partitions", "offline"), added("partitions", "already_offline")
     if not added("partitions"):
         return "No partition has a replica there."
-    said = f"{capital(count(offline, 'partition') if offline else 'no partition')} would go offline"
+    text = f"{capital(count(offline, 'partition') if offline else 'no partition')} would go offline"
     if already:
-        said += f", {number(already)} {'is' if already == 1 else 'are'} so already"
-    said += f"; {number(added('partitions', 'new_leader'))} would get another leader, and {number(added('not_writable'))} would be online but not writable."
+        text += f", {number(already)} {'is' if already == 1 else 'are'} so already"
+    text += f"; {number(added('partitions', 'new_leader'))} would get another leader, and {number(added('not_writable'))} would be online but not writable."
     lost, unknown = added("lost_offsets", "offline", "already_offline"), added("unknown", "offline", "already_offline")
     if offline + already:
         known = offline + already - unknown
-        told = f"at most {count(lost, 'record')} for {count(known, 'partition')}" if known else ""
+        bound = f"at most {count(lost, 'record')} for {count(known, 'partition')}" if known else ""
         rest = f"unknown for {count(unknown, 'partition')}" if unknown else ""
-        said += f" Electing the best survivors would lose {' and '.join(filter(None, (told, rest)))}."
-    return said
+        text += f" Electing the best survivors would lose {' and '.join(filter(None, (bound, rest)))}."
+    return text
 
 
 def capital(text: str) -> str:
-    """With a capital first letter; the rest stays, names of clusters among it."""
+    """Return a text with a capital first letter. The rest stays as it is, for example names of clusters."""
     return text[:1].upper() + text[1:]
 
 
@@ -206,7 +206,7 @@ def _still_offline(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _others_offline(document: Mapping[str, Any]) -> dict[str, str]:
-    """The run has done its work, but its clusters are not recovered."""
+    """Return the headline for a run that recovered its partitions, while other partitions of its clusters are offline."""
     wanted, rows = document["totals"]["partitions"], document["others_offline"]
     others, first = sum(row["partitions"] for row in rows), rows[0]
     done = f"{number(wanted)} of {count(wanted, 'requested partition')} {verb(wanted, 'has', 'have')} a leader; " if wanted else ""
@@ -219,7 +219,7 @@ def _others_offline(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _offline_later(newer: Mapping[str, Any]) -> dict[str, str]:
-    """A dry run or a plan after the reported recovery found partitions without a leader."""
+    """Return the headline for partitions without a leader in a dry run or a plan after the reported recovery."""
     partitions, clusters = newer["runs"], newer["clusters"]
     where = f"{verb(len(clusters), 'cluster', 'clusters')} {', '.join(clusters)}"
     return {

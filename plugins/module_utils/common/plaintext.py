@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plain text: which secrets a connection would send unencrypted beyond this machine, and why it is refused. Pure."""
+"""Decides whether a connection would send a secret unencrypted to another machine. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REMEDY = "or accept the risk: allow_plaintext_secrets (kafka_allow_plaintext_sec
 
 
 def on_loopback(host: str) -> bool:
-    """Whether what is sent to `host` stays on this machine. Other names than localhost are not resolved: their address may change."""
+    """Return whether data for `host` stays on this machine. Names other than localhost are not resolved: their address may change."""
     try:
         return host.lower() == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -23,7 +23,7 @@ def on_loopback(host: str) -> bool:
 
 
 def broker_refusal(security_protocol: str, mechanism: str | None, servers: Iterable[str]) -> str | None:
-    """Why a login must not be sent to `servers` (each host:port), None if it may."""
+    """Return why a login must not be sent to `servers` (each host:port), None if it may be sent."""
     secret = SENT_SECRETS.get(mechanism or "")
     if security_protocol != "SASL_PLAINTEXT" or secret is None:
         return None
@@ -34,7 +34,7 @@ def broker_refusal(security_protocol: str, mechanism: str | None, servers: Itera
 
 
 def endpoint_refusal(endpoint: str) -> str | None:
-    """Why a client secret must not be sent to the token endpoint, None if it may."""
+    """Return why a client secret must not be sent to the token endpoint, None if it may be sent."""
     if endpoint.startswith("https://") or on_loopback(urlsplit(endpoint).hostname or ""):
         return None
     return f"sasl_oauth_token_endpoint {endpoint} receives sasl_oauth_client_secret unencrypted: use https://, {REMEDY}"

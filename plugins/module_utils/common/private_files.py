@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of the workdir: private, written whole or not at all, never through a symbolic link."""
+"""Reads and writes files of the workdir: private, written whole or not at all, never through a symbolic link."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from typing import BinaryIO
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import critical_section
 
-# What a write can meet although the file could be opened.
+# Errors of a write to a file that could be opened.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 # Spark does not read files whose names begin with a dot or an underscore.
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
 
 
 class FileError(RecoveryError):
-    """A file or directory of the workdir cannot be used; the text names it and says why."""
+    """A file or directory of the workdir cannot be used; the text names it and the reason."""
 
 
 def safe_name(kind: str, name: str) -> str:
@@ -40,7 +40,10 @@ def safe_name(kind: str, name: str) -> str:
 
 
 def private_directory(path: Path) -> Path:
-    """Create `path` (mode 0700, whatever the umask) with what is missing above it; prove that it is safe and by a trial write that it can be used."""
+    """Create `path` and its missing parents (mode 0700, whatever the umask). Check that it is safe, and with a trial write that it is writable.
+
+    FileError if it is not.
+    """
     with _writing(path):
         _make(path)
         _try(path)
@@ -53,7 +56,7 @@ def _try(path: Path) -> None:
 
 
 def try_write(directory: Path) -> None:
-    """Raise OSError if no file can be made in a directory. os.access is not enough: it lets root write in /proc."""
+    """Raise OSError if no file can be created in a directory. os.access is not enough: by it root could write in /proc."""
     with tempfile.TemporaryFile(dir=directory):
         pass
 
@@ -64,7 +67,7 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise FileError(
-            f"cannot write in {path}: {error.strerror}; choose another workdir (kafka_recovery_workdir) or correct its permissions"
+            f"cannot write in {path}: {error.strerror}; choose another workdir (kafka_recovery_workdir) or fix its permissions"
         ) from error
 
 
@@ -75,37 +78,37 @@ def _make(path: Path) -> None:
     with suppress(FileExistsError):  # another run made it meanwhile
         path.mkdir(mode=0o700)
         if path.stat().st_mode & 0o700 != 0o700:
-            path.chmod(0o700)  # the umask took some of it away
+            path.chmod(0o700)  # the umask removed a part of it
 
 
 def check_directory(path: Path) -> None:
-    """Raise FileError where another user could swap what is in a directory: a link, somebody else's, or one that others may write in.
+    """Raise FileError if another user could swap the files of a directory: it is a link, belongs to another user, or others may write in it.
 
-    That others may look into it is left to whoever made it: the files in it are private.
+    Others may list it: the files in it are private.
     """
-    found = path.lstat()
-    if stat.S_ISLNK(found.st_mode):
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
         raise FileError(f"{path} is a symbolic link: name the real directory")
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise FileError(
             f"cannot write in {path}: it is not a directory; choose another workdir (kafka_recovery_workdir), or move that file"
         )
-    if found.st_uid not in (os.geteuid(), 0):
+    if status.st_uid not in (os.geteuid(), 0):
         raise FileError(
-            f"{path} belongs to another user (uid {found.st_uid}), who could swap its files; choose another workdir (kafka_recovery_workdir), or take it over"
+            f"{path} belongs to another user (uid {status.st_uid}), who could swap its files; choose another workdir (kafka_recovery_workdir), or chown it"
         )
-    if found.st_mode & 0o022:
+    if status.st_mode & 0o022:
         raise FileError(
-            f"others may write in {path} (mode {stat.S_IMODE(found.st_mode):04o}) and could swap its files; chmod go-w {shlex.quote(str(path))}"
+            f"others may write in {path} (mode {stat.S_IMODE(status.st_mode):04o}) and could swap its files; chmod go-w {shlex.quote(str(path))}"
         )
 
 
 def check_inside(workdir: Path, path: Path) -> None:
-    """Raise FileError for a file or directory below `workdir` that is reached through a link or an unsafe directory. Missing ones are safe.
+    """Raise FileError for a path below `workdir` that is reached through a link or an unsafe directory. A missing path is safe.
 
-    What lies elsewhere is the operator's own business.
+    Paths outside of the workdir are not checked: they are the operator's.
     """
-    # Not resolve(), which would follow the very links that are looked for.
+    # Not resolve(), which would follow the links that this must find.
     top, named = (Path(os.path.abspath(name)) for name in (workdir, path))  # noqa: PTH100
     if top not in named.parents:
         return
@@ -116,13 +119,13 @@ def check_inside(workdir: Path, path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise FileError(f"{named} cannot be looked at: {error.strerror}; mend the permissions of the workdir") from error
+        raise FileError(f"{named} cannot be read: {error.strerror}; fix the permissions of the workdir") from error
 
 
 def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None, suffix: str = ".json", make: bool = True) -> Path:
-    """Return `<workdir>/<kind>/[<run_id>/]<cluster><suffix>`, its directories made and known to be writable, and no link in its place.
+    """Return `<workdir>/<kind>/[<run_id>/]<cluster><suffix>`. Create its directories, and check that they are writable and the path is not a link.
 
-    `make` False is for check mode: the same errors, and no directory is made.
+    `make` False is for check mode: the same errors, but no directory is created. FileError for an unsafe name or path.
     """
     *folders, path = _below(workdir, kind, cluster, run_id, suffix)
     for folder in folders:
@@ -135,7 +138,7 @@ def work_file(workdir: Path, kind: str, cluster: str, run_id: str | None = None,
 
 
 def check_writable(folder: Path) -> None:
-    """FileError for a directory that is not writable, or that could not be made."""
+    """Raise FileError for a directory that is not writable, or that could not be created."""
     with _writing(folder):
         if folder.is_symlink() or folder.exists():
             _try(folder)
@@ -144,24 +147,24 @@ def check_writable(folder: Path) -> None:
 
 
 def _below(workdir: Path, kind: str, cluster: str, run_id: str | None, suffix: str) -> list[Path]:
-    """The workdir, its folders and the file."""
+    """Return the workdir, its folders and the file."""
     parts = [kind, *([] if run_id is None else [safe_name("run_id", run_id)]), safe_name("cluster", cluster) + suffix]
     return [workdir, *(workdir.joinpath(*parts[: number + 1]) for number in range(len(parts)))]
 
 
 def _nearest(path: Path) -> Path:
-    """The nearest directory above that is there."""
+    """Return the nearest parent directory that exists."""
     return next(folder for folder in path.parents if folder.exists())
 
 
 def refuse_link(path: Path) -> None:
-    """Raise FileError where a file of the workdir is a symbolic link."""
+    """Raise FileError if a file of the workdir is a symbolic link."""
     if path.is_symlink():
         raise FileError(f"{path} is a symbolic link: remove it, files of the workdir are neither written nor read through links")
 
 
 def read_regular(path: Path, follow: bool = True) -> bytes:
-    """Return the content of a file. OSError where there is none, also for pipes and devices, which could keep the reader for ever.
+    """Return the content of a regular file. OSError if it is missing or not regular: a pipe or device could block the reader for ever.
 
     `follow`: whether `path` may be a symbolic link.
     """
@@ -170,11 +173,11 @@ def read_regular(path: Path, follow: bool = True) -> bytes:
 
 
 def opened_regular(path: Path, follow: bool = True) -> BinaryIO:
-    """As `read_regular`, but return the open file."""
+    """Open a regular file for reading. Parameters and errors as in `read_regular`."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
     except ValueError as error:
-        raise OSError(errno.EINVAL, "no name that a file can have") from error
+        raise OSError(errno.EINVAL, "not a valid file name") from error
     mode = os.fstat(handle).st_mode
     if not stat.S_ISREG(mode):
         os.close(handle)
@@ -184,47 +187,47 @@ def opened_regular(path: Path, follow: bool = True) -> BinaryIO:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file (mode 0600) beside `path` and rename it over `path` after an fsync; on any error `path` stays as it was.
+    """Yield a new file (mode 0600) and rename it to `path` after an fsync. On any error `path` stays as it was.
 
-    What a killed run left beside `path` is taken over. Two who write the same file at once: the second one gets a FileError.
+    The new file of a killed run is reused. FileError if another run writes the same file, or if the file system refuses.
     """
     refuse_link(path)
-    beside = path.with_name(f".{path.name}.new")
+    temporary = path.with_name(f".{path.name}.new")
     stream: BinaryIO | None = None
     try:
         with critical_section():
-            stream = _opened(beside)
+            stream = _opened(temporary)
         yield stream
         stream.flush()
         os.fsync(stream.fileno())
         with critical_section():
-            beside.replace(path)
-            beside = path
+            temporary.replace(path)
+            temporary = path
     except BaseException as error:
-        if stream is not None and beside != path:
+        if stream is not None and temporary != path:
             with suppress(FileNotFoundError):
-                beside.unlink()
+                temporary.unlink()
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise FileError(f"cannot write {path}: {error.strerror}") from error
         raise
     finally:
         if stream is not None:
-            # What is left in its buffer may have no room, either. That error is the one that is raised already.
+            # There may be no room for the rest of its buffer, either. That error is raised already.
             with suppress(OSError):
                 stream.close()
 
 
-def _opened(beside: Path) -> BinaryIO:
-    """Open an empty file that nobody else writes, locked until it is closed (the kernel unlocks it when a process is killed)."""
+def _opened(path: Path) -> BinaryIO:
+    """Open an empty file that no other run writes, locked until it is closed (the kernel unlocks it when a process is killed)."""
     while True:
         try:
-            stream = os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb")
+            stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb")
         except OSError as error:
-            raise FileError(f"cannot write {beside}: {error.strerror}") from error
+            raise FileError(f"cannot write {path}: {error.strerror}") from error
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever had it locked may have renamed it between the two calls: then it is their finished file.
-            if os.path.samestat(os.lstat(beside), os.fstat(stream.fileno())):
+            # Another run that had the lock may have renamed the file between the two calls: then it is that run's finished file.
+            if os.path.samestat(os.lstat(path), os.fstat(stream.fileno())):
                 os.fchmod(stream.fileno(), 0o600)
                 stream.truncate(0)
                 return stream
@@ -232,14 +235,14 @@ def _opened(beside: Path) -> BinaryIO:
             pass
         except BlockingIOError as error:
             stream.close()
-            raise FileError(f"another run is writing {beside}: wait until it has ended, or use another run_id") from error
+            raise FileError(f"another run is writing {path}: wait until it has ended, or use another run_id") from error
         except OSError as error:
             stream.close()
-            raise FileError(f"cannot write {beside}: {error.strerror}") from error
+            raise FileError(f"cannot write {path}: {error.strerror}") from error
         stream.close()
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace `path` by `content`, whole or not at all."""
+    """Replace the content of `path`, whole or not at all. FileError as in `replacing`."""
     with replacing(path) as stream:
         stream.write(content)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Other programs, run within a time limit."""
+"""Runs other programs within a time limit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pathlib import Path
 def run_bounded(
     argv: Sequence[str], given: bytes, environment: Mapping[str, str], folder: Path, seconds: float
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program in a session of its own and return its output: it has no terminal to ask on, and all that it started ends with it.
+    """Run a program in its own session and return its output. It has no terminal for prompts; on an error all its processes are killed.
 
-    OSError if it cannot be started, `subprocess.TimeoutExpired` if it takes longer than `seconds`.
+    `given`: its standard input. OSError if it cannot be started, `subprocess.TimeoutExpired` if it takes longer than `seconds`.
     """
     process = subprocess.Popen(  # pylint: disable=ansible-bad-function  # within a time limit
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd=folder, start_new_session=True

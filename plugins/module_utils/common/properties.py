@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file of Java properties."""
+"""Writes Java properties."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 
 def properties(settings: Mapping[str, str]) -> bytes:
-    """The content of a file with these settings. Spark takes blanks at the end of a value away."""
+    """Return the content of a properties file with these settings. Spark removes spaces at the end of a value."""
     return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in settings.items()).encode()
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files with secrets: read only if no other user can read or replace what is in them."""
+"""Reads files with secrets, only if no other user can read or replace their content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SecretFileError(RecoveryError):
 
 
 def read(option: str, path: Path) -> bytes:
-    """Return the content of the file that `option` names. SecretFileError if it cannot be read, or if others can."""
+    """Return the content of the file that `option` names. SecretFileError if it cannot be read, or if other users can read or change it."""
     try:
         with opened_regular(path) as stream:
             _check(option, path, os.fstat(stream.fileno()))
@@ -29,7 +29,7 @@ def read(option: str, path: Path) -> bytes:
 
 
 def check(option: str, path: Path) -> None:
-    """Raise SecretFileError as `read` does, for a file that a library reads by its path."""
+    """Check a file as `read` does, for a library that reads it by its path. SecretFileError as in `read`."""
     try:
         with opened_regular(path) as stream:
             _check(option, path, os.fstat(stream.fileno()))
@@ -43,7 +43,7 @@ def _check(option: str, path: Path, found: os.stat_result) -> None:
         raise SecretFileError(
             f"{option} {path} belongs to another user (uid {found.st_uid}), who can change it: chown {os.geteuid()} {quoted}"
         )
-    # systemd's LoadCredential= gives a service a file of root's with an ACL, which shows as 0440 with the group root.
+    # systemd's LoadCredential= gives a service a file of root with an ACL, which stat shows as mode 0440 with group root.
     granted = stat.S_IRGRP if (found.st_uid, found.st_gid) == (0, 0) != (os.geteuid(), 0) else 0
     if mode & 0o077 & ~granted:
         raise SecretFileError(

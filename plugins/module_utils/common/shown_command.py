@@ -1,11 +1,11 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that people copy from a screen or a page into a shell: every one of them is rendered here.
+"""Renders all commands that people copy from a screen or a page into a shell.
 
-A terminal shows commands within JSON, which escapes some characters and doubles others. A command that is quoted for a shell no longer is after that. So
-what comes from a cluster is shown only where it needs no quotes; anything else goes into a private script, whose path is shown. YAML also breaks long
-lines at spaces. No quotes prevent that, so the words are in an order in which the first part of a command does nothing.
+A terminal shows commands within JSON, which escapes some characters and doubles others: that breaks the quotes for a shell. So names from a cluster
+are shown only if they need no quotes; others go into a private script, whose path is shown. YAML also breaks long lines at spaces, in quotes, too. So
+the arguments have an order in which the first part of a command does nothing.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 )
 
 FOLDER = "commands"  # of the workdir
-# Text that bash takes as one plain word, and that JSON and YAML show as it is. A leading "=" is a command's path in zsh, "%" a job.
+# Text that bash reads as one argument, and that JSON and YAML show unchanged. A leading "=" is a command's path in zsh, "%" a job.
 PLAIN = re.compile(r"[A-Za-z0-9._:/,@+-][A-Za-z0-9._:/,=@%+-]*")
-# Text that stays as it is within single quotes, in a shell and in JSON.
+# Text that stays unchanged within single quotes, in a shell and in JSON.
 _QUOTABLE = re.compile(r"[ -~]*")
 _UNQUOTABLE = re.compile(r"['\"\\]")
 
 
 def is_plain(word: str) -> bool:
-    """Whether a word needs no quotes anywhere."""
+    """Return whether a command-line argument needs no quotes anywhere."""
     return PLAIN.fullmatch(word) is not None
 
 
 def is_quotable(word: str) -> bool:
-    """Whether single quotes are all that a word needs. Only for words that an operator chose: what a cluster says has to be plain."""
+    """Return whether single quotes suffice for an argument. Only for the operator's own arguments: names from a cluster must be plain."""
     return is_plain(word) or (_QUOTABLE.fullmatch(word) is not None and not _UNQUOTABLE.search(word))
 
 
 def option(name: str, value: str) -> list[str]:
-    """An option with its value, as one word where the value looks like an option itself."""
+    """Return the arguments of an option with its value: one argument if the value looks like an option itself."""
     return [f"{name}={value}"] if value.startswith("-") else [name, value]
 
 
 class Commands:
     """Renders commands, and keeps the files that they need until `write` puts them into `<workdir>/commands`. Pure until then.
 
-    Files are named after what they hold, so two runs that show the same command share its file.
+    The name of a file contains the hash of its content, so two runs that show the same command share its file.
     """
 
     def __init__(self, workdir: Path) -> None:
@@ -56,17 +56,17 @@ class Commands:
         self._files: dict[Path, bytes] = {}
 
     def line(self, argv: Sequence[str], more: Sequence[str] = ()) -> str | None:
-        """One line for a shell that runs `argv` and `more`. None for a word that no program can be given, or a script whose path cannot be shown.
+        """Return one line for a shell that runs `argv` and `more`. None for an impossible argument, or a script whose path cannot be shown.
 
-        Where a word of `argv` is not plain, all of `argv` goes into a script. `more` follows it on the line if it is plain, so one script can serve
-        many lines.
+        If an argument of `argv` is not plain, all of `argv` goes into a script. `more` follows on the line if it is plain, so one script can
+        serve many lines.
         """
-        words = [*argv, *more]
-        if all(map(is_plain, words)):
-            return " ".join(words)
+        arguments = [*argv, *more]
+        if all(map(is_plain, arguments)):
+            return " ".join(arguments)
         if not is_quotable(str(self._folder)):
             return None
-        inside, outside = (argv, more) if all(map(is_plain, more)) else (words, ())
+        inside, outside = (argv, more) if all(map(is_plain, more)) else (arguments, ())
         try:
             script = f'# Run it with: bash FILE\nexec {shlex.join(inside)} "$@"\n'.encode()
         except UnicodeEncodeError:
@@ -77,13 +77,13 @@ class Commands:
         return " ".join(["bash", shlex.quote(str(path)), *outside])
 
     def file(self, name: str, suffix: str, content: bytes) -> Path:
-        """The path of a file with this content."""
+        """Return the path of a file with this content, which `write` writes."""
         path = self._folder / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
         self._files[path] = content
         return path
 
     def write(self) -> None:
-        """Write the files of all lines so far, mode 0600. FileError says where that is not possible."""
+        """Write the files of all lines so far, mode 0600. FileError if that is not possible."""
         if not self._files:
             return
         private_directory(self._folder)

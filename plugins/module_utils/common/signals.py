@@ -1,11 +1,11 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Interruption: SIGTERM and SIGINT (Ctrl-C) ask a module to stop; what must not be left half done is finished first.
+"""Handles SIGTERM and SIGINT (Ctrl-C), which stop a module after the steps that must be completed.
 
-From `listen` on the first signal raises Interrupted in the main thread, wherever it is, so that everything open is closed on the
-way out. From `defer_signals` on it is just that, and whoever works asks `pending_signal` before beginning with the next piece. All further
-signals change nothing: cleaning up is not to be interrupted.
+After `listen` the first signal raises Interrupted in the main thread, so that everything open is closed on the way out. After
+`defer_signals` it is only recorded, and the work checks `pending_signal` before it begins its next step. Further signals have no effect:
+they do not interrupt the cleanup.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Interrupted(RecoveryError):
-    """The process was asked to stop; the text names the signal."""
+    """A signal asks the process to stop; the text names the signal."""
 
 
 class _State:
-    """Of this process. `pending_signal`: name of the first signal; `raised`: whether it has stopped the work; `held`: how many hold it off."""
+    """State of this process. `pending`: name of the first signal; `raised`: whether it stopped the work; `deferrals`: how many defer it."""
 
     def __init__(self) -> None:
-        self.noted: str | None = None
+        self.pending: str | None = None
         self.raised = False
-        self.held = 0
+        self.deferrals = 0
 
-    def note(self, number: int, _frame: FrameType | None) -> None:
-        self.noted = self.noted or signal.Signals(number).name
-        self.let_through()
+    def handle(self, number: int, _frame: FrameType | None) -> None:
+        self.pending = self.pending or signal.Signals(number).name
+        self.raise_if_pending()
 
-    def let_through(self) -> None:
-        if self.noted and not self.raised and not self.held:
+    def raise_if_pending(self) -> None:
+        if self.pending and not self.raised and not self.deferrals:
             self.raised = True
-            raise Interrupted(f"{INTERRUPTED} by {self.noted}: nothing is left half done; run again")
+            raise Interrupted(f"{INTERRUPTED} by {self.pending}: no partial changes remain; run again")
 
 
 _state = _State()
 
 
 def listen() -> None:
-    """Take the signals from now on. Main thread only."""
+    """Handle the signals from now on. It must be called in the main thread."""
     for number in SIGNALS:
-        signal.signal(number, _state.note)
+        signal.signal(number, _state.handle)
 
 
 def pending_signal() -> str | None:
-    """Name of the signal that asks to stop, or None."""
-    return _state.noted
+    """Return the name of the signal that asks to stop, or None."""
+    return _state.pending
 
 
 def defer_signals() -> None:
-    """From here on nothing is broken off: whoever works looks at `pending_signal` and ends by itself."""
-    _state.held += 1
+    """Stop raising Interrupted, for the rest of the process. The work must check `pending_signal` and end by itself."""
+    _state.deferrals += 1
 
 
 @contextmanager
 def critical_section() -> Iterator[None]:
-    """A few steps that belong together: a signal that comes meanwhile breaks off the work after them."""
-    _state.held += 1
+    """Complete the steps of the block first: a signal that arrives meanwhile raises Interrupted after them."""
+    _state.deferrals += 1
     try:
         yield
     finally:
-        _state.held -= 1
-    _state.let_through()
+        _state.deferrals -= 1
+    _state.raise_if_pending()

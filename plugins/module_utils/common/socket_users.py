@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which users are behind a loopback address and port, from /proc/net (Linux). Any user of this host may listen on a port that is free."""
+"""Finds the users of processes at a loopback address and port, from /proc/net (Linux). Any user of this host may listen on a free port."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ End = tuple[str, int]
 
 
 class Socket(NamedTuple):
-    """A TCP socket. `inode` is 0 for a connection that its process has not accepted: its `user` is then unknown."""
+    """A TCP socket. `inode` is 0 for a connection that no process has accepted yet: its `user` is then unknown."""
 
     local: End
     remote: End
@@ -32,7 +32,7 @@ class Socket(NamedTuple):
 
 
 def loopback_address(host: str) -> str | None:
-    """The loopback address that `host` stands for, None if it stands for another machine or cannot be resolved."""
+    """Return the loopback address of `host`, None if it is another machine or cannot be resolved."""
     if host == "localhost":
         return ADDRESS  # never ::1: a server and another user's process can have the same port, one on each address
     with suppress(OSError, UnicodeError):
@@ -47,13 +47,13 @@ def loopback_address(host: str) -> str | None:
 
 
 def listening(address: str, port: int) -> set[int]:
-    """The users whose processes listen on that address and port, or on that port of all addresses. OSError on a system without /proc/net."""
+    """Return the ids of users whose processes listen on that address and port, or on that port of all addresses. OSError without /proc/net."""
     where = {(any_or_this, port) for any_or_this in (address, "0.0.0.0", "::")}
     return {row.user for row in _sockets() if row.state == LISTEN and row.local in where}
 
 
 def connected_to_own(address: str, port: int) -> bool:
-    """Whether this process is connected there, and only to processes of this user or root."""
+    """Return whether this process is connected to that address and port, and only to processes of this user or root."""
     own = set(_own_inodes())
     connections = [row for row in _sockets() if row.state == ESTABLISHED and row.inode]
     users = {(row.local, row.remote): row.user for row in connections}
@@ -62,22 +62,22 @@ def connected_to_own(address: str, port: int) -> bool:
 
 
 def own_clients(address: str, port: int) -> set[int]:
-    """The local ports from which processes of this user are connected there. Those of other users are not among them: every local user can connect.
+    """Return the local ports from which processes of this user are connected to that address and port. OSError without /proc/net.
 
-    OSError on a system without /proc/net.
+    Connections of other users are left out: every local user can connect.
     """
     clients = (row for row in _sockets() if row.state == ESTABLISHED and row.inode and row.remote == (address, port))
     return {row.local[1] for row in clients if row.user == os.geteuid()}
 
 
 def accepted_by(connection: socket.socket) -> int | None:
-    """The user whose process accepted this connection over loopback, None as long as none has. OSError on a system without /proc/net."""
+    """Return the id of the user whose process accepted this loopback connection, None until one has. OSError without /proc/net."""
     ends = _plain(connection.getpeername()), _plain(connection.getsockname())
     return next((row.user for row in _sockets() if row.state == ESTABLISHED and row.inode and (row.local, row.remote) == ends), None)
 
 
 def strangers(users: set[int]) -> set[int]:
-    """Those of these users that are neither this one nor root."""
+    """Return these users without this one and root."""
     return users - {ROOT, os.geteuid()}
 
 
@@ -91,7 +91,7 @@ def _own_inodes() -> Iterator[int]:
 
 def _sockets() -> Iterator[Socket]:
     for table in TABLES:
-        if table is TABLES[0] or table.exists():  # a kernel without IPv6 has no second one
+        if table is TABLES[0] or table.exists():  # a kernel without IPv6 has no second table
             for line in table.read_text().splitlines()[1:]:
                 _number, local, remote, state, _queues, _timer, _retransmits, user, _timeout, inode, *_ = line.split()
                 yield Socket(_end(local), _end(remote), state, int(user), int(inode))
@@ -103,8 +103,8 @@ def _plain(name: tuple[Any, ...]) -> End:
 
 
 def _end(text: str) -> End:
-    """An address and port. The kernel writes addresses in words of 32 bits in the byte order of this machine."""
-    words, _colon, port = text.partition(":")
-    packed = b"".join(struct.pack("=I", int(words[at : at + 8], 16)) for at in range(0, len(words), 8))
+    """Return an address and port. The kernel writes an address as 32-bit numbers in the byte order of this machine."""
+    digits, _colon, port = text.partition(":")
+    packed = b"".join(struct.pack("=I", int(digits[at : at + 8], 16)) for at in range(0, len(digits), 8))
     address = ipaddress.ip_address(packed)
     return str(getattr(address, "ipv4_mapped", None) or address), int(port, 16)

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JSON from files that anybody may have written: read strictly, compared with a shape, refused with the place and the reason.
+"""Reads JSON of files that anyone may have written, strictly, and compares it with a shape. Errors name the place and the reason.
 
-Pure: no I/O. A shape is a type, `[shape of each]`, `{key: shape}`, or one of the classes below. Keys that a shape lacks are let through.
+Pure: no I/O. A shape is a type, `[shape of each element]`, `{key: shape}`, or one of the classes below. Keys that a shape lacks are accepted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 
 
 class ContentError(ValueError):
-    """Content that cannot be used; the text begins with the place, where there is one. Whoever reads the file adds its name."""
+    """Content that cannot be used; the text begins with the place, if there is one. The caller adds the name of the file."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Optional:
 
 @dataclass(frozen=True)
 class IntRange:
-    """A whole number in the range of its field in Kafka's protocol."""
+    """A whole number from `low` to `high`, usually the range of its field in Kafka's protocol."""
 
     low: int
     high: int
@@ -40,7 +40,7 @@ class IntRange:
 
 @dataclass(frozen=True)
 class Name:
-    """A text that names something: not empty, of modest length, without control characters."""
+    """A name: not empty, at most `longest` characters, none of them a control character."""
 
     longest: int = 255
 
@@ -49,7 +49,7 @@ BROKER = IntRange(0, 2**31 - 1)
 EPOCH = IntRange(-1, 2**31 - 1)
 OFFSET = IntRange(0, 2**63 - 1)
 
-_WORDS = {
+_TYPE_NAMES = {
     int: "a whole number",
     float: "a number",
     str: "a text",
@@ -63,62 +63,62 @@ _QUOTES.maxlevel, _QUOTES.maxlist, _QUOTES.maxdict, _QUOTES.maxstring = 3, 12, 6
 
 
 class _DuplicateKeyObject(dict[str, Any]):
-    """An object in which `key` stands twice."""
+    """An object with a duplicate `key`."""
 
     key = ""
 
 
 def parse(content: bytes) -> Any:
-    """Return the value of a JSON text. ContentError for anything else, a key that stands twice in one object, NaN and numbers too large."""
+    """Return the value of a JSON text. ContentError for anything else, duplicate keys, NaN, and numbers that are too large."""
     try:
         return json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ContentError(f"is no text: byte {error.start} is not UTF-8 (line {line})") from error
+        raise ContentError(f"is not UTF-8 text: invalid byte at {error.start} (line {line})") from error
     except json.JSONDecodeError as error:
-        raise ContentError(f"is no JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
+        raise ContentError(f"is not valid JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
         raise ContentError("is nested too deeply") from error
     except _RefusedError as error:
         raise ContentError(_located(content) or str(error)) from error
     except ValueError as error:
-        # Python's own limit: a number of thousands of digits.
+        # Python's own limit: numbers of thousands of digits.
         raise ContentError(f"a number in it is too large: {error}") from error
 
 
 class _RefusedError(ValueError):
-    """JSON, but not what may stand in a file."""
+    """JSON that a file must not contain."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _RefusedError("a key stands twice in one object")
-    return found
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
+        raise _RefusedError("duplicate key in an object")
+    return unique
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise _RefusedError(f"{text:.20} is no number that may stand here")
+        raise _RefusedError(f"{text:.20} is not a finite number")
     return number
 
 
 def _located(content: bytes) -> str | None:
-    """Find the first refused value, in a second pass that only broken files need."""
+    """Return the place of the first refused value, found in a second pass that only broken files need. None if it is not found."""
 
     def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = _DuplicateKeyObject(pairs)
+        marked = _DuplicateKeyObject(pairs)
         keys = [key for key, _value in pairs]
-        found.key = next((key for place, key in enumerate(keys) if key in keys[:place]), "") if len(found) != len(keys) else ""
-        return found if len(found) != len(keys) else dict(pairs)
+        marked.key = next((key for place, key in enumerate(keys) if key in keys[:place]), "") if len(marked) != len(keys) else ""
+        return marked if len(marked) != len(keys) else dict(pairs)
 
     try:
         for place, value in _walk(json.loads(content.decode(), object_pairs_hook=keep), ""):
             if isinstance(value, _DuplicateKeyObject):
-                return f"{place or 'the file'}: {value.key!r:.50} stands twice in one object"
+                return f"{place or 'the file'}: duplicate key {value.key!r:.50} in an object"
             if isinstance(value, float) and not math.isfinite(value):
-                return f"{place or 'the file'}: {json.dumps(value)} is no number that may stand here"
+                return f"{place or 'the file'}: {json.dumps(value)} is not a finite number"
     except (ValueError, RecursionError):
         pass
     return None
@@ -136,25 +136,25 @@ def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 def check(value: Any, shape: Any) -> None:
-    """Compare a value with a shape; ContentError names the first place that does not fit."""
+    """Raise ContentError for the first place at which a value does not have a shape."""
     check_each([value], shape)
 
 
 def check_each(values: Sequence[Any], shape: Any) -> None:
-    """As `check`, for each of many values."""
-    # Files have a hundred thousand values, and next to none of them ever a wrong one.
+    """Check each of many values as `check` does."""
+    # Files have a hundred thousand values, and nearly always all of them are right.
     if not _fit(values, shape):
         for value in values:
             _check(value, shape, "")
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
-    """Whether this is a whole number. To Python true and false are whole numbers, too."""
+    """Return whether a value is a whole number. Unlike for isinstance, true and false are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _fit(values: Sequence[Any], shape: Any) -> bool:
-    """Whether every one of the values has this shape. Tells no place, but looks at a hundred thousand of them as columns, in a few calls."""
+    """Return whether all values have this shape. It does not find the place, but checks a hundred thousand values as columns, in a few calls."""
     # Exact types: true and false are whole numbers to isinstance.
     kinds = set(map(type, values))
     if isinstance(shape, Optional):
@@ -179,10 +179,10 @@ def _check(value: Any, shape: Any, place: str) -> None:
         if value is not None:
             _check(value, shape.of, place)
         return
-    wanted = _type(shape)
-    kind: Any = type(value)  # exactly: true and false are whole numbers to Python
-    if kind is not wanted and not (wanted is float and kind is int):
-        raise ContentError(f"{place or 'the file'}: expected {_WORDS[wanted]}, found {type_name(value)}")
+    expected = _type(shape)
+    kind: Any = type(value)  # exactly: true and false are whole numbers to isinstance
+    if kind is not expected and not (expected is float and kind is int):
+        raise ContentError(f"{place or 'the file'}: expected {_TYPE_NAMES[expected]}, found {type_name(value)}")
     if isinstance(shape, list):
         for index, element in enumerate(value):
             _check(element, shape[0], f"{place}[{index}]")
@@ -194,16 +194,16 @@ def _check(value: Any, shape: Any, place: str) -> None:
     elif isinstance(shape, IntRange) and not shape.low <= value <= shape.high:
         raise ContentError(f"{place}: {shortened(value)} is not between {shape.low} and {shape.high}")
     elif isinstance(shape, Name) and not (0 < len(value) <= shape.longest and value.isprintable()):
-        raise ContentError(f"{place}: {shortened(value)} is no name: 1 to {shape.longest} letters, without control characters")
+        raise ContentError(f"{place}: {shortened(value)} is not a valid name: 1 to {shape.longest} printable characters")
 
 
 def type_name(value: Any) -> str:
-    """Kind of a value, in words."""
-    return _WORDS.get(type(value), "something else")
+    """Return the name of a value's JSON type, for messages."""
+    return _TYPE_NAMES.get(type(value), "something else")
 
 
 def shortened(value: Any) -> str:
-    """A value as it is quoted in an error: not all of it, where it is long or deep."""
+    """Return a value as errors quote it, shortened if it is long or deep."""
     return _QUOTES.repr(value)
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Budget: how the time for the evidence of one cluster is divided among all that has to be asked for it."""
+"""Budget: divides the time for collecting the evidence of one cluster among its requests."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from contextlib import contextmanager
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 
-# For what any one broker can answer, and for the proof that a disk has failed, beyond the end. Without the first there is no evidence at all.
+# Beyond the end, for requests that any broker can answer, without which there is no evidence, and for the proof that a disk has failed.
 BEYOND_SECONDS = 5.0
-# Of what is left when logs are read for the first time. A broker that hangs takes all of it, and the rest is for comparisons, offsets and history.
+# Share of the time that is left when logs are read first. A broker that hangs uses all of it; the rest is for comparisons, offsets and history.
 LOGS_SHARE = 2 / 3
 
 
 class Budget:
-    """`duration` seconds from now on.
+    """`duration` seconds, which begin now.
 
-    The state of the cluster (connections, brokers, partitions) has the first half of them, at least BEYOND_SECONDS. Logs and all that follows have what is
-    left, at least half of `duration`. Partitions of which no replica answers can have `first_answer_seconds` more.
+    The state of the cluster (connections, brokers, partitions) gets the first half, at least BEYOND_SECONDS. Logs and all later requests get the
+    rest, at least half of `duration`. Partitions without an answer of any replica can get `first_answer_seconds` more.
     """
 
     def __init__(self, duration: float, first_answer_seconds: float = 0.0) -> None:
@@ -33,14 +33,14 @@ class Budget:
 
     @contextmanager
     def state(self) -> Iterator[None]:
-        """Bound questions that any one broker can answer."""
+        """Bound requests that any broker can answer."""
         end = self._end + BEYOND_SECONDS if self._logs_are_read else self._began + max(self.duration / 2, BEYOND_SECONDS)
         with deadline.until(end):
             yield
 
     @contextmanager
     def logs(self) -> Iterator[float]:
-        """Yield the seconds for reading logs. The rest is kept for what follows, however long that takes."""
+        """Yield the seconds for reading logs. The rest is reserved for later requests, even if reading takes longer."""
         self._end = max(self._end, time.monotonic() + self.duration / 2)
         seconds = self._left() * LOGS_SHARE
         kept = self._left() - seconds
@@ -51,7 +51,7 @@ class Budget:
 
     @contextmanager
     def part(self, share: float = 1 / 2) -> Iterator[float]:
-        """Bound one kind of questions to a share of what is left. Yield its seconds."""
+        """Bound one kind of requests to a share of the time that is left. Yield its seconds."""
         seconds = self._left() * share
         with deadline.until(time.monotonic() + seconds):
             yield seconds

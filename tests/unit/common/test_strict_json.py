@@ -11,9 +11,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 
 
 @pytest.mark.parametrize(("content", "said"), [
-    (b'{"a": [1, {"b": NaN}]}', "a[1].b: NaN is no number that may stand here"),
-    (b'{"a\\nb": {"\\u001b[1m": NaN}}', "a\\nb.\\x1b[1m: NaN is no number that may stand here"),
-    (b'{"a": {"b\\n": 1, "b\\n": 2}}', "a: 'b\\n' stands twice in one object"),
+    (b'{"a": [1, {"b": NaN}]}', "a[1].b: NaN is not a finite number"),
+    (b'{"a\\nb": {"\\u001b[1m": NaN}}', "a\\nb.\\x1b[1m: NaN is not a finite number"),
+    (b'{"a": {"b\\n": 1, "b\\n": 2}}', "a: duplicate key 'b\\n' in an object"),
 ])  # fmt: skip
 def test_the_place_is_told_in_one_line(content: bytes, said: str) -> None:
     with pytest.raises(ContentError) as caught:

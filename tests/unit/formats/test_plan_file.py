@@ -150,13 +150,13 @@ def test_an_edit_by_hand_is_told_with_the_remedy(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b'{"version": 1,\n "plan_id" "x"}', "is no JSON: Expecting ':' delimiter, line 2, column 12"),
+        (b'{"version": 1,\n "plan_id" "x"}', "is not valid JSON: Expecting ':' delimiter, line 2, column 12"),
         (b"", "line 1, column 1"),
-        (b"\xff\xfe", "byte 0 is not UTF-8"),
+        (b"\xff\xfe", "not UTF-8 text: invalid byte at 0"),
         (b"[" * 100_000, "nested too deeply"),
         (b"[1]", "expected an object with partitions, found a list"),
-        (b'{"partitions": [], "partitions": []}', "'partitions' stands twice in one object"),
-        (b'{"partitions": NaN}', "NaN is no number"),
+        (b'{"partitions": [], "partitions": []}', "duplicate key 'partitions'"),
+        (b'{"partitions": NaN}', "NaN is not a finite number"),
         (b'{"partitions": ' + b"9" * 5000 + b"}", "digits"),
         (b'{"partitions": [{"topic": "foo", "partition": 1}]}', r"partitions\[0\]: designatedLeader is missing"),
         (b'{"topic": "foo"}', "partitions is missing"),

@@ -42,7 +42,7 @@ def test_no_java_is_named_with_the_variable_that_does_without(tmp_path: Path) ->
     (text,) = local_machine.java_problems({"PATH": str(tmp_path)})
     assert "Spark needs Java 17 or newer, and there is none" in text and "kafka_recovery_spark_remote" in text
     (text,) = local_machine.java_problems({"JAVA_HOME": str(tmp_path)})
-    assert f"JAVA_HOME is {tmp_path}, but there is no bin/java in it" in text
+    assert f"JAVA_HOME is {tmp_path}, which has no bin/java" in text
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_what_is_kept_of_before_is_a_file_that_undoes_it(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not valid JSON"),
         ([], "expected an object"),
         ({"partitions": []}, "version is missing"),
         ({"version": 1}, "partitions is missing"),

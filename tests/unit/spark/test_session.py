@@ -50,7 +50,7 @@ def test_no_java_is_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_wrong_java_home_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SparkError, match=f"JAVA_HOME is {tmp_path}, but there is no bin/java"), session(None, None, {}, 0):
+    with pytest.raises(SparkError, match=f"JAVA_HOME is {tmp_path}, which has no bin/java"), session(None, None, {}, 0):
         pass
 
 

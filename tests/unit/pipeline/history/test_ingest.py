@@ -198,7 +198,7 @@ def test_what_a_look_has_found_follows_its_run(spark: SparkSession, tmp_path: Pa
     assert history.ingest().replaced == 1 and [row["kind"] for row in history.rows("impact")] == ["transaction"]
     path.write_text("{")
     done = history.ingest()
-    assert [row["path"] for row in done.quarantine] == [str(path)] and "is no JSON" in done.quarantine[0]["reason"]
+    assert [row["path"] for row in done.quarantine] == [str(path)] and "is not valid JSON" in done.quarantine[0]["reason"]
     assert len(history.rows("impact")) == 1 and history.rows("quarantine")[0]["kind"] == "impact"
     assert history.rows("recovery_audit", cluster="east")[0]["impact"] == found["summary"]
     write(path, impact(run_id=RUN, groups=[], canaries=[], warnings=[], partitions=[], transactions=[]))
@@ -244,7 +244,7 @@ def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
         f"landing/{RUN}/strange.jsonl": "without a valid topic and partition",
         f"landing/{RUN}/twice.jsonl": "two documents of one partition",
         f"results/{RUN}/sound.json": "its cluster id is another, and that of the run id-of-sound",
-        f"results/{RUN}/cut.json": "is no JSON",
+        f"results/{RUN}/cut.json": "is not valid JSON",
         f"plans/{RUN}/sound.json": "version 99",
         f"healthy/odd/{run}.jsonl": "rows that break the schema: 1",
     }

@@ -128,7 +128,7 @@ def test_everything_is_private_whatever_the_umask_and_the_modes_of_staged_files(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "is no JSON.*made again from the files of the workdir"),
+        ("", "is not valid JSON.*made again from the files of the workdir"),
         ('{"version": 1}', "version 1 of the history tables is not 2; move .*made again from the files of the workdir"),
         ('{"version": 3}', "version 3 of the history tables is not 2; move .*made again from the files of the workdir"),
         ('{"version": 2, "files": ["../../etc/passwd"], "replaced": []}', "no path of a data file"),
