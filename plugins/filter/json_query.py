@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: json_query
-short_description: Select from results, plans and what modules return with a JMESPath expression
+short_description: Select from results, plans and modules' return values with a JMESPath expression
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Evaluates a JMESPath expression (U(https://jmespath.org)) with the Python library C(jmespath), as the filter of that name in C(community.general) does.
     This one needs no second collection.
-  - Templates inside the data are rendered first. What comes out is plain data.
+  - Templates inside the data are rendered first. The filter returns plain data.
 options:
   _input:
     description: Lists and dictionaries, such as a registered variable, or a file of the workdir after C(from_json).
@@ -21,8 +21,8 @@ options:
     required: true
   expr:
     description:
-      - The expression. Text in it stands in single quotes, numbers, V(true), V(false) and V(null) in backticks.
-      - It can get lists and dictionaries only, never run anything.
+      - The expression. Put text in single quotes, and numbers, V(true), V(false) and V(null) in backticks.
+      - It can select data only, and never runs code.
     type: str
     required: true
 positional: expr
@@ -36,7 +36,7 @@ EXAMPLES = r"""
     bootstrap_servers: "{{ kafka_bootstrap_servers }}"
   register: offline
 
-- name: Show those of the topics that begin with orders
+- name: Show partitions of topics that begin with orders
   ansible.builtin.debug:
     msg: "{{ offline | streamops.kafka_recovery.json_query(expression) }}"
   vars:
@@ -45,7 +45,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: What the expression selects, V(none) where there is no such thing. A filter (C([?...])) on a list gives a list, empty where nothing matches.
+  description: The selected data, V(none) if nothing is selected. A filter (C([?...])) on a list returns a list, which is empty if nothing matches.
   type: raw
 """
 
@@ -66,7 +66,7 @@ except ImportError as error:
 
 
 def plain(value: Any) -> Any:
-    """Copy data without Ansible's tagged strings and lazy containers: jmespath goes by the exact names of Python's own types."""
+    """Return a copy of data without Ansible's tagged strings and lazy containers: jmespath needs Python's exact types."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, Mapping):
@@ -81,33 +81,33 @@ def plain(value: Any) -> Any:
 
 
 def json_query(data: Any, expr: str) -> Any:
-    """Return what the expression selects. AnsibleFilterError names the expression and, in jmespath's own words, what is wrong with it and where."""
+    """Return the data that the expression selects. AnsibleFilterError names the expression, and has jmespath's message about the problem."""
     if JMESPATH_IMPORT_ERROR is not None:
         raise AnsibleFilterError(f"json_query: {missing_required_lib('jmespath')}") from JMESPATH_IMPORT_ERROR
     if not isinstance(expr, str):
-        raise AnsibleFilterError(f"json_query: the expression has to be a text, got {shortened(plain(expr))}")
+        raise AnsibleFilterError(f"json_query: the expression must be a text, got {shortened(plain(expr))}")
     expression, document = plain(expr), plain(data)
     try:
         return jmespath.search(expression, document)
     except JMESPathTypeError as error:
-        # It quotes the value, which may be all the partitions of a cluster.
+        # The error quotes the value, which may be all partitions of a cluster.
         error.current_value = shortened(error.current_value)
         raise _refusal(expression, error) from error
     except (ArithmeticError, RecursionError, TypeError, ValueError) as error:
-        # jmespath's own errors are ValueErrors; it lets some of Python's through, such as that of a text compared with a number.
+        # jmespath's own errors are ValueErrors; some of Python's errors pass through it, for example if a text is compared with a number.
         raise _refusal(expression, error) from error
 
 
 def _refusal(expression: str, error: Exception) -> AnsibleFilterError:
-    """The error, with the expression where its words do not quote it. Those about syntax do, and point at the place."""
-    words = str(error)
+    """Return the error with the expression in its message. Messages about syntax contain it already, and show the place."""
+    message = str(error)
     quoted = f'"{expression}"'
-    return AnsibleFilterError(f"json_query: {words}" if expression and quoted in words else f"json_query: {quoted}: {words}")
+    return AnsibleFilterError(f"json_query: {message}" if expression and quoted in message else f"json_query: {quoted}: {message}")
 
 
 class FilterModule:
     """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[[Any, str], Any]]:
-        """Names and functions."""
+        """Return the filter functions by name."""
         return {"json_query": json_query}

@@ -11,7 +11,7 @@ short_description: Read which brokers of a cluster are lost
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Reads a list of broker ids that counts for every cluster, or a mapping from cluster to its own list.
+  - Reads a list of broker ids that applies to every cluster, or a mapping from cluster to its own list.
 options:
   _input:
     description: The list, or the mapping.
@@ -22,7 +22,7 @@ options:
     type: str
     required: true
   clusters:
-    description: Inventory host names of all clusters. A mapping may name no others.
+    description: Inventory host names of all clusters. A mapping must not name others.
     type: list
     elements: str
     required: true
@@ -43,9 +43,9 @@ RETURN = r"""
 _value:
   description:
     - C(brokers), the sorted ids. Empty if none are named.
-    - C(named), whether brokers are named for the cluster. An empty list names them, and says that none is lost. An empty text does not, and neither does a
-      mapping without the cluster.
-    - C(objection) says why the input cannot be read. It is empty if it can. With an objection there is no C(brokers) and no C(named).
+    - C(named), whether the input names brokers for the cluster. An empty list does, and means that no broker is lost. An empty text does not, and
+      neither does a mapping without the cluster.
+    - C(objection), the reason why the input is not valid, or an empty text. With an objection C(brokers) and C(named) are missing.
   type: dict
 """
 
@@ -56,7 +56,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight
 
 
 def lost_brokers(value: Any, cluster: str, clusters: Collection[str]) -> dict[str, Any]:
-    """Return what RETURN documents."""
+    """Return `brokers` and `named`, or `objection`, as RETURN documents them."""
     try:
         brokers = of_cluster(value, str(cluster), [str(name) for name in clusters])
     except LostBrokersError as error:
@@ -65,8 +65,8 @@ def lost_brokers(value: Any, cluster: str, clusters: Collection[str]) -> dict[st
 
 
 class FilterModule:
-    """What Ansible loads."""
+    """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file, by name."""
+        """Return the filter functions by name."""
         return {"lost_brokers": lost_brokers}

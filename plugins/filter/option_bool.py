@@ -7,12 +7,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: option_bool
-short_description: A variable as modules take an option of type bool
+short_description: Read a variable as modules read an option of type bool
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - For conditions that must agree with a module that gets the same variable. The filter C(bool) of Ansible takes C(y) and C(t) for false, while
-    a module takes them for true.
+  - For conditions that must agree with a module that gets the same variable. Ansible's filter C(bool) reads C(y) and C(t) as false, a module reads
+    them as true.
   - Fails if the value is not a boolean.
 options:
   _input:
@@ -22,7 +22,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Say that a merge approves
+- name: Show that a merge approves a plan
   ansible.builtin.debug:
     msg: Only merged plans are applied
   when: kafka_recovery_require_commit | streamops.kafka_recovery.option_bool
@@ -42,7 +42,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 
 def option_bool(value: Any) -> bool:
-    """Whether an option is on. None, as for a module, is false: it leaves the option out."""
+    """Return whether an option is on. None is false, as for a module: it omits the option. AnsibleFilterError for other values."""
     try:
         return value is not None and bool(boolean(value))
     except TypeError as error:
@@ -53,5 +53,5 @@ class FilterModule:
     """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[..., bool]]:
-        """Names and functions."""
+        """Return the filter functions by name."""
         return {"option_bool": option_bool}

@@ -11,11 +11,12 @@ short_description: The command that runs one of the collection's playbooks
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Makes one line for a shell, as the modules show it, with the inventory that is in use.
-  - A word that does not stay as it is on a screen, for example with a quote in it, is left to the reader as C(INVENTORY), C(CLUSTERS) or C(VALUE).
+  - Renders one line for a shell, in the form that the modules show, with the inventory of the present run.
+  - An argument that a screen would change, for example one with a quote in it, is replaced by C(INVENTORY), C(CLUSTERS) or C(VALUE) for the reader to
+    fill in.
 options:
   _input:
-    description: Name of the playbook, without that of the collection.
+    description: Name of the playbook, without the name of the collection.
     type: str
     required: true
   inventory:
@@ -24,17 +25,17 @@ options:
     elements: str
     required: true
   limit:
-    description: What C(--limit) says. None by default.
+    description: Value of C(--limit). By default the command has none.
     type: str
   variables:
-    description: Variables that the run gets with C(-e).
+    description: Variables that the command sets with C(-e).
     type: dict
     default: {}
   workdir:
-    description: The workdir. It is named unless it is the default one.
+    description: The workdir. The command names it unless it is the default one.
     type: str
   run_options:
-    description: Words that it repeats, as RV(streamops.kafka_recovery.kafka_recovery_options_info#module:run_options) has them.
+    description: Arguments that the command repeats, from RV(streamops.kafka_recovery.kafka_recovery_options_info#module:run_options).
     type: list
     elements: str
     default: []
@@ -44,7 +45,7 @@ options:
     elements: dict
     default: []
   partitions_file:
-    description: A file that names them, for when O(partitions) is empty or more than a command has room for.
+    description: A file that lists them, used if O(partitions) is empty or too long for a command.
     type: str
   without:
     description: Variables of O(run_options) that the command does not repeat.
@@ -84,7 +85,7 @@ def playbook_command(
     partitions_file: str | None = None,
     without: Sequence[str] = (),
 ) -> str:
-    """One line for a shell that runs a playbook of the collection."""
+    """Return one line for a shell that runs a playbook of the collection."""
     where = Path(workdir) if workdir else None
     keys = [(row["topic"], row["partition"]) for row in partitions]
     playbooks = Playbooks(inventory, where, program=running_program(), run_options=run_options)
@@ -95,5 +96,5 @@ class FilterModule:
     """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[..., str]]:
-        """Names and functions."""
+        """Return the filter functions by name."""
         return {"playbook_command": playbook_command}

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: run_limit
-short_description: What --limit of the present run says, as data
+short_description: Return --limit of the present run as data
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Ansible's own variable C(ansible_limit) is evaluated as a template. Someone who may choose the clusters of a run in a pipeline could run commands there.
-  - What this filter returns is never evaluated.
+  - Ansible evaluates its own variable C(ansible_limit) as a template. In a pipeline, a user who may choose the clusters of a run could run commands
+    with it.
+  - The result of this filter is never evaluated.
 options:
   _input:
-    description: What is returned if the run has no limit.
+    description: The result if the run has no limit.
     type: raw
     required: true
 """
 
 EXAMPLES = r"""
-- name: Show which clusters this run is about
+- name: Show the clusters of this run
   ansible.builtin.debug:
     msg: "{{ query('ansible.builtin.inventory_hostnames', 'kafka_clusters' | streamops.kafka_recovery.run_limit) }}"
 """
@@ -39,9 +40,9 @@ from ansible import context
 
 
 def run_limit(without: Any) -> Any:
-    """The pattern of hosts that `--limit` names, `without` if there is none."""
+    """Return the host pattern of `--limit`, `without` if there is none."""
     given = context.CLIARGS.get("subset")
-    # A text of its own: what comes from a command line is trusted as a template.
+    # A new text: Ansible trusts text of the command line as a template.
     return "".join(map(str, given)) if given else without
 
 
@@ -49,5 +50,5 @@ class FilterModule:
     """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Names and functions."""
+        """Return the filter functions by name."""
         return {"run_limit": run_limit}

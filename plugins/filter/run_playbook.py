@@ -7,14 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: run_playbook
-short_description: Which playbook of this collection the present run is
+short_description: Return which playbook of this collection runs
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - The name of the playbook on the command line, without that of the collection, so that a shown command can run the same one again.
+  - Returns the name of the playbook on the command line, without the name of the collection, so that a shown command can run the same playbook again.
 options:
   _input:
-    description: What is returned if the run is another playbook, or more than one.
+    description: The result if another playbook runs, or more than one.
     type: raw
     required: true
 """
@@ -41,7 +41,7 @@ NAME = re.compile(r"streamops\.kafka_recovery\.([a-z_]+)")
 
 
 def run_playbook(without: Any) -> Any:
-    """The name of the collection's playbook that runs, `without` if it is not one of them alone."""
+    """Return the name of the collection's playbook that runs, `without` if another playbook or more than one runs."""
     names = [NAME.fullmatch(str(name)) for name in context.CLIARGS.get("args") or ()]
     return names[0][1] if len(names) == 1 and names[0] else without
 
@@ -50,5 +50,5 @@ class FilterModule:
     """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Names and functions."""
+        """Return the filter functions by name."""
         return {"run_playbook": run_playbook}

@@ -7,29 +7,29 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: step_lines
-short_description: What to do next, line by line
+short_description: Render the next steps line by line
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Lays out RV(streamops.kafka_recovery.kafka_designated_election#module:next_steps) and the same result of other modules.
-  - A command has a line of its own, so that it can be copied from a screen into a shell.
+  - Renders RV(streamops.kafka_recovery.kafka_designated_election#module:next_steps), and the same result of other modules.
+  - A command has its own line, so that it can be copied from a screen into a shell.
 options:
   _input:
-    description: Steps with C(partitions), C(step), C(command) and perhaps C(cluster).
+    description: Steps with C(partitions), C(step), C(command) and optionally C(cluster).
     type: list
     elements: dict
     required: true
 """
 
 EXAMPLES = r"""
-- name: Say what to do next
+- name: Show the next steps
   ansible.builtin.debug:
     msg: "{{ election.next_steps | streamops.kafka_recovery.step_lines }}"
 """
 
 RETURN = r"""
 _value:
-  description: Two lines for each step, one where it has no command.
+  description: Two lines for each step, one if it has no command.
   type: list
   elements: str
 """
@@ -39,7 +39,7 @@ from typing import Any
 
 
 def step_lines(steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The step in words, then its command."""
+    """Return a sentence for each step, and its command on the next line."""
     lines = []
     for step in steps:
         cluster = f" in cluster {step['cluster']}" if "cluster" in step else ""
@@ -53,5 +53,5 @@ class FilterModule:
     """The filters of this file."""
 
     def filters(self) -> dict[str, Callable[..., list[str]]]:
-        """Names and functions."""
+        """Return the filter functions by name."""
         return {"step_lines": step_lines}

@@ -208,7 +208,7 @@ def test_an_error_does_not_quote_all_of_the_data() -> None:
 
 @pytest.mark.parametrize("expression", [3, None, ["a"]])
 def test_an_expression_that_is_no_text_is_refused(expression: Any) -> None:
-    with pytest.raises(AnsibleFilterError, match=r"the expression has to be a text, got .*[3Na]"):
+    with pytest.raises(AnsibleFilterError, match=r"the expression must be a text, got .*[3Na]"):
         json_query({}, expression)
 
 
