@@ -178,7 +178,7 @@ unknown:
   returned: success
   type: list
   elements: str
-  sample: ["pre-vote (KIP-996): not known: only controllers answer it, and controller_bootstrap_servers is not given"]
+  sample: ["pre-vote (KIP-996): not known: only controllers answer it, and controller_bootstrap_servers is not set"]
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
   returned: success

@@ -55,7 +55,7 @@ def test_a_calm_quorum_is_described(controllers: Controllers) -> None:
     assert ["voters 103" in line for line in some["unknown"]] == [True] * (1 + pre_vote)
     alone = controllers.info(controller_bootstrap_servers=[])
     assert (alone["pre_vote_supported"], alone["controllers"]) == (None, [])
-    assert "controller_bootstrap_servers is not given" in alone["pre_vote_reason"]
+    assert "controller_bootstrap_servers is not set" in alone["pre_vote_reason"]
     played = controllers.preflight("--check", quorum_window=0)
     assert played.returncode == 0 and "Unknown about the metadata quorum" not in played.said, played
     assert ("[WARNING]: metadata quorum: the quorum has no pre-vote (KIP-996)" in played.said) is not pre_vote, played

@@ -132,7 +132,7 @@ def test_what_goes_wrong_without_each(fortress: Fortress, operator: Operator) ->
         with pytest.raises(ClusterError, match="CLUSTER_AUTHORIZATION_FAILED; grant DESCRIBE on the cluster"):
             cluster.reassigning()
         with pytest.raises(TopicConfigError, match="grant DESCRIBE_CONFIGS on the topics"):
-            cluster.topic_configs({"orders"}).demanded()
+            cluster.topic_configs({"orders"}).require_complete()
 
     fortress.grant(TO_PLAN)
     named: dict[str, Any] = {"partitions": [{"topic": "orders", "partition": 0}], "state": "all"}

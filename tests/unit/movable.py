@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 SIZE = 1000  # bytes of a partition
 REGISTERED = frozenset(range(1, 7))
@@ -46,7 +46,7 @@ class Moved:
     def __init__(self, clock: Clock, count: int = 4) -> None:
         self.clock = clock
         self.states = {("t", number): PartitionState("t", number, "id", 1, 1, (1, 2, 3), (1, 2, 3), (), (), ()) for number in range(count)}
-        self.ongoing: dict[TopicPartition, Ongoing] = {}
+        self.ongoing: dict[TopicPartition, OngoingReassignment] = {}
         self.begun: dict[TopicPartition, float] = {}
         self.dead: set[int] = set()
         self.per_second = 250  # bytes that a new replica copies
@@ -78,7 +78,7 @@ class Moved:
         self._pass()
         return {*REGISTERED} - self.dead
 
-    def reassignments(self) -> dict[TopicPartition, Ongoing]:
+    def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
         self._pass()
         return dict(self.ongoing)
 
@@ -111,7 +111,7 @@ class Moved:
             removing = tuple(broker for broker in state.replicas if broker not in target)
             if adding:
                 assert self.throttled is None or key in self.throttled, "nothing is copied that is not throttled yet"
-                self.ongoing[key], self.begun[key] = Ongoing((*target, *removing), adding, removing), self.clock.now
+                self.ongoing[key], self.begun[key] = OngoingReassignment((*target, *removing), adding, removing), self.clock.now
                 self.states[key] = replace(state, replicas=(*target, *removing))
             else:
                 self.states[key] = replace(state, replicas=tuple(target), isr=tuple(broker for broker in state.isr if broker in target))

@@ -69,7 +69,7 @@ class FollowerClient(LogDirClient, ABC):
         """Ask one of these brokers (None: of those that follow the active controller) which brokers are registered, and which of them are fenced."""
 
     def quorum(self) -> model_quorum.Quorum:
-        """Return the metadata quorum as its leader describes it. ClusterError if no leader answers, quorum.Refused without permission."""
+        """Return the metadata quorum as its leader describes it. ClusterError if no leader answers, quorum.QuorumAccessError without permission."""
         nodes = self._quorum_nodes()
         self.last_quorum = model_quorum.read(self._describe_quorum(nodes))
         self._followers, self._followers_until = self.last_quorum.followers(), time.monotonic() + KNOWN_SECONDS
@@ -95,7 +95,7 @@ class FollowerClient(LogDirClient, ABC):
         effect = "so brokers that are coming back cannot be distinguished from lost ones"
         refused = core.error_name(answer.error_code)
         if refused:
-            raise model_quorum.Refused(
+            raise model_quorum.QuorumAccessError(
                 f"the metadata quorum cannot be described ({refused}), {effect}; grant DESCRIBE on the cluster", refused
             )
         refused = core.error_name(core.quorum_partition(answer).error_code)
@@ -138,7 +138,7 @@ class FollowerClient(LogDirClient, ABC):
         while True:
             try:
                 self.quorum()
-            except model_quorum.Refused:
+            except model_quorum.QuorumAccessError:
                 self._follow_refusing_broker()
                 return
             except UnsupportedRequestError:

@@ -245,7 +245,7 @@ class Cluster(FollowerClient):
                 "raise request_timeout, or name partitions with partitions or partitions_file"
             )
 
-    def permissions(self, topics: Collection[str] | None, moves: bool = False) -> acls.Held:
+    def permissions(self, topics: Collection[str] | None, moves: bool = False) -> acls.Permissions:
         """Return the permissions of this client; see `permissions.probe`."""
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import permissions
 
@@ -263,7 +263,7 @@ class Cluster(FollowerClient):
     def topic_configs(self, topics: Collection[str]) -> topic_configs.TopicConfigs:
         """Return the configs that decide when these topics can be written, and which leaders the controller elects by itself."""
         asked = [partial(core.describe_topic_configs, chunk) for chunk in chunks(sorted(topics), REQUEST_LIMIT)]
-        return topic_configs.merged((core.read_topic_configs(self._ask(make)) for make in asked), topics)
+        return topic_configs.merge((core.read_topic_configs(self._ask(make)) for make in asked), topics)
 
     def feature_level(self, feature: str) -> int | None:
         """Return the finalized level of a feature; see `core.read_feature_level`."""

@@ -20,7 +20,7 @@ with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin.acl import ACLOperation
     from kafka.protocol.metadata import MetadataRequest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 
 Ask = Callable[[Callable[[], Any]], Any]
 
@@ -28,7 +28,7 @@ UNKNOWN_TOPIC = 3  # the step that uses the topic reports it
 TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED = 29, 30
 
 
-def probe(ask: Ask, topics: Collection[str] | None, moves: bool = False) -> Held:
+def probe(ask: Ask, topics: Collection[str] | None, moves: bool = False) -> Permissions:
     """Return the permissions of this client. `topics`: those of the selected partitions, None for all topics of the cluster.
 
     `moves`: replicas of all topics are to be moved, whichever topics were selected. `ask` sends a request to any broker. It needs Kafka 2.8 or newer.
@@ -39,7 +39,7 @@ def probe(ask: Ask, topics: Collection[str] | None, moves: bool = False) -> Held
     names = {row.name for row in named}
     others = [row for row in _rows(ask, None) if row.name not in names] if sees_all else []
     rows = [*named, *others]
-    return Held(
+    return Permissions(
         cluster=operations(described.authorized_operations),
         topics={
             row.name: frozenset() if row.error_code == TOPIC_AUTHORIZATION_FAILED else operations(row.authorized_operations) for row in rows

@@ -11,7 +11,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.co
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import core
@@ -21,7 +21,7 @@ if CLIENT_IMPORT_ERROR is None:
 class ReassignmentAdmin(ConfigAdmin):
     """A cluster whose replicas can be moved. Opened like `Cluster`."""
 
-    def reassignments(self) -> dict[TopicPartition, Ongoing]:
+    def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
         """Return every reassignment under way by partition. ClusterError without DESCRIBE on the cluster."""
         answer = self._ask(lambda: move_protocol.list_reassignments(self._timeout_ms))
         refused = core.error_name(answer.error_code)

@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.ka
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import UNENDED, Log, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
 
 BEYOND_LOG_END, AFTER_FORK, IN_DOUBT = "beyond_log_end", "after_fork", "in_doubt"
 OPEN, HANGING, RECORDS_LOST = "open", "hanging", "records_lost"
@@ -35,7 +35,7 @@ class Divergence(NamedTuple):
     certain: bool
 
 
-def divergence(offset: int, epoch: int, before: Recovered, log: Log, predates: bool) -> Divergence | None:
+def divergence(offset: int, epoch: int, before: RecoveredPartition, log: Log, predates: bool) -> Divergence | None:
     """Where the log parts from what a group has read that committed `offset` with `epoch` (-1: none); None where it does not.
 
     `predates`: the same offset had been committed before the election.
@@ -57,7 +57,7 @@ def divergence(offset: int, epoch: int, before: Recovered, log: Log, predates: b
     return Divergence(before.committed_below, False)
 
 
-def _without_epoch(offset: int, before: Recovered, log: Log, predates: bool) -> Divergence | None:
+def _without_epoch(offset: int, before: RecoveredPartition, log: Log, predates: bool) -> Divergence | None:
     end, ended = log.log_end_offset or 0, log.end_at_election(before)
     if offset > end:
         return Divergence(end if ended is None else min(end, ended), ended is not None)
@@ -69,7 +69,7 @@ def _without_epoch(offset: int, before: Recovered, log: Log, predates: bool) -> 
 
 def group_rows(
     committed: Iterable[tuple[str, TopicPartition, int, int]],
-    recovered: Mapping[TopicPartition, Recovered],
+    recovered: Mapping[TopicPartition, RecoveredPartition],
     logs: Mapping[TopicPartition, Log],
     groups: Mapping[str, Group],
     committed_before: Mapping[tuple[str, TopicPartition], int],

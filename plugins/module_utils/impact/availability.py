@@ -11,12 +11,12 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import Log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, has_live_leader
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig
 
 
 def partition_row(
-    before: Recovered, state: PartitionState | None, log: Log, config: TopicConfig, unfenced: Collection[int]
+    before: RecoveredPartition, state: PartitionState | None, log: Log, config: TopicConfig, unfenced: Collection[int]
 ) -> dict[str, Any]:
     """Whether a recovered partition is readable and writable. `readable`: what is committed was fetched back, as consumers fetch it.
 

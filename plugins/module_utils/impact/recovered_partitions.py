@@ -28,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import one_a_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, CLEAN_LEADER, ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
 
 # A clean leader from the ELR lacks nothing; the last known leader, after an unclean shutdown, may lack the end of its log. Both are looked at.
 RECOVERED = (ELECTED, CLEAN_LEADER)
@@ -56,7 +56,7 @@ class Run:
     `warnings`: which files were not used, and what cannot be said without them. `digest`: of the results, without what they say of an impact.
     """
 
-    partitions: Mapping[TopicPartition, Recovered]
+    partitions: Mapping[TopicPartition, RecoveredPartition]
     committed_before: Mapping[tuple[str, TopicPartition], int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     digest: str = field(default="", compare=False)
@@ -184,16 +184,16 @@ def _gives_a_leader(row: Mapping[str, Any], entries: Mapping[TopicPartition, Any
     return row["outcome"] in RECOVERED or (row["outcome"] == ALREADY_ONLINE and (row["topic"], row["partition"]) in entries)
 
 
-def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Recovered:
+def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None) -> RecoveredPartition:
     leader = row["leader"]
     key = row["topic"], row["partition"]
     if entry is None:
-        return Recovered(*key, row["outcome"], leader=leader)
+        return RecoveredPartition(*key, row["outcome"], leader=leader)
     guards = entry["guards"]
     epochs = {survivor["broker_id"]: survivor["last_written_epoch"] for survivor in guards["survivors"]}
     cuts = entry["truncated"] if leader == entry["designatedLeader"] else ()
     forks = tuple(Fork(cut["broker_id"], cut["offset"], epochs.get(cut["broker_id"])) for cut in cuts if cut["offset"] is not None)
-    return Recovered(*key, row["outcome"], guards["topic_id"], guards["leader_epoch"], forks, leader=leader)
+    return RecoveredPartition(*key, row["outcome"], guards["topic_id"], guards["leader_epoch"], forks, leader=leader)
 
 
 def _evidence(

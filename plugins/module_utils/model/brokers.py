@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Brokers: unfenced, fenced, or coming back? Pure: no I/O, no Kafka client."""
+"""Brokers, and whether each is unfenced, fenced or coming back. Pure: no I/O, no Kafka client."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ UNFENCED = "unfenced"
 FENCED = "fenced"
 COMING_BACK = "coming_back"
 
-# A live broker fetches the metadata log at least every 0.5 s; a dead one is fenced after 3 s at the very least.
+# A live broker fetches the metadata log at least every 0.5 s; a dead one is fenced after 3 s at the earliest.
 FETCHING_WITHIN = 3.0
 
 
 class Node(NamedTuple):
-    """A registered broker. `fenced` is None where the broker that answered is too old to say (before Kafka 4.0): it lists unfenced ones only."""
+    """A registered broker. `fenced` is None before Kafka 4.0, whose brokers list unfenced brokers only."""
 
     broker_id: int
     host: str
@@ -33,12 +33,11 @@ def state_rows(
     answering: Collection[int],
     cut_off: Collection[int] = (),
 ) -> list[dict[str, Any]]:
-    """State of every registered broker and of those `mentioned` as replicas, sorted by id.
+    """Return a row for every registered broker and for those `mentioned` as replicas, sorted by id.
 
-    `silence`: seconds since each last fetched the metadata log. `answering`: fenced brokers whose port accepts connections. `cut_off`: those of them that
-    run and do not fetch, so that they stay fenced until their connection to the controllers is mended.
-    Rows have `broker_id`, `broker_state`, `silent_seconds` (None: not since the active controller took over, which
-    also forgets who has been silent for five minutes) and `rack`.
+    `silence`: seconds since each broker last fetched the metadata log. `answering`: fenced brokers whose port accepts connections. `cut_off`:
+    those of them that run and do not fetch, and so stay fenced until their connection to the controllers is fixed.
+    Rows have `broker_id`, `broker_state`, `silent_seconds` (None: no fetch since the active controller took over, or for five minutes) and `rack`.
     """
     known = {node.broker_id: node for node in nodes}
     rows = []
@@ -56,5 +55,5 @@ def state_rows(
 
 
 def fetches(broker_id: int, silence: Mapping[int, float]) -> bool:
-    """Whether a broker fetches the metadata log now. `silence`: as for `state_rows`."""
+    """Return whether a broker fetches the metadata log now. `silence`: as in `state_rows`."""
     return silence.get(broker_id, FETCHING_WITHIN) < FETCHING_WITHIN

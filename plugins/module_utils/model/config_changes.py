@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Dynamic configs of brokers and topics: how they are set, and how they are to be changed (KIP-339). Pure: no I/O, no Kafka client."""
+"""Dynamic configs of brokers and topics, and changes of them (KIP-226, KIP-339). Pure: no I/O, no Kafka client."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 BROKER, TOPIC = "broker", "topic"
 SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
-# Who set a config, by Kafka's names (KIP-226). Only what somebody set while the cluster ran is dynamic.
+# Sources of a config, by Kafka's names (KIP-226). Only a config that was set while the cluster ran is dynamic.
 OF_TOPIC, OF_BROKER, OF_ALL_BROKERS = "DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG"
 
 
 class Resource(NamedTuple):
-    """What a config belongs to: `kind` BROKER (its `name` is the broker's id) or TOPIC."""
+    """The owner of a config: `kind` BROKER (its `name` is the broker's id) or TOPIC."""
 
     kind: str
     name: str
@@ -25,14 +25,14 @@ class Resource(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A config that somebody set: `value` as Kafka writes it, `source` one of OF_TOPIC, OF_BROKER and OF_ALL_BROKERS."""
+    """A dynamic config: `value` as Kafka writes it, `source` one of OF_TOPIC, OF_BROKER and OF_ALL_BROKERS."""
 
     value: str
     source: str
 
 
 class Change(NamedTuple):
-    """One change of one config. `operation`: SET, DELETE, or for lists APPEND and SUBTRACT, which the controller does in one piece.
+    """One change of one config. `operation`: SET, DELETE, or for lists APPEND and SUBTRACT, which the controller does atomically.
 
     `value` is None for DELETE.
     """
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why something was not changed: Kafka's name of the `error`, and what Kafka says beside it."""
+    """Kafka's refusal of a change: the `error` (Kafka's name) and its ErrorMessage."""
 
     error: str
     message: str | None
@@ -57,7 +57,7 @@ Settings = dict[str, Setting]  # by name of the config
 
 
 def by_resource(changes: Iterable[Change]) -> dict[Resource, list[Change]]:
-    """Group changes by what they change, order kept."""
+    """Return changes by resource, in the order given."""
     grouped: dict[Resource, list[Change]] = {}
     for change in changes:
         grouped.setdefault(change.resource, []).append(change)

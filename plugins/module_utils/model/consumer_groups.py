@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Group(NamedTuple):
-    """How the coordinator lists a group: `state` and `type` as Kafka writes them, empty where the broker is too old to say."""
+    """A group as its coordinator lists it: `state` and `type` as Kafka writes them, empty if the broker is too old."""
 
     state: str = ""
     type: str = ""

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What consumers and transactional producers leave in a cluster. Pure."""
+"""Logs, producers and transactions, as leaders and coordinators describe them. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
 
-# States in which a coordinator still has to end a transaction (KIP-98; PrepareEpochFence before a timed out one is aborted).
+# States in which a coordinator must still end a transaction (KIP-98; PrepareEpochFence comes before the abort after a timeout).
 UNENDED = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 
 
 class EpochEnd(NamedTuple):
-    """The greatest leader epoch in a log that is no later than the one asked for, and the offset at which the next later one begins (KIP-101)."""
+    """The greatest leader epoch in a log up to the requested one, and the offset at which the next epoch begins (KIP-101)."""
 
     leader_epoch: int
     end_offset: int
@@ -25,9 +25,9 @@ class EpochEnd(NamedTuple):
 
 @dataclass(frozen=True)
 class Log:
-    """The log of a partition's leader. `error` (Kafka's name): why it cannot be read; offsets are None where they are not known.
+    """The log of a partition's leader. `error` (Kafka's name): why it cannot be read; unknown offsets are None.
 
-    `read_back`: offsets at which a consumer's fetch got records. `epoch_ends`: by the leader epoch that was asked for.
+    `read_back`: offsets at which a consumer's fetch got records. `epoch_ends`: by requested leader epoch.
     """
 
     error: str | None = None
@@ -38,14 +38,14 @@ class Log:
     read_back: tuple[int, ...] = ()
     epoch_ends: Mapping[int, EpochEnd] = field(default_factory=dict)
 
-    def end_at_election(self, before: Recovered) -> int | None:
-        """Where the log ended when the new leader took over, None where that is not known."""
+    def end_at_election(self, before: RecoveredPartition) -> int | None:
+        """Return the log end offset when the new leader took over, None if it is not known."""
         at = None if before.leader_epoch is None else self.epoch_ends.get(before.leader_epoch)
         return None if at is None else at.end_offset
 
 
 class Producer(NamedTuple):
-    """A producer in the eyes of a partition's leader. `start_offset` of its open transaction is -1 where there is none; `last_timestamp` in ms."""
+    """A producer as a partition's leader describes it. `start_offset`: of its open transaction, -1: none. `last_timestamp`: ms since 1970."""
 
     producer_id: int
     producer_epoch: int
@@ -54,7 +54,7 @@ class Producer(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """A transaction in the eyes of its coordinator; times in milliseconds, `started_at` since 1970 (-1: it is not under way)."""
+    """A transaction as its coordinator describes it. `timeout` in ms, `started_at` in ms since 1970 (-1: it is not under way)."""
 
     transactional_id: str
     state: str

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Partitions: what is asked for, what state each is in. Pure: no I/O but reading the named file, no Kafka client."""
+"""Partitions: which are selected, and their state. Pure, except that it reads `partitions_file`; no Kafka client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 
 T = TypeVar("T")
 TopicPartition = tuple[str, int]
-# In the order in which they are recovered: before all others.
+# Recovered before all other topics, in this order.
 INTERNAL_TOPICS = {"__transaction_state": 0, "__consumer_offsets": 1}
 NOT_IN_CLUSTER = "the cluster has no such partition, or hides its topic; correct the name, or grant DESCRIBE on the topic"
 SHOWN = 5  # partitions that a warning names
@@ -27,15 +27,15 @@ TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 class PartitionError(RecoveryError):
-    """The requested partitions cannot be used; the text names the option or file, the partition and the remedy."""
+    """The selected partitions are not valid; the text names the option or file, the partition and the remedy."""
 
 
 @dataclass(frozen=True)
 class PartitionState:
     """One partition as DescribeTopicPartitions shows it. Broker ids in lists keep Kafka's order.
 
-    `eligible_leader_replicas` and `last_known_elr` (KIP-966) are empty where the cluster keeps none.
-    `leader` is -1 where there is none. `error` is Kafka's error name, or None.
+    `eligible_leader_replicas` and `last_known_elr` (KIP-966) are empty if the cluster keeps none. `leader` is -1 if there is none.
+    `error` is Kafka's error name, or None.
     """
 
     topic: str
@@ -56,7 +56,7 @@ class PartitionState:
         return self.topic, self.partition
 
     def as_dict(self) -> dict[str, Any]:
-        """The state as JSON-ready fields, tuples as lists, without `error`."""
+        """Return the state as fields for JSON, tuples as lists, without `error`."""
         return {
             "topic": self.topic,
             "partition": self.partition,
@@ -72,68 +72,68 @@ class PartitionState:
 
 
 def has_live_leader(state: PartitionState, unfenced: Collection[int]) -> bool:
-    """Offline is defined as "no live leader": ISR and ELR say different things in different versions of Kafka."""
+    """Return whether a partition is online. Offline means "no live leader", because ISR and ELR differ between versions of Kafka."""
     return state.leader >= 0 and state.leader in unfenced
 
 
 def without_live_leader(known: Mapping[TopicPartition, PartitionState], unfenced: Collection[int]) -> list[PartitionState]:
-    """Return the offline partitions among `known`, in the order of recovery. A leader that was fenced a moment ago is not a live one."""
+    """Return the offline partitions among `known`, in the order of recovery. A leader that is fenced is not a live one."""
     return [known[key] for key in sorted(known, key=in_recovery_order) if not has_live_leader(known[key], unfenced)]
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Cut `items` into lists of at most `size`, order kept."""
+    """Yield `items` in lists of at most `size`, in the order given."""
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
 
 
 def keys_of(groups: Iterable[Iterable[TopicPartition]]) -> dict[TopicPartition, TopicPartition]:
-    """Every partition of these groups, each by itself: the one object that stands for it in what `only` returns."""
+    """Return a mapping of every partition of these groups to itself. `only` returns these objects, so that equal keys share memory."""
     return {key: key for group in groups for key in group}
 
 
 def only(
     wanted: Mapping[TopicPartition, TopicPartition], rows: Iterable[tuple[TopicPartition, T]] | Mapping[TopicPartition, T]
 ) -> dict[TopicPartition, T]:
-    """Return the rows about partitions of `wanted` (see `keys_of`), the last one of each. A broken broker can name others, and one twice."""
+    """Return the last row about each partition of `wanted` (see `keys_of`). A broken broker can name others, or one twice."""
     pairs = rows.items() if isinstance(rows, Mapping) else rows
     return {wanted[key]: row for key, row in pairs if key in wanted}
 
 
 def in_recovery_order(key: TopicPartition) -> tuple[int, str, int]:
-    """Sort key: `__transaction_state`, `__consumer_offsets`, then the rest by name."""
+    """Return a sort key: `__transaction_state`, then `__consumer_offsets`, then other topics by name."""
     return INTERNAL_TOPICS.get(key[0], len(INTERNAL_TOPICS)), *key
 
 
 def requested(partitions: Iterable[Mapping[str, Any]] | None, partitions_file: str | None) -> list[TopicPartition] | None:
-    """Return what the options `partitions` or `partitions_file` name, or None where they name nothing (all offline partitions).
+    """Return the partitions of the options `partitions` or `partitions_file`, or None if neither is set (the default of the module).
 
-    The file holds KIP-1275's form, `{"partitions": [{"topic": "foo", "partitions": [0, 3]}]}`, or KIP-460's,
-    `{"partitions": [{"topic": "foo", "partition": 1}]}`. Raises PartitionError for a partition named twice,
-    unreadable JSON (with line and column) and wrong shapes.
+    The file has KIP-1275's form, `{"partitions": [{"topic": "foo", "partitions": [0, 3]}]}`, or KIP-460's,
+    `{"partitions": [{"topic": "foo", "partition": 1}]}`. PartitionError for a duplicate partition, invalid JSON (with line and column)
+    and wrong shapes.
     """
     if partitions_file is not None:
-        found = _from_file(Path(partitions_file).expanduser())
+        keys = _from_file(Path(partitions_file).expanduser())
         source = partitions_file
     elif partitions is not None:
         if not partitions:
             # A list that a template made empty must not mean "everything".
-            raise PartitionError("option partitions is empty: name some partitions, or leave it out to mean all that it is for")
-        found = [_one(entry, "partitions") for entry in partitions]
+            raise PartitionError("option partitions is empty: list some partitions, or omit the option to select its default")
+        keys = [_one(entry, "partitions") for entry in partitions]
         source = "option partitions"
     else:
         return None
     seen: set[TopicPartition] = set()
-    for key in found:
+    for key in keys:
         if key in seen:
             raise PartitionError(f"{source}: {key[0]}-{key[1]} is named twice; name each partition once")
         seen.add(key)
-    return sorted(found, key=in_recovery_order)
+    return sorted(keys, key=in_recovery_order)
 
 
 def can_be_partition(topic: str, partition: int) -> bool:
-    """Whether Kafka could have such a partition."""
+    """Return whether Kafka allows such a topic name and partition number."""
     return TOPIC_NAME.fullmatch(topic) is not None and topic not in (".", "..") and 0 <= partition <= BROKER.high
 
 
@@ -153,7 +153,7 @@ def _from_file(path: Path) -> list[TopicPartition]:
     for number, entry in enumerate(entries, start=1):
         where = f"partitions_file {path}, entry {number}"
         if isinstance(entry, dict) and "partition" in entry and "partitions" in entry:
-            raise PartitionError(f"{where}: names both partition (KIP-460's form) and partitions (KIP-1275's); leave one of them out")
+            raise PartitionError(f"{where}: names both partition (KIP-460's form) and partitions (KIP-1275's); remove one of them")
         if isinstance(entry, dict) and isinstance(entry.get("partitions"), list):
             if not entry["partitions"]:
                 raise PartitionError(f"{where}: its list of partitions is empty")
@@ -164,7 +164,7 @@ def _from_file(path: Path) -> list[TopicPartition]:
 
 
 def _all(topic: Any, numbers: list[Any], where: str) -> list[TopicPartition]:
-    """Return partitions of one topic, whose name is checked once: a file may have a hundred thousand of them."""
+    """Return partitions of one topic. Its name is checked once: a file may have a hundred thousand partitions."""
     first = _one({"topic": topic, "partition": numbers[0]}, where)[0]
     return [
         (first, number) if type(number) is int and 0 <= number <= BROKER.high else _one({"topic": topic, "partition": number}, where)
@@ -189,16 +189,16 @@ def _one(entry: Any, where: str) -> TopicPartition:
 
 
 def not_in_cluster(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]) -> list[TopicPartition]:
-    """Return those of `wanted` that the cluster does not have, or whose topic it hides, in their order."""
+    """Return those partitions of `wanted` that the cluster does not have, or whose topic it hides, in the order given."""
     return [key for key in wanted if key not in known]
 
 
 def known_of(
     wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]
 ) -> tuple[list[PartitionState], list[TopicPartition]]:
-    """Return the states of those of `wanted` that the cluster has, and the others. Raises PartitionError if it has none of them.
+    """Return the states of those partitions of `wanted` that the cluster has, and the other partitions. PartitionError if it has none.
 
-    Best effort (KIP-1275): a topic that was deleted does not keep the others from being recovered.
+    Best effort (KIP-1275): a deleted topic does not prevent the recovery of the others.
     """
     wanted = list(wanted)
     absent = not_in_cluster(wanted, known)
@@ -207,14 +207,14 @@ def known_of(
 
 
 def absence(absent: Sequence[TopicPartition]) -> str:
-    """The warning of requested partitions that the cluster does not have."""
+    """Return the warning about selected partitions that the cluster does not have."""
     names = ", ".join(f"{topic}-{partition}" for topic, partition in absent[:SHOWN])
     more = f" and {len(absent) - SHOWN} more" if len(absent) > SHOWN else ""
     return f"requested partitions are left out, {names}{more}: {NOT_IN_CLUSTER}"
 
 
 def only_known(wanted: Iterable[TopicPartition], known: Mapping[TopicPartition, PartitionState]) -> list[PartitionState]:
-    """Return the states of `wanted`, in its order. Raises PartitionError naming every partition that the cluster does not have."""
+    """Return the states of `wanted`, in the order given. PartitionError names every partition that the cluster does not have."""
     wanted = list(wanted)
     if missing := not_in_cluster(wanted, known):
         topics = {topic for topic, _partition in known}

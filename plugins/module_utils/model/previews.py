@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Previews: the few rows that a module returns of many. Pure."""
+"""Previews: the few rows of many that a module returns. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def one_of_each_kind_first(rows: Sequence[T], kind: Callable[[T], Hashable]) -> list[T]:
-    """The rows, order kept, but the first one of each kind ahead of the rest: however short the preview, it shows every kind of trouble."""
+    """Return the rows in the order given, but the first row of each kind first, so that a short preview shows every kind."""
     firsts: dict[Hashable, int] = {}
     for place, row in enumerate(rows):
         firsts.setdefault(kind(row), place)
@@ -23,5 +23,5 @@ def one_of_each_kind_first(rows: Sequence[T], kind: Callable[[T], Hashable]) -> 
 
 
 def some_names(keys: Sequence[TopicPartition]) -> str:
-    """The names of the first five partitions."""
+    """Return the names of the first five partitions, as one text."""
     return ", ".join(f"{topic}-{partition}" for topic, partition in keys[:5]) + (", …" if len(keys) > 5 else "")

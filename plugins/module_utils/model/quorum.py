@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The metadata quorum as its leader describes it (DescribeQuorum). Pure."""
+"""The metadata quorum as its leader describes it (DescribeQuorum, KIP-595). Pure."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
-# Voters fetch at least every 0.5 s, and the leader writes a record every 0.5 s where nothing else happens
-# (metadata.max.idle.interval.ms). 3 s is when the leader itself gives up for want of a majority: 1.5 times
-# controller.quorum.fetch.timeout.ms, whose default is 2 s.
+# Voters fetch at least every 0.5 s, and an idle leader writes a record every 0.5 s (metadata.max.idle.interval.ms). After 3 s without a
+# majority the leader itself resigns: 1.5 times controller.quorum.fetch.timeout.ms, whose default is 2 s.
 BEHIND_AFTER = 3.0
 LONGEST_NAME = 255  # of a host, by the rules of DNS
-PRE_VOTE_SINCE = 2  # version of Vote that has the field PreVote; KIP-996's draft says 1, which KIP-853 took first
+PRE_VOTE_SINCE = 2  # version of Vote with the field PreVote; KIP-996's draft has 1, which KIP-853 used first
 
 
-class Refused(ClusterError):
-    """The principal may not describe the quorum."""
+class QuorumAccessError(ClusterError):
+    """This principal may not describe the quorum; the text names the permission."""
 
 
 class Replica(NamedTuple):
-    """A voter or observer as the leader sees it. Offsets in records, times in seconds; None where the leader does not know."""
+    """A voter or observer as the leader describes it. Offsets in records, times in seconds; None if the leader does not know."""
 
     replica_id: int
     directory_id: str | None
@@ -39,7 +38,7 @@ class Replica(NamedTuple):
 class Quorum(NamedTuple):
     """One DescribeQuorum answer. `leader_id` is one of the voters' `replica_id`.
 
-    `addresses`: host:port of each listener of the voters, with the voter's id. Kafka before 3.9 does not return them.
+    `addresses`: the voter's id by host:port of each of its listeners. Kafka before 3.9 does not return them.
     """
 
     leader_id: int
@@ -50,26 +49,26 @@ class Quorum(NamedTuple):
     addresses: Mapping[str, int] = MappingProxyType({})
 
     def members(self) -> dict[int, str | None]:
-        """The directory of each voter: with `kraft.version` 1 a voter is an id and a directory (KIP-853)."""
+        """Return the directory of each voter, by id: with `kraft.version` 1 a voter is an id and a directory (KIP-853)."""
         return {voter.replica_id: voter.directory_id for voter in self.voters}
 
     def followers(self) -> set[int]:
-        """Ids of the nodes whose copy of the metadata log is up to date, as `behind` has it. A node with several directory ids counts with the best."""
+        """Return the ids of nodes that are not `behind`. One up-to-date directory of a node is enough."""
         return {replica.replica_id for replica in (*self.voters, *self.observers) if behind(replica, self.leader_id) is None}
 
     def silence(self) -> dict[int, float]:
-        """Seconds since each node last fetched the metadata log, on the active controller's clock. Nodes that never fetched are absent."""
+        """Return the seconds since each node last fetched the metadata log, by the active controller's clock. Nodes that never did are absent."""
         silent: dict[int, float] = {}
         for replica in (*self.voters, *self.observers):
-            # A broker that is a controller too is a voter. One id can stand here more than once, with different directory ids: the latest
-            # sign of life counts.
+            # A broker that is a controller, too, is a voter. One id can stand here more than once, with different directory ids: the latest
+            # fetch counts.
             if (seconds := replica.seconds_since_fetch) is not None:
                 silent[replica.replica_id] = min(seconds, silent.get(replica.replica_id, seconds))
         return silent
 
 
 def read(answer: Any) -> Quorum:
-    """Build from a DescribeQuorum answer without errors. Times count from the newest that the leader names: its own clock, now."""
+    """Build from a DescribeQuorum answer without errors. Times count from the newest timestamp in it, which is the leader's current time."""
     row = answer.topics[0].partitions[0]
     replicas = [*row.current_voters, *row.observers]
     now = max((stamp for replica in replicas for stamp in (replica.last_fetch_timestamp, replica.last_caught_up_timestamp)), default=-1)
@@ -110,9 +109,9 @@ def _directory(value: uuid.UUID | None) -> str | None:
 
 
 def behind(voter: Replica, leader_id: int) -> str | None:
-    """Why a voter (or an observer) does not follow closely, in words; None where it does. The leader is never behind.
+    """Return a text that says how far a voter (or an observer) is behind, None if it follows closely. The leader is never behind.
 
-    Lag alone says nothing, because the leader writes all the time; neither does time alone, where it writes nothing.
+    Neither lag alone shows that, because the leader writes all the time, nor time alone, because it may write nothing.
     """
     if voter.replica_id == leader_id:
         return None

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What can disturb a metadata quorum that is calm now (KIP-996, KIP-853), and what is not known of it. Pure: no I/O.
+"""Finds risks of a metadata quorum that is stable now (KIP-996, KIP-853), and facts about it that are unknown. Pure: no I/O.
 
-A risk stops nothing. `quorum.judge` decides what does.
+A risk does not stop a recovery. `preflight/quorum_stability.py` decides what does.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any, NamedTuple
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import PRE_VOTE_SINCE, Quorum
 
 ELECTION, FETCH, REQUEST = (f"controller.quorum.{name}.timeout.ms" for name in ("election", "fetch", "request"))
-# Kafka's defaults in ms, since 3.9 and in KIP-595, and what a smaller value does.
+# Kafka's defaults in ms, since 3.9 and in KIP-595, and the effect of a smaller value.
 DEFAULT_TIMEOUTS = {ELECTION: 1000, FETCH: 2000, REQUEST: 2000}
 EFFECTS = {
-    ELECTION: "a candidate gives up before slow voters have answered, and stands again",
-    FETCH: "a short pause of the leader or the network makes a voter stand for election",
+    ELECTION: "a candidate gives up before slow voters have answered, and starts another election",
+    FETCH: "a short pause of the leader or the network makes a voter start an election",
     REQUEST: "requests between controllers end before a slow one has answered",
 }
 EFFECT_ON_BROKERS = "a short pause of the leader makes the broker look for another one"
 Row = Mapping[str, Any]
 
 
-class Surroundings(NamedTuple):
-    """What is known of the nodes around a quorum; None where it is not known.
+class QuorumNodes(NamedTuple):
+    """Facts about the nodes of a quorum and its observers; None if unknown.
 
-    controllers   rows of `Controllers.rows`, empty if no controller was asked
-    brokers       timeouts in ms by name, by id of the brokers that were asked and answered
-    registered    ids of all registered brokers, fenced ones too
+    controllers   rows of `Controllers.rows`, empty without controller_bootstrap_servers
+    brokers       timeouts in ms by name, by id of the brokers that answered
+    registered    ids of all registered brokers, fenced or not
     kraft_version level of the feature `kraft.version`: from 1 on voters are identified by their directory, too (KIP-853)
     """
 
@@ -40,10 +40,10 @@ class Surroundings(NamedTuple):
     kraft_version: int | None
 
 
-def assess(quorum: Quorum | None, around: Surroundings) -> dict[str, Any]:
-    """Return `pre_vote_supported` and `pre_vote_reason`, `timeouts`, `kraft_version`, `risks` and `unknown`, the last two in words.
+def assess(quorum: Quorum | None, around: QuorumNodes) -> dict[str, Any]:
+    """Return `pre_vote_supported` and `pre_vote_reason`, `timeouts` (seconds), `kraft_version`, and the sentences `risks` and `unknown`.
 
-    `quorum` is None if no leader describes it. A quorum of one voter holds no elections, so nothing of it is a risk.
+    `quorum` is None if no leader describes it. A quorum of one voter has no elections, so it has no risks.
     """
     supported, reason = pre_vote(around.controllers, quorum)
     timeouts = _timeouts(around)
@@ -58,7 +58,7 @@ def assess(quorum: Quorum | None, around: Surroundings) -> dict[str, Any]:
     if quorum is not None and len(quorum.voters) > 1:
         without = sorted({voter.replica_id for voter in quorum.voters} - {row["node_id"] for row in timeouts})
         if without:
-            unknown.append(f"controller.quorum.*.timeout.ms of voters {_ids(without)}: {_why(around.controllers)}")
+            unknown.append(f"controller.quorum.*.timeout.ms of voters {_ids(without)}: {_reason(around.controllers)}")
         risks += _membership(quorum, around.registered)
     return {
         "pre_vote_supported": supported,
@@ -71,12 +71,12 @@ def assess(quorum: Quorum | None, around: Surroundings) -> dict[str, Any]:
 
 
 def pre_vote(controllers: Sequence[Row], quorum: Quorum | None) -> tuple[bool | None, str]:
-    """Whether every voter canvasses before it stands for election (KIP-996), and why. None if it is not known of every voter.
+    """Return whether every voter supports pre-vote (KIP-996), and the reason. None if it is not known of every voter.
 
-    One controller that is known to lack pre-vote decides, unless it is known to be no voter.
+    One controller without pre-vote suffices for False, unless it is known not to be a voter.
     """
     if not controllers:
-        return None, "not known: only controllers answer it, and controller_bootstrap_servers is not given"
+        return None, "not known: only controllers answer it, and controller_bootstrap_servers is not set"
     if quorum is None:
         without = [row["address"] for row in controllers if row["pre_vote"] is False]
     else:
@@ -88,17 +88,17 @@ def pre_vote(controllers: Sequence[Row], quorum: Quorum | None) -> tuple[bool | 
             f"{', '.join(without)} without Vote version {PRE_VOTE_SINCE}; a voter that was cut off forces elections when it returns",
         )
     if quorum is None:
-        return None, "not known: no leader says who the voters are"
+        return None, "not known: no leader lists the voters"
     missing = sorted(ids - {row["node_id"] for row in controllers if row["pre_vote"]})
     if missing:
         unmatched = [f"{row['address']} ({row['error'] or 'matches no voter'})" for row in controllers if row["node_id"] is None]
-        asked = f"; {', '.join(unmatched)}" if unmatched else ""
-        return None, f"not known of voters {_ids(missing)}: no answer of theirs at controller_bootstrap_servers{asked}"
+        others = f"; {', '.join(unmatched)}" if unmatched else ""
+        return None, f"not known of voters {_ids(missing)}: they do not answer at controller_bootstrap_servers{others}"
     return True, f"yes: all voters offer Vote version {PRE_VOTE_SINCE}"
 
 
-def _timeouts(around: Surroundings) -> list[dict[str, Any]]:
-    """One row per node whose timeouts are known, in seconds, by id."""
+def _timeouts(around: QuorumNodes) -> list[dict[str, Any]]:
+    """Return a row for each node whose timeouts are known, in seconds, sorted by id."""
     known = {row["node_id"]: row["timeouts"] for row in around.controllers if row["node_id"] is not None and row["timeouts"]}
     known = {**around.brokers, **known}
     return [
@@ -109,7 +109,7 @@ def _timeouts(around: Surroundings) -> list[dict[str, Any]]:
 
 
 def _low(timeouts: Sequence[Mapping[str, Any]], quorum: Quorum | None) -> Iterator[str]:
-    """Timeouts below Kafka's defaults, those of the same value together. Of brokers without a vote the fetch timeout counts alone."""
+    """Yield a sentence for timeouts below Kafka's defaults, nodes with the same value together. Of other brokers only the fetch timeout counts."""
     voters = {voter.replica_id for voter in quorum.voters} if quorum else {row["node_id"] for row in timeouts}
     for name, default in DEFAULT_TIMEOUTS.items():
         low: dict[tuple[bool, float], list[int]] = {}
@@ -123,7 +123,7 @@ def _low(timeouts: Sequence[Mapping[str, Any]], quorum: Quorum | None) -> Iterat
 
 
 def _membership(quorum: Quorum, registered: Collection[int] | None) -> Iterator[str]:
-    """Voters with a new disk, and controllers without a vote."""
+    """Yield a sentence for each voter with a new disk, and for each controller without a vote."""
     voters = {voter.replica_id: voter.directory_id for voter in quorum.voters}
     for observer in quorum.observers:
         node, directory = observer.replica_id, observer.directory_id
@@ -139,15 +139,15 @@ def _membership(quorum: Quorum, registered: Collection[int] | None) -> Iterator[
             )
 
 
-def _why(controllers: Sequence[Row]) -> str:
+def _reason(controllers: Sequence[Row]) -> str:
     if not controllers:
-        return "controller_bootstrap_servers is not given"
+        return "controller_bootstrap_servers is not set"
     reasons = sorted({f"{row['address']}: {reason}" for row in controllers if (reason := row["timeouts_error"] or row["error"])})
     return "; ".join(reasons) or "they are not among controller_bootstrap_servers"
 
 
 def _short(name: str) -> str:
-    """`fetch_timeout` of `controller.quorum.fetch.timeout.ms`."""
+    """Return `fetch_timeout` for `controller.quorum.fetch.timeout.ms`."""
     return f"{name.split('.')[2]}_timeout"
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reason codes: why a partition has its outcome, for machines (docs/reason-codes.md). The sentence beside a code is for people, and is never parsed.
+"""Reason codes: why a partition has its outcome, for programs (docs/reason-codes.md). The sentence with a code is for people, and is never parsed.
 
 The codes of held partitions that come from a decision are those of `decision.remedies.REASONS`. Pure.
 """
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class ReasonCode(StrEnum):
-    """One code for each situation. Codes are stable: they are part of results files, plans and history tables."""
+    """One code for each reason. Codes are stable: they are part of results files, plans and history tables."""
 
     # Held by the decision.
     CLUSTER_METADATA = "cluster_metadata"
@@ -38,7 +38,7 @@ class ReasonCode(StrEnum):
     LIMIT_REACHED = "limit_reached"
     UNKNOWN_WITHOUT_BROKERS = "unknown_without_brokers"
 
-    # Stale: the cluster is not what it was when the evidence was collected.
+    # Stale: the cluster has changed since the evidence was collected.
     TOPIC_RECREATED = "topic_recreated"
     LEADER_EPOCH_CHANGED = "leader_epoch_changed"
     LEADER_LOST = "leader_lost"
@@ -112,5 +112,5 @@ _OF_KAFKA = {
 
 
 def of_kafka(error: str) -> ReasonCode:
-    """The code of an election that Kafka refused with this error, by its name."""
+    """Return the code of an election that Kafka refused with this error (Kafka's name)."""
     return _OF_KAFKA.get(error, ReasonCode.KAFKA_ERROR)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Ongoing:
-    """A reassignment under way, as Kafka lists it (KIP-455): `replicas` are the target ones, then those that are removed at its end."""
+class OngoingReassignment:
+    """A reassignment under way, as Kafka lists it (KIP-455). `replicas`: the target replicas, then those that are removed at its end."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -18,10 +18,10 @@ class Ongoing:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replicas that it leads to."""
+        """The replicas after the reassignment."""
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
     @property
     def original(self) -> tuple[int, ...]:
-        """The replicas that it began with. Their order may have been another one: Kafka does not keep it."""
+        """The replicas before the reassignment, perhaps in another order: Kafka does not keep their order."""
         return tuple(broker for broker in self.replicas if broker not in self.adding)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The header of a record batch (message format v2), and whether two of one epoch at one offset can be the same batch."""
+"""The header of a record batch (message format v2), and whether two batches can be the same one."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 # base offset int64, length int32, partition leader epoch int32, magic int8, crc uint32, attributes int16,
 # last offset delta int32, base timestamp int64, max timestamp int64, producer id int64, producer epoch int16, base sequence int32, records int32
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-# Attributes: bit 4 stands in batches of a transaction, bit 5 in markers, bit 6 where the cleaner has set when tombstones may go (KIP-534).
+# Attributes: bit 4 in batches of a transaction, bit 5 in markers, bit 6 if the cleaner has set a delete horizon for tombstones (KIP-534).
 _TRANSACTIONAL, _DELETE_HORIZON = 0b11_0000, 0b100_0000
 
-# A batch's length is counted from behind it; a batch without records has the rest of its header (61 bytes).
+# A batch's length counts the bytes after the length field; a batch without records has the rest of its header (61 bytes).
 _LENGTH_ENDS, _SMALLEST = 12, 49
 
 
 class LastBatch(NamedTuple):
-    """Offsets are absolute; `epoch` is the leader epoch in which the batch was written; `max_timestamp` in milliseconds.
+    """The header of a batch. Offsets are absolute; `epoch`: leader epoch in which it was written; `max_timestamp`: ms since 1970.
 
-    `transactional`: it is part of a transaction, or the marker at the end of one (KIP-98). `cleaned`: compaction has rewritten it, which keeps its
-    offsets and its epoch and changes its crc.
+    `transactional`: it is part of a transaction, or the marker at the end of one (KIP-98). `cleaned`: compaction has rewritten it, which keeps
+    its offsets and its epoch and changes its crc.
     """
 
     base_offset: int
@@ -36,24 +36,24 @@ class LastBatch(NamedTuple):
     cleaned: bool = False
 
     def holds(self, offset: int) -> bool:
-        """Whether the batch covers `offset`. Fetch answers with the next batch where compaction removed the one asked for."""
+        """Return whether the batch covers `offset`. If compaction removed the requested batch, Fetch answers with the next one."""
         return self.base_offset <= offset <= self.last_offset
 
 
 def read_batch(records: bytes | memoryview | None) -> LastBatch | None:
-    """Return the header of the first batch in `records`, None where there is none or it is of a format before v2."""
+    """Return the header of the first batch in `records`, None if there is none or its format is older than v2."""
     if not records or len(records) < _HEADER.size:
         return None
     base_offset, _length, epoch, magic, crc, attributes, last_delta, _, max_timestamp, _, _, _, count = _HEADER.unpack_from(records)
     if magic != 2:
         return None
-    # A leader takes no batch with gaps between its offsets: only the cleaner leaves some.
+    # A leader accepts no batch with gaps between its offsets: only the cleaner leaves gaps.
     cleaned = count != last_delta + 1 or bool(attributes & _DELETE_HORIZON)
     return LastBatch(base_offset, base_offset + last_delta, epoch, crc, max_timestamp, bool(attributes & _TRANSACTIONAL), cleaned)
 
 
 def whole_batches(data: bytes | memoryview) -> int:
-    """How many of these bytes are whole batches. ValueError if one is of a format before v2, or larger than the metadata log has any."""
+    """Return how many of these bytes are whole batches. ValueError for a format older than v2, or a batch larger than METADATA_BATCH_BYTES."""
     at = 0
     while at + _HEADER.size <= len(data):
         _base_offset, length, _epoch, magic = _HEADER.unpack_from(data, at)[:4]
@@ -66,8 +66,8 @@ def whole_batches(data: bytes | memoryview) -> int:
 
 
 def may_be_equal(one: LastBatch, other: LastBatch) -> bool:
-    """Whether two batches of one leader epoch that hold the same offset can be the same batch.
+    """Return whether two batches of one leader epoch that contain the same offset can be the same batch.
 
-    An epoch has one leader and followers copy its batches unchanged. Only compaction rewrites them, and not their offsets.
+    An epoch has one leader, and followers copy its batches unchanged. Only compaction rewrites them, and it keeps their offsets.
     """
     return one[:3] == other[:3] and (one.crc == other.crc or one.cleaned or other.cleaned)

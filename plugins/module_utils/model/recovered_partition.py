@@ -12,7 +12,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 
 class Fork(NamedTuple):
-    """The log of a survivor parts from the new leader's at `offset`; its own branch was written up to `last_written_epoch` (None: not known)."""
+    """The log of a survivor forks from the new leader's at `offset`. `last_written_epoch`: the last epoch of its branch (None: not known)."""
 
     broker_id: int
     offset: int
@@ -20,12 +20,12 @@ class Fork(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Recovered:
+class RecoveredPartition:
     """One partition that a run gave a leader.
 
-    `topic_id` and `leader_epoch` are those from before the election, None where no plan tells. `forks` are empty where another than the
-    designated broker was elected: then they are not known. `committed_below`: every record below was committed when the evidence was
-    gathered, so whoever led later had it too; None where that is not known (see `with_evidence`). `leader`: None where the results tell none.
+    `topic_id` and `leader_epoch`: from before the election, None if no plan has them. `forks`: empty if not the designated broker was elected,
+    since they are then not known. `committed_below`: every record below was committed when the evidence was collected, so every later leader
+    had it, too; None if not known (see `with_evidence`). `leader`: None if the results have none.
     """
 
     topic: str

@@ -13,10 +13,10 @@ NOT_HOSTED, STORAGE_ERROR = "NOT_LEADER_OR_FOLLOWER", "KAFKA_STORAGE_ERROR"
 
 
 class ReplicaLog(NamedTuple):
-    """One survivor's log. Offsets in records; `last_written_epoch` is -1 for an empty log and None where no batch could be read.
+    """One survivor's log. Offsets in records; `last_written_epoch` is -1 for an empty log and None if no batch could be read.
 
-    The native backend knows the `broker_epoch` (KIP-966: another one means that the broker has rebooted since), and the log's end where the
-    last batch cannot be read: `probe_error` says why it could not. `failed_log_dirs`: with the error DISK_FAILED, as in evidence documents.
+    The native backend knows the `broker_epoch` (KIP-966: another one means that the broker has restarted since), and the log end even if the
+    last batch cannot be read: `probe_error` has the reason. `failed_log_dirs`: with the error DISK_FAILED, as in evidence documents.
     """
 
     error: str | None
@@ -31,7 +31,7 @@ class ReplicaLog(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Whether the log holds no record."""
+        """Whether the log has no records."""
         return self.log_end_offset is not None and self.log_end_offset in (0, self.log_start_offset)
 
     @property

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rates of replication throttles (KIP-73)."""
+"""The smallest rate of a replication throttle (KIP-73)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, Refused, Replica, behind
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, QuorumAccessError, Replica, behind
 
 CALM, CHURNING, NO_LEADER, MAJORITY_BEHIND = "calm", "churning", "no_leader", "majority_behind"
 
@@ -59,7 +59,7 @@ def watch(cluster: QuorumSource, window: float) -> list[QuorumObservation]:
         sent_at = time.monotonic() - began
         try:
             found, problem = cluster.quorum(), None
-        except Refused:
+        except QuorumAccessError:
             raise
         except ClusterError as error:
             found, problem = None, str(error)

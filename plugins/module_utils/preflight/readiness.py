@@ -83,7 +83,7 @@ def permissions(
     }
 
 
-def _row(row: acls.Missing, params: Mapping[str, Any], commands: Commands | None) -> dict[str, Any]:
+def _row(row: acls.MissingAcl, params: Mapping[str, Any], commands: Commands | None) -> dict[str, Any]:
     secured = params["security_protocol"] != "PLAINTEXT"
     # The brokers' own rules map a certificate or a token to a principal.
     principal = params["sasl_username"] if params["sasl_mechanism"] in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512") else None
@@ -103,9 +103,9 @@ def watched(cluster: Cluster, connection: Connection, window: float) -> dict[str
     if connection.controller_bootstrap_servers:
         with Controllers(connection) as controllers:
             rows = controllers.rows(found)
-    around = quorum_risks.Surroundings(rows, {}, None, None)
+    around = quorum_risks.QuorumNodes(rows, {}, None, None)
     if observations[-1].quorum is not None and len(observations[-1].quorum.voters) > 1:
-        around = quorum_risks.Surroundings(
+        around = quorum_risks.QuorumNodes(
             rows, cluster.quorum_timeouts(observations[-1].quorum), cluster.registered_ids(), cluster.feature_level(KRAFT_FEATURE)
         )
     return {**quorum_stability.report(observations, rows, looked_at), **quorum_risks.assess(found, around)}
@@ -130,7 +130,7 @@ def partitions(
     brokers = cluster.broker_states({broker for found in states for broker in found.replicas})
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     decided_by_min_isr = state in NEEDS_MIN_ISR
-    configs = cluster.topic_configs({found.topic for found in states}).demanded() if decided_by_min_isr else TopicConfigs()
+    configs = cluster.topic_configs({found.topic for found in states}).require_complete() if decided_by_min_isr else TopicConfigs()
     level = cluster.feature_level(ELR_FEATURE)
     elr = elr_is_on(level)
     chosen = select(state, states, unfenced, configs, elr)

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, HELD, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.cancellation import (
     BATCH,
@@ -51,7 +51,7 @@ TIMED_OUT = "REQUEST_TIMED_OUT"
 class Movable(Measurable, Cancellable, Protocol):
     """The methods of a cluster that reassignments use."""
 
-    def reassignments(self) -> dict[TopicPartition, Ongoing]: ...
+    def reassignments(self) -> dict[TopicPartition, OngoingReassignment]: ...
 
 
 class MoveThrottle(Protocol):
@@ -270,7 +270,7 @@ class ReassignmentExecutor:
                 raise
         return len(self._under_way) < before
 
-    def _settle_ended(self, ongoing: Mapping[TopicPartition, Ongoing]) -> None:
+    def _settle_ended(self, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> None:
         ended = {key: move for key, move in self._under_way.items() if key not in ongoing or ongoing[key].target != move.target}
         # A move that was not listed at an earlier poll, and is by now, has not ended.
         self._ended = {key: since for key, since in self._ended.items() if key in ended}
@@ -287,7 +287,7 @@ class ReassignmentExecutor:
             self._tracker.on_arrived(arrived)
         self._release(done)
 
-    def _result_of(self, move: Move, state: PartitionState | None, other: Ongoing | None, since: float) -> Result | None:
+    def _result_of(self, move: Move, state: PartitionState | None, other: OngoingReassignment | None, since: float) -> Result | None:
         """Return the result of a move that has not been listed for `since` seconds, None if brokers may not have learned of its end yet.
 
         `other`: another reassignment of the partition that is under way, None if there is none.

@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     in_recovery_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import progress
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.progress_gauge import measure
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Brokers, Wanted
@@ -51,7 +51,7 @@ class PartitionStatus(NamedTuple):
 
 
 def partition_status(
-    key: TopicPartition, target: tuple[int, ...] | None, state: PartitionState | None, under_way: Ongoing | None
+    key: TopicPartition, target: tuple[int, ...] | None, state: PartitionState | None, under_way: OngoingReassignment | None
 ) -> PartitionStatus:
     """Compare a partition with its target replicas (None: the target of its reassignment, else its replicas). Pure."""
     if state is None:

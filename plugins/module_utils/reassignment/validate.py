@@ -24,7 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     can_be_partition,
     in_recovery_order,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 FILE_VERSION = 1  # of the JSON of kafka-reassign-partitions
 ANY_LOG_DIR = "any"
@@ -199,7 +199,7 @@ def _entry(row: Mapping[str, Any], where: str) -> tuple[TopicPartition, tuple[in
 def judge(
     targets: Mapping[TopicPartition, tuple[int, ...]],
     states: Mapping[TopicPartition, PartitionState],
-    ongoing: Mapping[TopicPartition, Ongoing],
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
     brokers: Brokers,
     replication_factor_change: bool = True,
 ) -> list[Verdict]:
@@ -217,7 +217,7 @@ def _judged(
     target: tuple[int, ...],
     states: Mapping[TopicPartition, PartitionState],
     topics: Collection[str],
-    under_way: Ongoing | None,
+    under_way: OngoingReassignment | None,
     brokers: Brokers,
     factor_may_change: bool,
 ) -> Verdict:
@@ -282,7 +282,9 @@ def leader_problem(move: Move, state: PartitionState, unfenced: Collection[int])
 
 
 def judge_cancellations(
-    keys: Iterable[TopicPartition] | None, states: Mapping[TopicPartition, PartitionState], ongoing: Mapping[TopicPartition, Ongoing]
+    keys: Iterable[TopicPartition] | None,
+    states: Mapping[TopicPartition, PartitionState],
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
 ) -> list[Verdict]:
     """Return a verdict for each partition (None: all that are moving) whose reassignment is to be cancelled: CANCEL, UNCHANGED, or REFUSED."""
     topics = {topic for topic, _partition in states}

@@ -24,7 +24,7 @@ def test_a_number_is_what_the_digits_say() -> None:
 
 @pytest.mark.parametrize("text", NO_NUMBERS)
 def test_what_is_no_number_is_not_known(text: str) -> None:
-    assert topic_configs.parsed({"min.insync.replicas": text}).min_insync_replicas is None
+    assert topic_configs.parse({"min.insync.replicas": text}).min_insync_replicas is None
     assert model.partition_of(f"{text}:1") is None
     configs = isr_history._Configs(topics={"t": text})
     assert configs.in_force("t", 3) is None

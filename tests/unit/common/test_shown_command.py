@@ -22,7 +22,7 @@ from repository_root import ROOT
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import FOLDER, Commands, is_plain
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import NEEDS, Missing, remedy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import NEEDS, MissingAcl, remedy
 
 TOOLS = ("kafka-consumer-groups.sh", "kafka-streams-groups.sh", "kafka-transactions.sh", "kafka-acls.sh")
 # Each writes its name and arguments to a file of its own, without any other program.
@@ -115,7 +115,7 @@ def commands_of(name: str, commands: Commands) -> list[tuple[str | None, list[st
         ),
         (tools.terminate(name), ["kafka-transactions.sh", *server, "forceTerminateTransaction", *option("--transactionalId")]),
         (
-            remedy(Missing(READ, "orders"), name, "b:9092", False, commands),
+            remedy(MissingAcl(READ, "orders"), name, "b:9092", False, commands),
             ["kafka-acls.sh", *server, *grant, "--topic", "orders"],
         ),
     ]

@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     PREFERRED,
     UNCLEAN,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
@@ -44,8 +44,8 @@ class Elections(Controller):
         self.asked.append(list(keys))
         return self.elect_unclean(keys) if self.says is None else {key: self.says[key] for key in keys if key in self.says}
 
-    def permissions(self, topics: Collection[str] | None) -> Held:
-        return Held(cluster=frozenset({"DESCRIBE"}))
+    def permissions(self, topics: Collection[str] | None) -> Permissions:
+        return Permissions(cluster=frozenset({"DESCRIBE"}))
 
     def registered(self) -> list[Any]:
         return []

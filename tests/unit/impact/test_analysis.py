@@ -31,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.ka
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ELECTED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
 
 KEY = ("orders", 0)
 TOOLS = Tools("broker1:9092", Commands(Path("/w")))
@@ -54,8 +54,8 @@ def log_of(epochs: list[int], knows_itself: bool = True) -> Log:
     return Log(None, 0, len(epochs), len(epochs), len(epochs), (0,), ends)
 
 
-def recovered(*forks: Fork, committed_below: int | None = None) -> Recovered:
-    return Recovered(*KEY, ELECTED, "id", BEFORE, forks, committed_below)
+def recovered(*forks: Fork, committed_below: int | None = None) -> RecoveredPartition:
+    return RecoveredPartition(*KEY, ELECTED, "id", BEFORE, forks, committed_below)
 
 
 # Two logs with a common beginning. An epoch has one leader, so that no epoch stands on both sides of a fork.
@@ -132,7 +132,7 @@ def test_a_group_that_reads_on_in_the_new_log_is_left_alone(
     assert divergence(len(won), NEW, forked, log_of(won, knows_itself), False) is None
 
 
-def rows(offset: int, epoch: int, log: Log, before: Recovered | None = None, group: Group | None = None) -> list[dict[str, Any]]:
+def rows(offset: int, epoch: int, log: Log, before: RecoveredPartition | None = None, group: Group | None = None) -> list[dict[str, Any]]:
     groups = {"billing": group or Group("Empty", "classic")}
     return list(analysis.group_rows([("billing", KEY, offset, epoch)], {KEY: before or recovered()}, {KEY: log}, groups, {}, TOOLS))
 

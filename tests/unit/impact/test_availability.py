@@ -14,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.av
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig
 
 LOG = Log(None, 0, 121, 121, 121, (0, 120), {3: EpochEnd(1, 100)})
@@ -24,7 +24,7 @@ def row(
     log: Log = LOG, isr: tuple[int, ...] = (2, 3), min_isr: int | None = 2, alive: tuple[int, ...] = (2, 3), leader: int = 2
 ) -> dict[str, Any]:
     state = PartitionState("t", 0, "id", leader, 5, (1, 2, 3), isr, (), (), ())
-    return partition_row(Recovered("t", 0, ELECTED, "id", 3), state, log, TopicConfig(min_isr), alive)
+    return partition_row(RecoveredPartition("t", 0, ELECTED, "id", 3), state, log, TopicConfig(min_isr), alive)
 
 
 def test_a_partition_that_is_well_has_nothing_to_say() -> None:

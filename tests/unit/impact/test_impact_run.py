@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.ru
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, Log, Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs
 
 KEYS = [("orders", number) for number in range(3)]
@@ -80,7 +80,7 @@ def workdir(tmp_path: Path) -> Path:
 
 
 def look(workdir: Path, cluster: Cluster, topic_id: str = "id") -> ConsumerImpact:
-    run = Run({key: Recovered(*key, "elected", topic_id, 3) for key in KEYS}, warnings=("no plan",))
+    run = Run({key: RecoveredPartition(*key, "elected", topic_id, 3) for key in KEYS}, warnings=("no plan",))
     found = ConsumerImpact(cast(ConsumerAdmin, cluster), "east", run, "r1", workdir, Connection(("b:9092",)))
     found.look()
     return found

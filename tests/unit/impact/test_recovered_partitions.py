@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import recovered_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredError, Run
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, Recovered
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.input_files import RESULT, find
 
 CLUSTER_ID, PLAN_ID = "abc", "0b7c"
@@ -104,8 +104,8 @@ def test_results_plan_and_evidence_are_put_together(workdir: Path) -> None:
     found = read(workdir)
     epochs = {survivor["broker_id"]: survivor["last_written_epoch"] for survivor in SURVIVORS}
     assert found.partitions == {
-        KEY: Recovered("orders", 0, "elected", "id", 3, (Fork(3, 90, epochs[3]),), 88, leader=2),
-        ("orders", 4): Recovered("orders", 4, "clean_leader", leader=1),
+        KEY: RecoveredPartition("orders", 0, "elected", "id", 3, (Fork(3, 90, epochs[3]),), 88, leader=2),
+        ("orders", 4): RecoveredPartition("orders", 4, "clean_leader", leader=1),
     }
     assert found.committed_before == {("billing", KEY): 150}
     assert found.warnings == ()
@@ -122,13 +122,13 @@ def test_forks_are_not_known_of_a_leader_that_was_not_designated(workdir: Path) 
     results(workdir, row("clean_leader", leader=3))
     plan(workdir)
     landing(workdir, [replica(2, 88), replica(3, 95)])
-    assert read(workdir).partitions[KEY] == Recovered("orders", 0, "clean_leader", "id", 3, (), 95, leader=3)
+    assert read(workdir).partitions[KEY] == RecoveredPartition("orders", 0, "clean_leader", "id", 3, (), 95, leader=3)
 
 
 def test_leaders_that_were_named_by_hand_have_no_plan(workdir: Path) -> None:
     results(workdir, row(), plan_id=None)
     found = read(workdir)
-    assert found.partitions == {KEY: Recovered("orders", 0, "elected", leader=2)}
+    assert found.partitions == {KEY: RecoveredPartition("orders", 0, "elected", leader=2)}
     assert "without a plan" in found.warnings[0] and "no landing file" in found.warnings[1]
 
 

@@ -22,8 +22,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acl
     NEEDS,
     REASSIGN,
     THROTTLE,
-    Held,
-    Missing,
+    MissingAcl,
+    Permissions,
     missing,
     remedy,
     unknown,
@@ -36,11 +36,11 @@ NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"READ", "DESCRIBE", "ALTER", "CLUSTER_ACTION"})
 
 
-def named(held: Held, *stages: str) -> list[tuple[str, str, str]]:
+def named(held: Permissions, *stages: str) -> list[tuple[str, str, str]]:
     return [(row.need.operation, row.need.resource_type, row.name) for row in missing(held, stages)]
 
 
-def held(**changes: Any) -> Held:
+def held(**changes: Any) -> Permissions:
     whole: dict[str, Any] = {
         "cluster": EVERYTHING,
         "topics": {"a": READS, "b": READS},
@@ -48,7 +48,7 @@ def held(**changes: Any) -> Held:
         "any_topic": True,
         "any_group": True,
     }
-    return Held(**{**whole, **changes})
+    return Permissions(**{**whole, **changes})
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ TOPICS = st.dictionaries(st.sampled_from(["a", "b", "c"]), OPERATIONS)
 def test_nothing_is_named_twice_that_another_one_implies(
     cluster: frozenset[str], topics: dict[str, frozenset[str]], reading: set[str], any_topic: bool | None, any_group: bool
 ) -> None:
-    rows = named(Held(cluster, topics, reading & set(topics), any_topic, any_group), GATHER, ISR_HISTORY, ELECT)
+    rows = named(Permissions(cluster, topics, reading & set(topics), any_topic, any_group), GATHER, ISR_HISTORY, ELECT)
     assert len(rows) == len(set(rows))
     for operation, resource_type, name in rows:
         if operation == "DESCRIBE":
@@ -147,9 +147,11 @@ def test_kip_1275_demands_no_permission_to_read_records(topic: frozenset[str], e
 def test_a_remedy_names_what_is_plain_and_leaves_the_rest_to_the_operator() -> None:
     read = next(need for need in NEEDS if need.operation == "READ")
     start = "kafka-acls.sh --bootstrap-server b:9092 --command-config ADMIN.properties --add --allow-principal"
-    assert remedy(Missing(read, "orders"), "CN=a,O=b", "b:9092", secured=True) == f"{start} User:CN=a,O=b --operation Read --topic orders"
-    assert remedy(Missing(read, "*"), "a", "b:9092", secured=True) == f"{start} User:a --operation Read --topic '*'"
-    assert remedy(Missing(read, "$(id)"), "it's", "b:9092", secured=True) == f"{start} User:PRINCIPAL --operation Read --topic NAME"
+    assert (
+        remedy(MissingAcl(read, "orders"), "CN=a,O=b", "b:9092", secured=True) == f"{start} User:CN=a,O=b --operation Read --topic orders"
+    )
+    assert remedy(MissingAcl(read, "*"), "a", "b:9092", secured=True) == f"{start} User:a --operation Read --topic '*'"
+    assert remedy(MissingAcl(read, "$(id)"), "it's", "b:9092", secured=True) == f"{start} User:PRINCIPAL --operation Read --topic NAME"
 
 
 NO_TOPICS = ["*", "a:0,b", "a,b", ".", "..", "", "a" * 250, "it's", "ü"]
@@ -162,11 +164,13 @@ def test_a_name_that_no_topic_can_have_is_granted_nothing(topic: str, tmp_path: 
         held(topics={"a": NOTHING}, moving={"a"}), *stages
     )
     if topic != "*":  # which stands for all of them there
-        line = remedy(Missing(next(need for need in NEEDS if need.operation == "READ"), topic), "it's", "b:9092", False, Commands(tmp_path))
+        line = remedy(
+            MissingAcl(next(need for need in NEEDS if need.operation == "READ"), topic), "it's", "b:9092", False, Commands(tmp_path)
+        )
         assert line.endswith(" --add --allow-principal User:PRINCIPAL --operation Read --topic NAME")
 
 
 def test_who_the_principal_is_is_left_to_the_operator_where_only_brokers_know() -> None:
-    row = Missing(next(need for need in NEEDS if need.operation == "CLUSTER_ACTION"), "kafka-cluster")
+    row = MissingAcl(next(need for need in NEEDS if need.operation == "CLUSTER_ACTION"), "kafka-cluster")
     expected = "kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal User:PRINCIPAL --operation ClusterAction --cluster"
     assert remedy(row, None, "b:9092", secured=False) == expected

@@ -15,7 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quo
     DEFAULT_TIMEOUTS,
     ELECTION,
     FETCH,
-    Surroundings,
+    QuorumNodes,
     assess,
     pre_vote,
 )
@@ -44,8 +44,8 @@ def controller(address: str, node_id: int | None, pre_vote: bool | None, **timeo
 
 def around(
     *controllers: Mapping[str, Any], brokers: Mapping[int, Mapping[str, int]] | None = None, registered: Collection[int] | None = None
-) -> Surroundings:
-    return Surroundings(controllers, brokers or {}, registered, 1)
+) -> QuorumNodes:
+    return QuorumNodes(controllers, brokers or {}, registered, 1)
 
 
 ALL = [controller(f"c{node}", node, True) for node in VOTERS]
@@ -54,13 +54,13 @@ ALL = [controller(f"c{node}", node, True) for node in VOTERS]
 @pytest.mark.parametrize(
     ("rows", "supported", "words"),
     [
-        ([], None, "controller_bootstrap_servers is not given"),
+        ([], None, "controller_bootstrap_servers is not set"),
         (ALL, True, "yes: all voters"),
         # One that is silent, one that is not named, one whose address matches no voter: it may be the one without pre-vote.
         (
             [*ALL[:2], controller("c103", None, None)],
             None,
-            "not known of voters 103: no answer of theirs at controller_bootstrap_servers; c103 (refused)",
+            "not known of voters 103: they do not answer at controller_bootstrap_servers; c103 (refused)",
         ),
         (ALL[:2], None, "not known of voters 103"),
         ([*ALL[:2], controller("c103", None, True)], None, "c103 (matches no voter)"),
@@ -83,9 +83,9 @@ def test_pre_vote_is_known_only_if_every_voter_answered(rows: list[dict[str, Any
 
 
 def test_without_a_leader_the_voters_are_not_known() -> None:
-    assert pre_vote(ALL, None) == (None, "not known: no leader says who the voters are")
+    assert pre_vote(ALL, None) == (None, "not known: no leader lists the voters")
     assert pre_vote([controller("c1", None, False)], None)[0] is False
-    assert assess(None, around(*ALL))["unknown"] == ["pre-vote (KIP-996): not known: no leader says who the voters are"]
+    assert assess(None, around(*ALL))["unknown"] == ["pre-vote (KIP-996): not known: no leader lists the voters"]
 
 
 def test_low_timeouts_are_named_with_their_nodes_and_unknown_ones_with_the_reason() -> None:
@@ -102,7 +102,7 @@ def test_low_timeouts_are_named_with_their_nodes_and_unknown_ones_with_the_reaso
     told = assess(quorum_of(), around(*ALL[:2], controller("c103", None, True)))
     assert told["unknown"][1:] == ["controller.quorum.*.timeout.ms of voters 103: c103: CLUSTER_AUTHORIZATION_FAILED"]
     assert assess(quorum_of(), around())["unknown"][1:] == [
-        "controller.quorum.*.timeout.ms of voters 101, 102, 103: controller_bootstrap_servers is not given"
+        "controller.quorum.*.timeout.ms of voters 101, 102, 103: controller_bootstrap_servers is not set"
     ]
 
 

@@ -11,8 +11,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.top
     TopicConfig,
     TopicConfigError,
     TopicConfigs,
-    merged,
-    parsed,
+    merge,
+    parse,
 )
 
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
@@ -37,11 +37,11 @@ DENIED = "TOPIC_AUTHORIZATION_FAILED"
     ],
 )
 def test_values_are_read_or_not_known(values: dict[str, str | None], config: TopicConfig) -> None:
-    assert parsed(values) == config
+    assert parse(values) == config
 
 
 def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
-    configs = merged(
+    configs = merge(
         [TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"}), TopicConfigs({}, {"d": DENIED, "c": DENIED})],
         {"a", "b", "c", "d"},
     )
@@ -49,15 +49,15 @@ def test_what_was_refused_is_told_and_a_deleted_topic_was_not() -> None:
     assert configs.of("b") == configs.of("c") == TopicConfig(None, None)
     assert "topic configs cannot be described (c: TOPIC_AUTHORIZATION_FAILED, and 1 more)" in (configs.problem() or "")
     with pytest.raises(TopicConfigError, match="grant DESCRIBE_CONFIGS on the topics"):
-        configs.demanded()
+        configs.require_complete()
 
 
 def test_where_nothing_was_refused_nothing_is_told() -> None:
-    configs = merged([TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"})], ["a", "b"])
+    configs = merge([TopicConfigs({"a": TopicConfig(2, False)}, {"b": "UNKNOWN_TOPIC_OR_PARTITION"})], ["a", "b"])
     assert configs.problem() is None
-    assert configs.demanded() is configs
+    assert configs.require_complete() is configs
 
 
 def test_topics_that_a_broker_adds_are_not_kept() -> None:
     answer = TopicConfigs({"a": TopicConfig(2, False), "other": TopicConfig(1)}, {"another": DENIED})
-    assert merged([answer], ["a"]) == TopicConfigs({"a": TopicConfig(2, False)})
+    assert merge([answer], ["a"]) == TopicConfigs({"a": TopicConfig(2, False)})

@@ -224,8 +224,8 @@ def test_one_voter_holds_no_elections_and_is_observed_once() -> None:
 
 
 def test_a_quorum_that_may_not_be_described_gets_no_verdict() -> None:
-    with pytest.raises(model_quorum.Refused):
-        quorum.watch(Cluster(model_quorum.Refused("grant DESCRIBE")), 60)
+    with pytest.raises(model_quorum.QuorumAccessError):
+        quorum.watch(Cluster(model_quorum.QuorumAccessError("grant DESCRIBE")), 60)
 
 
 def controller(address: str, pre_vote: bool | None, active: bool | None = False) -> dict[str, Any]:

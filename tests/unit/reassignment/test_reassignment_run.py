@@ -16,7 +16,7 @@ from configurable import Configurable
 from movable import REGISTERED, Clock, Moved
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Held
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import (
@@ -69,8 +69,8 @@ class IntRange(Moved):
     def registered(self) -> list[Node]:
         return [Node(broker, "h", 9092, None, broker in self.dead) for broker in sorted(REGISTERED)]
 
-    def permissions(self, topics: Collection[str] | None) -> Held:
-        return Held(cluster=self.operations)
+    def permissions(self, topics: Collection[str] | None) -> Permissions:
+        return Permissions(cluster=self.operations)
 
     def unreachable_rows(self) -> list[dict[str, Any]]:
         return []

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import validate
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import (
     CANCEL,
@@ -38,7 +38,7 @@ KEY = ("t", 0)
 BROKERS = Brokers(frozenset({1, 2, 3, 4, 5}), frozenset({1, 2, 3, 4}), True)
 STATE = PartitionState("t", 0, "id", 1, 3, (1, 2, 3), (1, 2, 3), (), (), ())
 STATES = {KEY: STATE}
-UNDER_WAY = Ongoing((4, 2, 3, 1), (4,), (1,))
+UNDER_WAY = OngoingReassignment((4, 2, 3, 1), (4,), (1,))
 
 
 def verdict(

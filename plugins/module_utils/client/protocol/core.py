@@ -37,7 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.bro
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TOPIC_NAME, PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch, read_batch
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import NAMES, TopicConfigs, parsed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import NAMES, TopicConfigs, parse
 
 # A replica without a leader still answers these replica ids, which no broker has. -2 (debugging) reads ListOffsets from any
 # replica; only -3 (future local) makes Fetch read up to the log end, -2 stops at the replica's own high watermark.
@@ -288,7 +288,7 @@ def describe_topic_configs(topics: Iterable[str]) -> DescribeConfigsRequest:
 def read_topic_configs(answer: Any) -> TopicConfigs:
     """Return the configs by topic, and the errors of topics without any."""
     return TopicConfigs(
-        {row.resource_name: parsed({config.name: config.value for config in row.configs}) for row in answer.results if not row.error_code},
+        {row.resource_name: parse({config.name: config.value for config in row.configs}) for row in answer.results if not row.error_code},
         {row.resource_name: error for row in answer.results if (error := error_name(row.error_code))},
     )
 

@@ -17,7 +17,7 @@ with suppress(ImportError):  # optional_imports.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.core import by_topic, error_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 
 class Answer(NamedTuple):
@@ -55,10 +55,12 @@ def list_reassignments(timeout_ms: int) -> ListPartitionReassignmentsRequest:
     return ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=None)
 
 
-def read_reassignments(answer: Any) -> dict[TopicPartition, Ongoing]:
+def read_reassignments(answer: Any) -> dict[TopicPartition, OngoingReassignment]:
     """Return the reassignments under way by partition."""
     return {
-        (topic.name, row.partition_index): Ongoing(tuple(row.replicas), tuple(row.adding_replicas), tuple(row.removing_replicas))
+        (topic.name, row.partition_index): OngoingReassignment(
+            tuple(row.replicas), tuple(row.adding_replicas), tuple(row.removing_replicas)
+        )
         for topic in answer.topics
         for row in topic.partitions
     }

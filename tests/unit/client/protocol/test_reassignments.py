@@ -17,7 +17,7 @@ from kafka.protocol.admin import (
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import reassignments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.reassignments import Answer
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import Ongoing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 
 def over_the_wire(kind: Any, message: Any, version: int) -> Any:
@@ -50,5 +50,5 @@ def test_reassignments_are_listed_with_what_they_add_and_remove() -> None:
     row = topic.OngoingPartitionReassignment(partition_index=3, replicas=[4, 2, 1], adding_replicas=[4], removing_replicas=[1])
     answer = kind(throttle_time_ms=0, error_code=0, error_message=None, topics=[topic(name="a", partitions=[row])])
     found = reassignments.read_reassignments(over_the_wire(kind, answer, 0))
-    assert found == {("a", 3): Ongoing((4, 2, 1), (4,), (1,))}
+    assert found == {("a", 3): OngoingReassignment((4, 2, 1), (4,), (1,))}
     assert (found["a", 3].target, found["a", 3].original) == ((4, 2), (2, 1))
