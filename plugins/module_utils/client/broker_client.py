@@ -186,7 +186,7 @@ class FollowerClient(LogDirClient, ABC):
         return nodes
 
     def _in_turn(self, nodes: Collection[int]) -> list[int]:
-        """Sort: first the broker that answered last time, then others, those with short pages, and those that did not answer."""
+        """Return these nodes in the order of requests: the one that answered last, others, those with short pages, those that did not answer."""
         preferred = self._last_nodes.get(READ)
         return sorted(nodes, key=lambda node: (node in self.unreachable, node in self._brief, node != preferred, node))
 

@@ -262,8 +262,8 @@ class Cluster(FollowerClient):
 
     def topic_configs(self, topics: Collection[str]) -> topic_configs.TopicConfigs:
         """Return the configs that decide when these topics can be written, and which leaders the controller elects by itself."""
-        asked = [partial(core.describe_topic_configs, chunk) for chunk in chunks(sorted(topics), REQUEST_LIMIT)]
-        return topic_configs.merge((core.read_topic_configs(self._ask(make)) for make in asked), topics)
+        requests = [partial(core.describe_topic_configs, chunk) for chunk in chunks(sorted(topics), REQUEST_LIMIT)]
+        return topic_configs.merge((core.read_topic_configs(self._ask(make)) for make in requests), topics)
 
     def feature_level(self, feature: str) -> int | None:
         """Return the finalized level of a feature; see `core.read_feature_level`."""
@@ -280,9 +280,9 @@ class Cluster(FollowerClient):
         return self._offsets(work, core.CONSUMER)
 
     def _offsets(self, work: Mapping[int, Collection[TopicPartition]], replica_id: int) -> dict[int, dict[TopicPartition, core.LogEnd]]:
-        asked = {node: [core.list_offsets(chunk, replica_id) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
+        requests = {node: [core.list_offsets(chunk, replica_id) for chunk in chunks(keys, REQUEST_LIMIT)] for node, keys in work.items()}
         wanted = keys_of(work.values())
-        answers = self._ask_each(asked, lambda answer: only(wanted, core.read_log_ends(answer)))
+        answers = self._ask_each(requests, lambda answer: only(wanted, core.read_log_ends(answer)))
         found = {node: _merged(rows) for node, rows in answers.items()}
         return {node: {key: ends[key] for key in work[node] if key in ends} for node, ends in found.items()}
 
@@ -298,8 +298,8 @@ class Cluster(FollowerClient):
         left = {node: dict(offsets) for node, offsets in work.items()}
         wanted = keys_of(work.values())
         for size, per_request in FETCH_ROUNDS if retry_empty else FETCH_ROUNDS[:1]:
-            asked = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
-            for node, answers in self._ask_each(asked, lambda answer: only(wanted, core.read_batches(answer))).items():
+            requests = {node: _fetches(offsets, size, per_request) for node, offsets in left.items() if offsets}
+            for node, answers in self._ask_each(requests, lambda answer: only(wanted, core.read_batches(answer))).items():
                 found[node] |= {key: row for key, row in _merged(answers).items() if key in left[node]}
             came_empty = {
                 node: {key for key, row in rows.items() if row.batch is None and row.error is None} for node, rows in found.items()
@@ -313,12 +313,12 @@ class Cluster(FollowerClient):
         Brokers and partitions without an answer are absent.
         """
         size = FETCH_ROUNDS[0][0]
-        asked = {
+        requests = {
             node: [core.fetch_epoch_ends({key: epochs[key] for key in chunk}, size) for chunk in chunks(epochs, REQUEST_LIMIT)]
             for node, epochs in work.items()
         }
         wanted = keys_of(work.values())
-        answers = self._ask_each(asked, lambda answer: only(wanted, core.read_epoch_ends(answer)))
+        answers = self._ask_each(requests, lambda answer: only(wanted, core.read_epoch_ends(answer)))
         return {node: {key: end for key, end in _merged(rows).items() if key in work[node]} for node, rows in answers.items()}
 
     def committed_offsets(self, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[consumer_groups.Committed]:

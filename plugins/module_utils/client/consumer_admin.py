@@ -112,11 +112,11 @@ class ConsumerAdmin(Cluster):
         left = dict(offsets)
         wanted = keys_of([offsets])
         for size, per_request in FETCH_ROUNDS:
-            asked = {
+            requests = {
                 node: [consumers.fetch_back({key: left[key] for key in chunk}, size) for chunk in chunks(keys, per_request)]
                 for node, keys in _by_leader({key: leaders[key] for key in left}).items()
             }
-            for node, batches in self._ask_each(asked, lambda answer: only(wanted, core.read_batches(answer))).items():
+            for node, batches in self._ask_each(requests, lambda answer: only(wanted, core.read_batches(answer))).items():
                 for batch in batches:
                     found |= {key: row for key, row in batch.items() if key in left and leaders[key] == node}
             left = {key: offset for key, offset in left.items() if key in found and found[key].error is None and found[key].batch is None}
@@ -129,11 +129,11 @@ class ConsumerAdmin(Cluster):
         wanted = keys_of([left])
         while left:
             layer = {key: rest.pop() for key, rest in left.items()}
-            asked = {
+            requests = {
                 node: [consumers.epoch_ends({key: layer[key] for key in chunk}) for chunk in chunks(keys, REQUEST_LIMIT)]
                 for node, keys in _by_leader({key: leaders[key] for key in layer}).items()
             }
-            for node, answers in self._ask_each(asked, lambda answer: only(wanted, consumers.read_epoch_ends(answer))).items():
+            for node, answers in self._ask_each(requests, lambda answer: only(wanted, consumers.read_epoch_ends(answer))).items():
                 for ends in answers:
                     for key, end in ends.items():
                         if key in layer and leaders[key] == node:
@@ -181,7 +181,7 @@ class ConsumerAdmin(Cluster):
         return ActiveTransactions({**quiet, **lasting}, known, list(dict.fromkeys(blind)), unanswered | refused)
 
     def _producers(self, leaders: Leaders) -> tuple[dict[TopicPartition, list[Producer]], dict[TopicPartition, str]]:
-        asked = {node: map(transactions.describe_producers, chunks(keys, REQUEST_LIMIT)) for node, keys in _by_leader(leaders).items()}
+        requests = {node: map(transactions.describe_producers, chunks(keys, REQUEST_LIMIT)) for node, keys in _by_leader(leaders).items()}
         found: dict[TopicPartition, list[Producer]] = {}
         refused = dict.fromkeys(leaders, NO_ANSWER)
         wanted = keys_of([leaders])
@@ -190,7 +190,7 @@ class ConsumerAdmin(Cluster):
             rows = ((key, (error, producers)) for key, error, producers in transactions.read_producers(answer))
             return [(key, *row) for key, row in only(wanted, rows).items()]
 
-        for node, answers in self._ask_each(asked, read).items():
+        for node, answers in self._ask_each(requests, read).items():
             for key, error, producers in (row for rows in answers for row in rows):
                 if leaders.get(key) != node:
                     continue
@@ -213,7 +213,7 @@ class ConsumerAdmin(Cluster):
                 blind.append(f"broker {node} does not list its transactions: {error}")
         missed: list[str] = []
         size, describe = transactions.TRANSACTIONS_PER_REQUEST, transactions.describe_transactions
-        asked = {
+        requests = {
             node: BoundedRequests(node, "transactions", names, size, describe, self._patience, missed)
             for node, names in listed.items()
             if names
@@ -226,8 +226,8 @@ class ConsumerAdmin(Cluster):
             by_name = {one.transactional_id: one for one in described if one.transactional_id in names_of}
             return list(by_name.values()), {name: error for name, error in refused.items() if name in names_of}
 
-        for node, answers in self._ask_each(asked, read, kept).items():
-            if len(answers) < asked[node].sent:
+        for node, answers in self._ask_each(requests, read, kept).items():
+            if len(answers) < requests[node].sent:
                 blind.append(f"broker {node} does not answer")
             for described, refused in answers:
                 found += described
@@ -243,12 +243,12 @@ class ConsumerAdmin(Cluster):
         Return rows by partition: `offset`, `error` (Kafka's name), `read_back` (whether the record was read).
         """
         timeout_ms = int(self._timeout_ms * ACKNOWLEDGED_WITHIN)
-        asked = {
+        requests = {
             node: [consumers.canaries(chunk, value, timeout_ms) for chunk in chunks(keys, REQUEST_LIMIT)]
             for node, keys in _by_leader(leaders).items()
         }
         written: dict[TopicPartition, consumers.CanaryResult] = {}
-        for node, answers in self._ask_each(asked).items():
+        for node, answers in self._ask_each(requests).items():
             for answer in answers:
                 written |= {key: row for key, row in consumers.read_canaries(answer).items() if leaders.get(key) == node}
         offsets = {key: row.offset for key, row in written.items() if row.error is None}
