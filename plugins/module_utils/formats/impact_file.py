@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The file `impact/<run_id>/<cluster>.json`: what a look at the consumers and producers of a run has found. Needs neither Kafka nor Spark."""
+"""The file `impact/<run_id>/<cluster>.json`: what a recovery means for consumers and producers. Needs neither Kafka nor Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 
 FOLDER = "impact"
 SECTIONS = ("partitions", "groups", "offsets", "transactions", "canaries")
-# What the summary counts: partitions, then what is wrong with them and with those who use them.
+# Keys of the summary: partitions, then problems of these partitions, of groups and of transactions.
 COUNTS = (
     "partitions",
     "not_readable",
@@ -31,7 +31,7 @@ COUNTS = (
 )
 _COUNT = BROKER
 _KEY = {"topic": str, "partition": BROKER}
-# Of `offsets` nothing is read back: they are for people, and for the files that Kafka's tool takes.
+# `offsets` is not checked, because nothing reads it back. It is for operators and for the files that kafka-consumer-groups.sh takes.
 _SHAPE = {
     "cluster": Name(),
     "cluster_id": Name(),
@@ -71,17 +71,16 @@ _SHAPE = {
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The content of such a file. OSError where it cannot be read, ContentError where it is no such file."""
-    content = strict_json.parse(read_regular(path, follow=False))
+    """Read and check an impact file. Raises OSError if it cannot be read, and ContentError if its content is not that of an impact file."""
+    content: dict[str, Any] = strict_json.parse(read_regular(path, follow=False))
     strict_json.check(content, _SHAPE)
-    found: dict[str, Any] = content
-    return found
+    return content
 
 
-def one_a_line(head: Mapping[str, Any], sections: Mapping[str, Sequence[Any]]) -> bytes:
-    """`head` with `sections` behind it, as JSON with a line for each row of a section: to be read, compared and searched line by line.
+def encode_row_per_line(head: Mapping[str, Any], sections: Mapping[str, Sequence[Any]]) -> bytes:
+    """Return `head` followed by `sections` as JSON, with one line per row of a section, so that diff and grep work on it.
 
-    Not indented all through: for a hundred thousand rows that takes ten times as long.
+    Rows are not indented further: for a hundred thousand rows that takes ten times as long.
     """
     lines = [json.dumps(head, indent=1).removesuffix("\n}")]
     for section, rows in sections.items():

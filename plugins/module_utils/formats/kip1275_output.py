@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of KIP-1275's `--manual-recovery-output-file`: what a plan designates, for an operator to read, change and give back.
+"""The files of KIP-1275's `--manual-recovery-output-file`: the leaders that a plan designates, for an operator to read and change.
 
-A plan is sealed and must not be edited. These files may be edited: their evidence is collected again. What the plan holds has a file of its own, with
-the best candidates. No playbook takes it, so nothing that was in doubt is elected before an operator has moved it to the other file.
+A plan is sealed and must not be edited. These files may be edited, because the election collects their evidence again. A second file lists the held
+partitions with their best candidates. No playbook reads it: a held partition is elected only after an operator has moved it to the first file.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ CLUSTER_METADATA = "cluster_metadata"
 KEYS = ("topic", "partition", "designatedLeader")
 
 
-class Written(NamedTuple):
-    """The files of one cluster. None if there is nothing to write to it."""
+class OutputFiles(NamedTuple):
+    """Paths of the files of one cluster. None for a file that would have no partitions."""
 
     leaders: Path | None
     candidates: Path | None
 
 
-def write(plan: Path, folder: Path) -> Written:
+def write(plan: Path, folder: Path) -> OutputFiles:
     """Write `<folder>/<cluster>.json` and `<folder>/<cluster>.held.json` from the plan `<cluster>.json`, one partition per line.
 
-    Raises FileError where something else stands there already: the KIP's file is a new one, and the old one may have been edited.
+    Raises FileError if a file with different content exists: KIP-1275 creates a new file, and the existing one may have been edited.
     """
     planned = plan_file.load(plan)
     leaders = [{key: row[key] for key in KEYS} for row in planned["partitions"]]
@@ -42,7 +42,7 @@ def write(plan: Path, folder: Path) -> Written:
         if row["candidate"] is not None and row["reason_code"] != CLUSTER_METADATA
     ]
     paths = folder / plan.name, folder / f"{plan.stem}.held{plan.suffix}"
-    return Written(*(_write_new(path, rows) for path, rows in zip(paths, (leaders, candidates), strict=True)))
+    return OutputFiles(*(_write_new(path, rows) for path, rows in zip(paths, (leaders, candidates), strict=True)))
 
 
 def _write_new(path: Path, partitions: Iterable[Mapping[str, Any]]) -> Path | None:
@@ -56,7 +56,7 @@ def _write_new(path: Path, partitions: Iterable[Mapping[str, Any]]) -> Path | No
     except OSError as error:
         raise FileError(f"manual_output_dir: {path} cannot be used: {error.strerror}; name another directory") from error
     if present is not None and present != content:
-        raise FileError(f"manual_output_dir: {path} is there already and says something else; move it away, or name another directory")
+        raise FileError(f"manual_output_dir: {path} already exists with different content; move it away, or name another directory")
     if content is None:
         return None
     if present is None:

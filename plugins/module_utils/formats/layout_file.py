@@ -1,17 +1,17 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The layout file: where the replicas of one cluster lie and how much they hold, `<workdir>/layout/<run_id>/<cluster>.jsonl`. Pure: no I/O, no client.
+"""The layout file: brokers, replicas and their sizes of one cluster, `<workdir>/layout/<run_id>/<cluster>.jsonl`. Pure: no I/O, no client.
 
-JSON lines between a header and a seal, written by `snapshot.write` and proved by `snapshot.check`, as landing files are. The header says
-`"content": "layout"`. Rows, whose fields are all there in each of them:
+JSON lines between a header and a seal, written by `sealed_jsonl.write` and checked by `sealed_jsonl.check`, as landing files are. The header has
+`"content": "layout"`. Every row has all fields of its kind:
 
 - `{"kind": "broker", "broker_id", "broker_state", "rack", "usable_bytes", "total_bytes"}`, one for each broker that is registered or
-  that a partition names. `broker_state` as in `brokers.state_rows`. The sizes are those of all its log dirs together (KIP-827), null where
-  the broker did not answer or is too old to tell.
+  that a partition names. `broker_state` as in `brokers.state_rows`. The sizes are sums over all log dirs (KIP-827), null if the broker
+  did not answer or does not support KIP-827.
 - `{"kind": "partition", "topic", "partition", "topic_id", "leader", "replicas", "isr", "reassigning", "min_insync_replicas", "sizes"}`, one
-  for each partition. `leader` is -1 where there is none, `min_insync_replicas` null where it is not known. `sizes` are
-  `[broker_id, bytes]` of the replicas whose brokers told, sorted; what is on its way between two log dirs of a broker (`is_future_key`) does not count.
+  for each partition. `leader` is -1 if there is none, `min_insync_replicas` null if it is not known. `sizes` has a
+  `[broker_id, bytes]` for each replica whose broker answered, sorted. Future replicas (`is_future_key`), which move between log dirs, do not count.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ CONTENT = "layout"
 
 
 class Disk(NamedTuple):
-    """What all log dirs of one broker have together, in bytes (KIP-827); None where it does not tell, as before Kafka 3.3."""
+    """Sums over all log dirs of one broker, in bytes (KIP-827). None if the broker does not report them, as before Kafka 3.3."""
 
     usable_bytes: int | None = None
     total_bytes: int | None = None
 
 
 def header(cluster: str, cluster_id: str, run_id: str, collected_at: str) -> dict[str, str]:
-    """The header of a layout file, for `snapshot.write`."""
+    """Return the header of a layout file, for `sealed_jsonl.write`. `collected_at`: as `timestamps.utc_now` returns it."""
     return {
         "content": CONTENT,
         "cluster": cluster,
         "cluster_id": cluster_id,
         "run_id": run_id,
         "collected_at": collected_at,
-        # Everything in it is asked for by messages that every release has.
+        # All of its evidence comes from requests that every Kafka release has.
         "backend": "compat",
     }
 
 
 def broker_rows(states: Iterable[Mapping[str, Any]], disks: Mapping[int, Disk]) -> Iterator[dict[str, Any]]:
-    """Rows of kind broker, from those of `brokers.state_rows`; what these say beyond it is left out."""
+    """Return rows of kind broker from `states`, the rows of `brokers.state_rows`, and `disks` by broker id. Other fields of `states` are left out."""
     for state in states:
         disk = disks.get(state["broker_id"], Disk())
         yield {
@@ -67,7 +67,7 @@ def partition_rows(
     configs: TopicConfigs,
     sizes: Mapping[TopicPartition, Mapping[int, int]],
 ) -> Iterator[dict[str, Any]]:
-    """Rows of kind partition, in the order given. `sizes`: bytes by broker, of each partition of which some broker told."""
+    """Return rows of kind partition, in the order of `partitions`. `sizes`: bytes by partition and broker, of the replicas whose brokers answered."""
     for state in partitions:
         yield {
             "kind": "partition",
@@ -78,7 +78,7 @@ def partition_rows(
             "replicas": list(state.replicas),
             "isr": list(state.isr),
             "reassigning": state.key in reassigning,
-            # As it is set, and not as it counts: a partition whose replication factor grows is to have as many in sync as was meant.
+            # The configured value, not capped by the present replication factor: the factor may grow up to it.
             "min_insync_replicas": configs.of(state.topic).min_insync_replicas,
             "sizes": [[broker, size] for broker, size in sorted(sizes.get(state.key, {}).items())],
         }

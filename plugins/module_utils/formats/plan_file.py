@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plan file: what is to be elected in one cluster, on which evidence, and what is held back. A superset of KIP-1275's file.
+"""The plan file: which leaders to elect in one cluster, on which evidence, and which partitions are held. A superset of KIP-1275's file.
 
-Written entry by entry, so that memory does not grow with the number of partitions. Its sha256 stands over the content in canonical
-JSON (sorted keys, no spaces, without the sha256 itself), so that laying the file out anew is no edit, but changing a value is.
+It is written entry by entry, so that memory does not grow with the number of partitions. Its sha256 is computed over the canonical JSON
+(sorted keys, no spaces, without the sha256 itself): a change of white space is not an edit, a change of a value is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import can_be_partition
 
-# Raised with every change of what stands in a plan. A plan of another version is not read.
+# Incremented with every change of the plan's fields. A plan of another version is refused.
 VERSION = 5
 SECTIONS = ("brokers", "partitions", "held", "online")
 _SPOOLED = 1 << 20
@@ -40,21 +40,21 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 
 
 class PlanError(RecoveryError):
-    """A plan file cannot be used; the text names the file, the place in it and the remedy."""
+    """A plan file cannot be used. The message names the file, the position in it and the remedy."""
 
 
 def canonical(value: Any) -> bytes:
-    """JSON with sorted keys, no spaces and ASCII only."""
+    """Encode `value` as JSON with sorted keys, no spaces and ASCII only."""
     return _CANONICAL.encode(value).encode()
 
 
 def sha256(plan: Mapping[str, Any]) -> str:
-    """Hex digest over the canonical content of a plan, its own `sha256` left out."""
+    """Return the hex digest of the canonical JSON of a plan without its `sha256`."""
     return hashlib.sha256(canonical({key: value for key, value in plan.items() if key != "sha256"})).hexdigest()
 
 
 class PlanWriter:
-    """Takes the entries of a plan one by one, section after section in the order of SECTIONS."""
+    """Writes a plan entry by entry. Sections must come in the order of SECTIONS; `add` raises ValueError otherwise."""
 
     def __init__(self, stream: IO[bytes], header: Mapping[str, Any], spools: Mapping[str, IO[bytes]]) -> None:
         self._stream = stream
@@ -70,7 +70,7 @@ class PlanWriter:
         self._put(section, [canonical(entry[name]).decode() for name in FIELDS[section]])
 
     def add_lines(self, section: str, fields: str) -> None:
-        """Write one entry that was encoded elsewhere: in the order of FIELDS, the canonical JSON of each field on a line of its own."""
+        """Write one entry that Spark has encoded. `fields`: the canonical JSON of each field, one per line, in the order of FIELDS."""
         self._put(section, fields.split("\n"))
 
     def _put(self, section: str, texts: Sequence[str]) -> None:
@@ -113,8 +113,8 @@ class PlanWriter:
 
 
 @contextmanager
-def writing(path: Path, header: Mapping[str, Any]) -> Iterator[PlanWriter]:
-    """Replace the plan at `path`, whole or not at all: `header` first (without `version`), then what is added, then the digest."""
+def open_writer(path: Path, header: Mapping[str, Any]) -> Iterator[PlanWriter]:
+    """Replace the plan at `path` atomically: write `header` (without `version`), then the entries that the caller adds, then the digest."""
     with replacing(path) as stream, ExitStack() as stack:
         spools = {
             section: stack.enter_context(tempfile.SpooledTemporaryFile(max_size=_SPOOLED, mode="w+b", dir=str(path.parent)))
@@ -192,7 +192,7 @@ FIELDS: dict[str, tuple[str, ...]] = {section: tuple(_PLAN[section][0]) for sect
 
 
 def _form(names: Sequence[str]) -> tuple[str, str, Callable[[Sequence[str]], tuple[str, ...]]]:
-    """How an entry is written to the file, how to its digest, and its values in the order in which the digest has them."""
+    """Return the template of an entry in the file, its template in the digest, and a function that sorts the values for the latter."""
     order = sorted(names)
     return (
         ",\n  ".join(f'"{name}": %s' for name in names),
@@ -205,10 +205,10 @@ _FORMS = {section: _form(names) for section, names in FIELDS.items()}
 
 
 def load(path: str | Path) -> dict[str, Any]:
-    """Read and check a plan file. A bare KIP-1275 file comes back with its `partitions` alone (no `plan_id`).
+    """Read and check a plan file. A bare KIP-1275 file is returned with its `partitions` alone (no `plan_id`).
 
-    Raises PlanError for everything else: unreadable, no JSON (with line and column), a value of a wrong type or out of range, another
-    version, content that does not fit its sha256, a partition named twice, a designated leader outside the replicas.
+    Raises PlanError if the file cannot be read, is not JSON (with line and column), has a value of a wrong type or out of range, is of another
+    version, does not match its sha256, names a partition twice, or designates a leader that is not a replica.
     """
     try:
         content = read_regular(Path(path))
@@ -218,13 +218,13 @@ def load(path: str | Path) -> dict[str, Any]:
 
 
 def parse(content: bytes, source: str | Path) -> dict[str, Any]:
-    """Check what a plan file holds, as `load` does. `source`: what errors call it."""
+    """Check the content of a plan file as `load` does. `source`: the name of the file in errors."""
     try:
         return _checked(strict_json.parse(content))
     except ContentError as error:
         raise PlanError(f"{source}: {error}") from error
     except RecursionError as error:
-        raise PlanError(f"{source}: is nested too deeply for a plan") from error
+        raise PlanError(f"{source}: the JSON is nested too deeply for a plan; make the plan again") from error
 
 
 def _checked(plan: Any) -> dict[str, Any]:
@@ -242,8 +242,8 @@ def _checked(plan: Any) -> dict[str, Any]:
     strict_json.check(plan, _PLAN)
     if plan["sha256"] != sha256(plan):
         raise ContentError(
-            "the content does not fit its sha256, so it was edited by hand; make the plan again, or give a bare KIP-1275 file "
-            "(topic, partition, designatedLeader) whose evidence is then collected live"
+            "its sha256 does not match: the plan was edited by hand; make the plan again, or give a bare KIP-1275 file "
+            "(topic, partition, designatedLeader), whose evidence is then collected live"
         )
     _check_partitions(plan, ("partitions", "held", "online"))
     for index, row in enumerate(plan["partitions"]):

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The landing file: what one cluster's survivors answered, as JSON lines between a header and a seal.
+"""Sealed JSON Lines files: header, rows, seal. Landing files (evidence), layout files and healthy snapshots have this form.
 
-Line 1 is the header, the last line the seal with the number of lines above it and the sha256 of their bytes. A file
-without a valid seal was cut off, edited or belongs to something else: nobody may decide on it.
+Line 1 is the header. The last line is the seal: the number of lines above it and the sha256 of their bytes. A file without a valid seal
+was truncated, edited or is of another kind, and must not be used for a decision.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 
 SCHEMA = 4
 HEADER_FIELDS = ("cluster", "cluster_id", "run_id", "collected_at", "backend")
-# Far more than a document needs.
+# Bytes. Much longer than the document of any partition.
 LONGEST_LINE = 1 << 24
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 class SnapshotError(RecoveryError):
-    """A landing file cannot be trusted; the text says why."""
+    """A sealed file cannot be used. The message gives the reason."""
 
 
 def write(path: Path, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write header, rows and seal beside `path`, then rename. Returns the number of rows (header and seal not counted)."""
+    """Write header, rows and seal to a temporary file, then rename it to `path`. Returns the number of rows without header and seal."""
     digest = hashlib.sha256()
     count = 0
     with replacing(path) as stream:
@@ -47,9 +47,9 @@ def write(path: Path, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any
 
 
 def check(path: Path) -> dict[str, Any]:
-    """Prove the seal of a landing file and return its header.
+    """Check the seal of a file and return its header.
 
-    Raises SnapshotError for a file that is missing, unreadable, truncated, changed after it was sealed, or of another kind or schema.
+    Raises SnapshotError if the file is missing, unreadable, truncated, changed after it was sealed, or of another kind or schema.
     """
     digest = hashlib.sha256()
     first = last = b""
@@ -58,7 +58,7 @@ def check(path: Path) -> dict[str, Any]:
         with opened_regular(path, follow=False) as stream:
             while line := stream.readline(LONGEST_LINE + 1):
                 if len(line) > LONGEST_LINE:
-                    raise SnapshotError(f"line {lines + 1} is longer than {LONGEST_LINE} bytes: nothing that was gathered is")
+                    raise SnapshotError(f"line {lines + 1} is longer than {LONGEST_LINE} bytes: no collected row is so long")
                 if lines:
                     digest.update(last)
                 else:
@@ -74,12 +74,12 @@ def check(path: Path) -> dict[str, Any]:
     if seal is None:
         raise SnapshotError("no seal at its end: the file was cut off while it was written or copied")
     if seal != {"kind": "seal", "rows": lines - 1, "sha256": digest.hexdigest()}:
-        raise SnapshotError("the seal does not fit the content: the file was changed after it was written")
+        raise SnapshotError("the seal does not match the content: the file was changed after it was written")
     return header
 
 
 def header_of(path: Path) -> dict[str, Any]:
-    """Return the header of a landing file whose seal is not looked at. Raises SnapshotError."""
+    """Return the header of a file without a check of its seal. Raises SnapshotError if there is no valid header."""
     try:
         with opened_regular(path, follow=False) as stream:
             return _header(stream.readline(LONGEST_LINE))

@@ -25,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decode import DocumentError, decode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import PartitionEvidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import one_a_line
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import encode_row_per_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, CLEAN_LEADER, ELECTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
@@ -109,7 +109,7 @@ def note_impact(workdir: Path, cluster: str, run_id: str, run: Run, impact: Mapp
     if _digest(results) != run.digest:
         raise RecoveredError(f"{path} was written anew meanwhile, by an election with the same run_id; look again when it has ended")
     rows = results.pop("partitions")
-    write_private(path, one_a_line({**results, IMPACT: impact}, {"partitions": rows}))
+    write_private(path, encode_row_per_line({**results, IMPACT: impact}, {"partitions": rows}))
 
 
 def _digest(results: Mapping[str, Any]) -> str:

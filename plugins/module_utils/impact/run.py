@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import work_file, write_private
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import FOLDER, SECTIONS, one_a_line
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import FOLDER, SECTIONS, encode_row_per_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis, availability, recovered_partitions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import Run
@@ -173,7 +173,7 @@ class ConsumerImpact:
                 write_private(path, "".join(f"{row['topic']},{row['partition']},{row['reset_to']}\n" for row in resets).encode())
                 group["command"] = self._tools.reset_from(group["group"], group["group_type"] or "", path)
         self._commands.write()
-        write_private(self._path, one_a_line({**self._header, "summary": self._summary(), "warnings": self.warnings}, self._rows))
+        write_private(self._path, encode_row_per_line({**self._header, "summary": self._summary(), "warnings": self.warnings}, self._rows))
         return str(self._path)
 
     def noted(self) -> dict[str, Any]:

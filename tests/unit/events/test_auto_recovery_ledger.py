@@ -70,7 +70,7 @@ def written(workdir: Path, content: Mapping[str, Any]) -> Path:
     for folder in (workdir, workdir / "plans", path.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
     header = {key: value for key, value in content.items() if key not in plan_file.SECTIONS}
-    with plan_file.writing(path, header) as writer:
+    with plan_file.open_writer(path, header) as writer:
         for section in plan_file.SECTIONS:
             for row in content[section]:
                 writer.add(section, row)

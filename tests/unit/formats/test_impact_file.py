@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from impact_samples import KEY, impact, write
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.strict_json import ContentError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS, one_a_line, read
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS, encode_row_per_line, read
 
 
 def test_what_is_written_a_row_a_line_is_read_back(tmp_path: Path) -> None:
     content = impact()
     sections = {name: content[name] for name in ("partitions", "canaries")}
     head = {name: value for name, value in content.items() if name not in sections}
-    (tmp_path / "east.json").write_bytes(written := one_a_line(head, sections))
+    (tmp_path / "east.json").write_bytes(written := encode_row_per_line(head, sections))
     assert read(tmp_path / "east.json") == content
-    assert json.loads(one_a_line({"a": 1}, {"none": []})) == {"a": 1, "none": []}
+    assert json.loads(encode_row_per_line({"a": 1}, {"none": []})) == {"a": 1, "none": []}
     rows = [line for line in written.decode().splitlines() if line.startswith('  {"')]
     assert [json.loads(line.rstrip(",")) for line in rows] == [*content["partitions"], *content["canaries"]]
 
@@ -34,7 +34,7 @@ def without(content: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name != key}
 
 
-@pytest.mark.parametrize(("content", "said"), [
+@pytest.mark.parametrize(("content", "message"), [
     (without(impact(), "observed_at"), "observed_at is missing"),
     (impact(summary={"partitions": 1}), "summary: not_readable is missing"),
     (impact(summary={**impact()["summary"], "groups": -1}), "summary.groups: -1 is not between"),
@@ -45,8 +45,8 @@ def without(content: dict[str, Any], key: str) -> dict[str, Any]:
     (impact(canaries=None), "canaries: expected a list, found null"),
     (impact(warnings=[3]), r"warnings\[0\]: expected a text"),
 ])  # fmt: skip
-def test_what_no_look_has_written_is_refused(tmp_path: Path, content: dict[str, Any], said: str) -> None:
-    with pytest.raises(ContentError, match=said):
+def test_invalid_content_is_refused(tmp_path: Path, content: dict[str, Any], message: str) -> None:
+    with pytest.raises(ContentError, match=message):
         read(write(tmp_path / "east.json", content))
 
 

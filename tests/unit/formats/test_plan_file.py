@@ -32,7 +32,7 @@ def sealed(path: Path, plan: dict[str, Any]) -> Path:
 
 
 def test_what_was_written_entry_by_entry_is_read_back(path: Path) -> None:
-    with plan_file.writing(path, HEADER) as writer:
+    with plan_file.open_writer(path, HEADER) as writer:
         writer.add("brokers", BROKER)
         writer.add("partitions", ELECTED)
         writer.add("held", HELD)
@@ -47,11 +47,11 @@ def test_what_was_written_entry_by_entry_is_read_back(path: Path) -> None:
 @given(text=st.text(max_size=8))
 def test_an_entry_that_was_encoded_elsewhere_is_the_same_plan(path: Path, text: str) -> None:
     held = {**HELD, "explanation": text}
-    with plan_file.writing(path, HEADER) as writer:
+    with plan_file.open_writer(path, HEADER) as writer:
         writer.add("brokers", BROKER)
         writer.add_lines("held", "\n".join(plan_file.canonical(value).decode() for value in held.values()))
     written = path.read_bytes()
-    with plan_file.writing(path, HEADER) as writer:
+    with plan_file.open_writer(path, HEADER) as writer:
         writer.add("brokers", BROKER)
         writer.add("held", held)
     assert plan_file.load(path)["held"] == [held]
@@ -60,7 +60,7 @@ def test_an_entry_that_was_encoded_elsewhere_is_the_same_plan(path: Path, text: 
 
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_sections_of_any_length_are_valid(path: Path, number: int) -> None:
-    with plan_file.writing(path, HEADER) as writer:
+    with plan_file.open_writer(path, HEADER) as writer:
         for partition in range(number):
             writer.add("held", {**HELD, "partition": partition})
     assert [row["partition"] for row in plan_file.load(path)["held"]] == list(range(number))
@@ -68,7 +68,7 @@ def test_sections_of_any_length_are_valid(path: Path, number: int) -> None:
 
 def test_a_failure_while_writing_leaves_the_old_plan(path: Path) -> None:
     path.write_text("old")
-    with pytest.raises(ValueError, match="too late"), plan_file.writing(path, HEADER) as writer:
+    with pytest.raises(ValueError, match="too late"), plan_file.open_writer(path, HEADER) as writer:
         writer.add("online", ONLINE)
         writer.add("held", HELD)
     assert path.read_text() == "old"
@@ -77,7 +77,7 @@ def test_a_failure_while_writing_leaves_the_old_plan(path: Path) -> None:
 
 def test_a_plan_is_not_written_through_a_link(path: Path) -> None:
     path.symlink_to(path.parent / "elsewhere")
-    with pytest.raises(FileError, match="symbolic link"), plan_file.writing(path, HEADER):
+    with pytest.raises(FileError, match="symbolic link"), plan_file.open_writer(path, HEADER):
         pass
 
 
@@ -139,7 +139,7 @@ def test_a_wrong_value_is_named_with_its_place(path: Path, change: Callable[[dic
         plan_file.load(sealed(path, plan))
 
 
-def test_an_edit_by_hand_is_told_with_the_remedy(path: Path) -> None:
+def test_an_edit_by_hand_is_refused_with_the_remedy(path: Path) -> None:
     plan = json.loads(sealed(path, content()).read_text())
     plan["partitions"][0]["designatedLeader"] = 3
     path.write_text(json.dumps(plan))
@@ -162,7 +162,7 @@ def test_an_edit_by_hand_is_told_with_the_remedy(path: Path) -> None:
         (b'{"topic": "foo"}', "partitions is missing"),
     ],
 )
-def test_what_is_no_plan_is_told_with_its_place(path: Path, text: bytes, message: str) -> None:
+def test_invalid_plan_is_refused_with_its_position(path: Path, text: bytes, message: str) -> None:
     path.write_bytes(text)
     with pytest.raises(PlanError, match=message) as error:
         plan_file.load(path)

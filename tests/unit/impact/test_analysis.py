@@ -15,7 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS, SECTIONS, one_a_line, read
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import (
+    COUNTS,
+    SECTIONS,
+    encode_row_per_line,
+    read,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.analysis import (
     AFTER_FORK,
@@ -197,7 +202,7 @@ def test_a_group_that_commits_the_largest_offset_everywhere_is_still_written_and
     head = {"cluster": "east", "cluster_id": "id", "run_id": "r", "observed_at": "now", "summary": dict.fromkeys(COUNTS, 0), "warnings": []}
     sections: dict[str, list[Any]] = {**{name: [] for name in SECTIONS}, "groups": [{**group, "command": None}], "offsets": found}
     path = tmp_path / "east.json"
-    path.write_bytes(one_a_line(head, sections))
+    path.write_bytes(encode_row_per_line(head, sections))
     assert read(path)["groups"][0]["offsets_read_and_lost"] == 2**63 - 1
 
 

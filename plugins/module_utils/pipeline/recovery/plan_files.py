@@ -172,7 +172,7 @@ def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> N
     """Write the plan of one cluster. `rows`: those of `worker.PLAN_ROWS`, in the order of SECTIONS and of recovery. BrokenFileError if they are no plan."""
     frame = 0
     seen: set[tuple[str, int]] = set()
-    with plan_file.writing(plan.path, _head(plan.header, options)) as writer:
+    with plan_file.open_writer(plan.path, _head(plan.header, options)) as writer:
         for broker in sorted(plan.cluster.brokers):
             writer.add("brokers", plan.cluster.brokers[broker]._asdict())
         # Taken apart, since to ask a Row for a field by its name takes longer than to write it.
