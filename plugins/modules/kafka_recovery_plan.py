@@ -188,11 +188,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.ses
 
 def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
-    params, where = module.params, options.place(module)
+    params, where = module.params, options.session_arguments(module)
     check_strategies(params["topic_strategies"])
     workdir = Path(params["workdir"]).absolute()
     found = plan_files.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
-    options.refuse_nothing(module, found.files, found.quarantine, "landing file")
+    options.fail_if_no_input(module, found.files, found.quarantine, "landing file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
         result = plan_files.write_plans(

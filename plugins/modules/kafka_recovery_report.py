@@ -179,7 +179,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark imp
 def recovery_report(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
     numeric_options.check_numbers(module.params)
-    result = run.report(module.params, spark_options.place(module), module.check_mode)
+    result = run.report(module.params, spark_options.session_arguments(module), module.check_mode)
     for row in result["quarantine"]:
         module.warn(f"refused: {row['path']}: {row['reason']}")
     return {"changed": False, **result}

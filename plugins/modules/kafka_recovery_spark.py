@@ -161,11 +161,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_ex
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import options as spark_options
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import server_state
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import (
-    FOR_EVER,
+    UNLIMITED,
     Folder,
+    Lifetime,
     Server,
     SparkServerError,
-    Until,
 )
 
 
@@ -193,7 +193,7 @@ def _runs_indefinitely(folder: Folder) -> bool:
     """Return whether a server runs here that only state=stopped stops. Fast, because every recovery on an on-call machine waits for it."""
     with suppress(OSError, RecoveryError):  # _ensure_running reports the error
         server = server_state.running(folder.workdir)
-        return server is not None and server_state.is_here(server) and server_state.read_until(folder) == FOR_EVER
+        return server is not None and server_state.is_here(server) and server_state.read_lifetime(folder) == UNLIMITED
     return False
 
 
@@ -205,20 +205,20 @@ def _ensure_running(module: AnsibleModule, folder: Folder, conf: dict[str, str])
 
     params = module.params
     owner = supervisor.owner() if params["ends_with_playbook"] else (0, 0.0)
-    until = Until(params["idle_timeout"], *owner)
-    with server_state.alone(folder.make()):
+    lifetime = Lifetime(params["idle_timeout"], *owner)
+    with server_state.start_lock(folder.make()):
         server = server_state.running(folder.workdir)
         if server is None:
             with signals.critical_section():  # an interrupted start could leave a server without a state file
-                settings = supervisor.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts=until == FOR_EVER)
-                supervisor.start(folder, settings, until)
+                settings = supervisor.Settings(params["port"], params["spark_master"], params["memory"], conf, lasts=lifetime == UNLIMITED)
+                supervisor.start(folder, settings, lifetime)
             return True
         if not server_state.is_here(server):
             raise SparkServerError(f"the Spark server of {folder.workdir} runs on {server.host}: use another workdir here")
-        before = server_state.read_until(folder)
-        if (longer := before.longest(until)) == before:
+        before = server_state.read_lifetime(folder)
+        if (longer := before.longest(lifetime)) == before:
             return False
-        server_state.write_until(folder, longer)
+        server_state.write_lifetime(folder, longer)
         return True
 
 
@@ -246,7 +246,7 @@ def recovery_spark(module: AnsibleModule) -> dict[str, Any]:
         return archived(module, folder)
     changed, server = started(module, folder)
     if server is None and not module.check_mode:
-        raise SparkServerError(f"the Spark server ended before it answered: {server_state.last_words(folder)} (see {folder.log})")
+        raise SparkServerError(f"the Spark server ended before it answered: {server_state.startup_error(folder)} (see {folder.log})")
     shown = {"remote": server.remote, "ready": server.ready, "pid": server.pid, "token_file": str(folder.token)} if server else {}
     return {"changed": changed, "log": str(folder.log), **shown}
 

@@ -173,7 +173,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.ses
 
 def redundancy_plan(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
-    params, where = module.params, spark_options.place(module)
+    params, where = module.params, spark_options.session_arguments(module)
     options = reassignment_files.Options(**{name: params[name] for name in ("replication_factor", "topics", "max_disk_percent")})
     options.check()
     workdir = Path(params["workdir"]).absolute()
@@ -182,7 +182,7 @@ def redundancy_plan(module: AnsibleModule) -> dict[str, Any]:
         landed = [*found.files, *(Path(row["path"]).stem for row in found.quarantine)]
         known = {*(params["clusters"] or landed), *params["other_clusters"]}
         options = replace(options, lost_brokers=parse(params["lost_brokers"], sorted(known), "lost_brokers"))
-    spark_options.refuse_nothing(module, found.files, found.quarantine, "layout file")
+    spark_options.fail_if_no_input(module, found.files, found.quarantine, "layout file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:
         result = reassignment_files.write(spark, found, workdir, options)

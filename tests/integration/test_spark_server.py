@@ -22,7 +22,7 @@ from unit.listener import DATA, HEADERS, NOBODY, OTHER, Listener, command, conne
 from unit.situations import FENCED, RUN, Log, Situation, broker_rows, land
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import server_state
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Folder, is_kept
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Folder, is_supervised
 from rig.fleet import inventory, write_inventory
 
 # Spark itself hides the values of keys with "secret" in them, also from its own clients.
@@ -61,7 +61,7 @@ def workdir(tmp_path: Path) -> Path:
 
 def wait_for_end(folder: Folder) -> None:
     deadline = time.monotonic() + GIVE_UP_SECONDS
-    while is_kept(folder):
+    while is_supervised(folder):
         assert time.monotonic() < deadline, folder.log.read_text()
         time.sleep(0.1)
 
@@ -207,7 +207,7 @@ def test_what_keeps_it_from_starting_is_told(workdir: Path) -> None:
     assert "the Spark server ended before it answered" in told.msg and "max heap" in told.msg and "\n" not in told.msg
     assert "memory is much: write a number" in run_module("kafka_recovery_spark", {"workdir": str(workdir), "memory": "much"}).msg
     assert "JAVA_HOME is /nowhere" in run_module("kafka_recovery_spark", {"workdir": str(workdir)}, environment=NO_JAVA).msg
-    assert not is_kept(Folder(workdir))
+    assert not is_supervised(Folder(workdir))
 
 
 @pytest.mark.long

@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.out
     STALE,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import RECOVERY
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import capped_sum, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import capped_sum, false_if_null
 
 Read = Callable[[str], "DataFrame"]
 
@@ -154,8 +154,8 @@ def _bounds() -> list[Column]:
     return [
         *columns,
         capped_sum(F.when(F.col("upper_bound").isNotNull(), F.col("lower_bound"))).alias("lower_bound_where_upper"),
-        F.count_if(present(F.size("gaps") > 0)).alias("with_gaps"),
-        F.count_if(present(group)).alias("beyond_consumers"),
+        F.count_if(false_if_null(F.size("gaps") > 0)).alias("with_gaps"),
+        F.count_if(false_if_null(group)).alias("beyond_consumers"),
         F.coalesce(capped_sum("truncated_records"), F.lit(0)).alias("truncated_records"),
         F.coalesce(capped_sum("truncated_unknown"), F.lit(0)).alias("truncated_unknown"),
     ]

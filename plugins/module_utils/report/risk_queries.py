@@ -19,7 +19,7 @@ with suppress(ImportError):  # libraries.py says why
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import risk
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import KEY, Read, of_clusters
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, capped_sum, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, capped_sum, false_if_null
 
 # Words of `risk.RISKS`: no failure is needed any more, or a single one takes the partition offline.
 OFFLINE, ONE_FAILURE = "offline", "no_eligible_leader"
@@ -107,7 +107,7 @@ def ranked_clusters(rows: DataFrame) -> DataFrame:
             F.count_if(_with(OFFLINE)).alias("offline"),
             F.count_if(_with(ONE_FAILURE)).alias("one_failure"),
             F.count("*").alias("at_risk"),
-            F.count_if(present(F.col("compared") & F.col("risks_before").isNull())).alias("new"),
+            F.count_if(false_if_null(F.col("compared") & F.col("risks_before").isNull())).alias("new"),
             F.sum("score").alias("score"),
         )
         .orderBy(F.desc("score"), "cluster")
@@ -180,7 +180,7 @@ def what_if_counts(rows: DataFrame) -> DataFrame:
         rows.groupBy("cluster", "outcome")
         .agg(
             F.count("*").alias("partitions"),
-            F.count_if(present(~offline & ~F.col("writable"))).alias("not_writable"),
+            F.count_if(false_if_null(~offline & ~F.col("writable"))).alias("not_writable"),
             F.coalesce(capped_sum("lost_offsets"), F.lit(0)).alias("lost_offsets"),
             F.count_if(offline & F.col("lost_offsets").isNull()).alias("unknown"),
         )

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A class data archive for the Java of Spark: what it loads at every start, parsed and verified beforehand.
+"""The class data archive (AppCDS) of Spark's Java: the classes that it loads at every start, parsed and verified beforehand.
 
-Java itself proves that an archive is its own, and that of these jars; it goes without one that is not, or that is not there.
+Java itself checks that an archive was made by this Java and for these jars. Without a valid archive it starts as usual.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError, check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Folder
 
-# What was seen: 17 s on a machine of two cores.
+# Measured on a machine with two cores: 17 s.
 DUMP_SECONDS = 180.0
 BLOCK = 1 << 20
 REMEDY = "Java may lack an archive of its own, which `java -Xshare:dump` as administrator makes, or the disk may be full"
@@ -33,18 +33,18 @@ SCRATCH, LEFT_SECONDS = ".archive-", 3600.0
 
 
 class ClassArchiveError(RecoveryError):
-    """There is no archive afterwards; the text says why."""
+    """No archive was made. The message gives the reason."""
 
 
 def java() -> Path | None:
-    """The Java that Spark takes, its links followed; None where there is none."""
+    """Return the Java that Spark uses, with links resolved, or None if there is none."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which(str(Path(home, "bin", "java")) if home else "java")
     return Path(found).resolve() if found else None
 
 
 def identity() -> str | None:
-    """What tells this Java and this PySpark from others, as the beginning of the archive's name. None without Java."""
+    """Return the prefix of the archive's name that identifies this Java and this PySpark, or None without one of them."""
     program, spark = java(), find_spec("pyspark")
     if program is None or spark is None or spark.origin is None:
         return None
@@ -54,32 +54,35 @@ def identity() -> str | None:
 
 
 def find(workdir: Path) -> Path | None:
-    """The archive of this Java and this PySpark, where there is one that is whole, and that nobody else could have put there."""
+    """Return the archive of this Java and this PySpark, or None without one that is complete and that other users cannot have written."""
     begins = identity()
     for path in Folder(workdir).path.glob(f"{begins}*.jsa") if begins else ():
         with suppress(OSError, FileError):
             check_inside(workdir, path)
             found = path.lstat()
             safe = stat.S_ISREG(found.st_mode) and found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
-            # With a file that was cut off Java crashes.
+            # Java crashes with a truncated archive.
             if safe and path.stem == f"{begins}{_checksum(path)}":
                 return path
     return None
 
 
 def options(workdir: Path | None) -> str:
-    """What to tell Java, empty without an archive."""
+    """Return the option with which Java uses the archive, or an empty string without an archive."""
     path = find(workdir) if workdir else None
     return _option("SharedArchiveFile", path) if path else ""
 
 
 def make(workdir: Path, run: Callable[[str, Path], subprocess.Popen[bytes]]) -> Path:
-    """Make the archive. `run`: given options for Java and a scratch directory, does what is to be archived and returns Java as it ends."""
+    """Make the archive and return its path. Raises ClassArchiveError.
+
+    `run` takes an option for Java and a scratch directory, starts Java with the option, has it load the classes, and returns Java as it ends.
+    """
     begins = identity()
     if begins is None:
         raise ClassArchiveError("there is no Java to make a class data archive for; install Java 17 or newer")
     folder = Folder(workdir).make().path
-    for left in folder.glob(f"{SCRATCH}*"):  # by one that was killed
+    for left in folder.glob(f"{SCRATCH}*"):  # by a killed process
         if time.time() - left.lstat().st_mtime > LEFT_SECONDS:
             shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=SCRATCH) as scratch:
@@ -96,7 +99,7 @@ def make(workdir: Path, run: Callable[[str, Path], subprocess.Popen[bytes]]) -> 
             raise ClassArchiveError(
                 f"Java had not written its class data archive after {DUMP_SECONDS:g} s; the machine may be too busy"
             ) from error
-        # Java that cannot write all of it says so with its exit code.
+        # Java reports an incomplete archive with its exit code.
         if ending.returncode or not made.is_file():
             raise ClassArchiveError(f"{java()} wrote no class data archive (exit code {ending.returncode}); {REMEDY}")
         made.chmod(0o400)
@@ -108,7 +111,7 @@ def make(workdir: Path, run: Callable[[str, Path], subprocess.Popen[bytes]]) -> 
 
 
 def _checksum(path: Path) -> str:
-    """Tells damage, not malice, which the permissions are for; a digest would take four times as long, at every start."""
+    """Return a CRC, which detects damage. Permissions protect from other users. A digest would take four times as long, at every start."""
     checksum = 0
     with path.open("rb") as stream:
         while block := stream.read(BLOCK):

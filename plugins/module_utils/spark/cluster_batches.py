@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sealed files of a run, one for each cluster, and what is made of them: a batch at a time, a file of its own for each cluster."""
+"""The sealed files of a run, one per cluster: which of them can be used, and how Spark works through them in batches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import DataFrame
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
@@ -22,14 +22,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import BYTES_PER_TASK, INTERPRETED, tasks
 
-# Files that are planned together. No cluster's plan depends on another's, so a fleet of any size is planned in parts: what is kept
-# in memory does not grow with it. Large enough for the time that Spark takes to analyse each part, about a second, not to count.
+# Files that are planned together. No cluster's plan depends on another's, so a fleet of any size is planned in batches and memory does not
+# grow with the fleet. A batch is so large that the second in which Spark analyses it does not matter.
 BATCH_BYTES = 64 << 20
-# What is made of one file takes about as much memory as the file.
+# The rows that are made from a file take about as much memory as the file.
 FETCHED_BYTES = 384 << 20
-# For sessions that make plans. What Spark itself does to rows is little, so to generate code for it takes more time than it brings. Files are split among
-# Python workers in tasks of a few seconds. By default Spark counts every file as 4 MB more than it has, so that two or three clusters with a few
-# partitions are a task of their own, and a task takes longer than these clusters.
+# For sessions that make plans. Spark itself does little with the rows, so generated code does not pay. Files are split among Python workers in
+# tasks of a few seconds. By default Spark adds 4 MB to the size of every file: two or three small clusters would be one task, and to start a
+# task takes longer than to plan these clusters.
 SETTINGS = {
     **INTERPRETED,
     "spark.sql.subexpressionElimination.enabled": "false",
@@ -39,38 +39,39 @@ SETTINGS = {
 SUFFIX = ".jsonl"
 
 Keep = Callable[["DataFrame"], "DataFrame"]
-# Its first field is the cluster.
+# The first field is the cluster.
 Row = Sequence[Any]
 Entries = Callable[[list[str], Keep], "DataFrame | Sequence[Row]"]
 T = TypeVar("T")
 
 
 class NoSnapshotError(RecoveryError):
-    """There is nothing to plan from."""
+    """The run has no directory of sealed files."""
 
 
 class BrokenFileError(RecoveryError):
-    """A file with a valid seal holds rows that make it useless."""
+    """A file with a valid seal has invalid rows and cannot be used."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Sealed files of one kind. `prove`: given header, cluster and run id, raises SnapshotError for a file of another one.
+    """A kind of sealed files.
 
-    folder  of the workdir
-    what    they are, in words: "landing file"
-    gather  how to get them: words that have to be followed by the run id, and the module
+    folder  folder of the workdir
+    what    name of such a file in messages: "landing file"
+    collect what to collect, and the module that collects it, for messages: ("evidence", "kafka_replica_log_info")
+    prove   takes header, cluster and run id, and raises SnapshotError if the file is of another cluster or run
     """
 
     folder: str
     what: str
-    gather: tuple[str, str]
+    collect: tuple[str, str]
     prove: Callable[[Mapping[str, Any], str, str], None]
 
 
 @dataclass
-class Landing:
-    """The sealed files of a run: those to be read, with their sizes in bytes and their headers, and those that are not, with the reasons."""
+class RunFiles:
+    """The sealed files of a run: by cluster the usable files with their sizes in bytes and headers, and the quarantined files with reasons."""
 
     run_id: str
     files: dict[str, Path] = field(default_factory=dict)
@@ -79,7 +80,7 @@ class Landing:
     quarantine: list[dict[str, str]] = field(default_factory=list)
 
     def batches(self) -> Iterator[list[Path]]:
-        """The files in lists of at most BATCH_BYTES (or of one file), in order."""
+        """Yield lists of files in order, each of at most BATCH_BYTES or of one file."""
         batch: list[Path] = []
         size = 0
         for name, file in self.files.items():
@@ -93,45 +94,45 @@ class Landing:
             yield batch
 
     def is_small(self, files: Iterable[str]) -> bool:
-        """Whether what is made of these files fits into memory, as that of every batch but one large file does."""
+        """Return whether the rows of these files fit into memory. Those of every batch do, unless it is one large file."""
         return sum(self.sizes[Path(file).stem] for file in files) <= FETCHED_BYTES
 
     @property
     def bytes(self) -> int:
-        """Size of all files that are to be read."""
+        """Total size of the usable files."""
         return sum(self.sizes.values())
 
     def settings(self) -> dict[str, str]:
-        """What the session that plans from these files should be set to."""
+        """Return the Spark settings of a session that plans from these files."""
         largest = max((sum(self.sizes[file.stem] for file in batch) for batch in self.batches()), default=0)
         return {**SETTINGS, "spark.sql.shuffle.partitions": str(tasks(largest))}
 
     def refuse(self, path: Path, reason: str) -> None:
-        """Quarantine a file, whatever its name."""
+        """Quarantine a file. Path and reason are made printable."""
         self.quarantine.append({"path": printable(str(path)), "reason": printable(reason)})
 
 
-def look(workdir: Path, kind: Kind, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> Landing:
-    """Look through `<workdir>/<folder>/<run_id>`. `clusters`: the expected names; None takes every file as expected, but those of `others`.
+def find_run_files(workdir: Path, kind: Kind, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> RunFiles:
+    """Check the files of `<workdir>/<folder>/<run_id>`. `clusters`: the expected names; None expects every file except those of `others`.
 
-    A file is quarantined where it is missing, fails its seal, is of another cluster or run, or was not expected. NoSnapshotError where
-    there is no such directory.
+    A file is quarantined if it is missing, has no valid seal, is of another cluster or run, or was not expected. Raises NoSnapshotError if
+    the directory does not exist.
     """
     folder = workdir / kind.folder / safe_name("run_id", run_id)
     check_inside(workdir, folder / "any")
     if not folder.is_dir():
-        evidence, module = kind.gather
-        raise NoSnapshotError(f"{folder} is no directory: gather the {evidence} of run {run_id} first ({module})")
+        evidence, module = kind.collect
+        raise NoSnapshotError(f"{folder} is not a directory: collect the {evidence} of run {run_id} first ({module})")
     present = {path.stem for path in folder.glob(f"*{SUFFIX}")} - set(others)
     expected = present if clusters is None else {safe_name("clusters", name) for name in clusters}
-    found = Landing(run_id)
+    found = RunFiles(run_id)
     for name in sorted(present | expected):
         path = folder / f"{name}{SUFFIX}"
         try:
             found.headers[name] = _header(path, kind, name, run_id, expected)
             found.sizes[name] = path.stat().st_size
             found.files[name] = path
-        except FileNotFoundError:  # between the two looks
+        except FileNotFoundError:  # deleted since it was listed
             found.refuse(path, f"there is no {kind.what}")
         except (sealed_jsonl.SnapshotError, FileError) as error:
             found.refuse(path, str(error).replace("landing file", kind.what))
@@ -147,12 +148,12 @@ def _header(path: Path, kind: Kind, name: str, run_id: str, expected: Iterable[s
     return header
 
 
-def write_each(found: Landing, entries: Entries, write: Callable[[str, Iterable[Any]], T]) -> dict[str, T]:
-    """Write a file for every cluster whose file can be read; return by cluster what `write` does. What it finds broken is quarantined.
+def write_each(found: RunFiles, entries: Entries, write: Callable[[str, Iterable[Any]], T]) -> dict[str, T]:
+    """Write a file for every cluster whose file is usable, and return the results of `write` by cluster.
 
-    `entries` makes the rows of some files, those of a cluster together, and leaves them in Spark or fetches them itself; what it uses twice on the way
-    it keeps. `write` is given a cluster's rows, none for a cluster without any. Where all files make one batch, a file is written while its rows stream
-    by. Memory stays bounded by the rows of two batches in any case.
+    `entries` takes the files of a batch and returns their rows, those of a cluster together, as a DataFrame or as a list. Tables that it uses twice go
+    through its second argument. `write` takes a cluster and its rows, and quarantines the file if it raises BrokenFileError. The rows of a single
+    batch are streamed. Memory is bounded by the rows of two batches.
     """
     written: dict[str, T] = {}
     broken = set()
@@ -175,7 +176,7 @@ def write_each(found: Landing, entries: Entries, write: Callable[[str, Iterable[
 
 
 def _streamed(entries: Entries, batches: Sequence[list[str]]) -> Generator[Row]:
-    """The rows of the only batch: while a cluster's rows are written, Spark makes the next ones."""
+    """Yield the rows of the only batch. Spark makes the next rows while those of a cluster are written."""
     (files,) = batches
     with _keeping(only_batch=True) as keep:
         rows = entries(files, keep)
@@ -183,9 +184,9 @@ def _streamed(entries: Entries, batches: Sequence[list[str]]) -> Generator[Row]:
 
 
 def _fetched(entries: Entries, batches: Sequence[list[str]]) -> Generator[Row]:
-    """The rows of many batches: while those of one are written, Spark makes those of the next one.
+    """Yield the rows of several batches. Spark makes those of the next batch while those of one are written.
 
-    Each is fetched as a whole: an embedded Spark holds on to all that a streaming iterator has fetched (in its scheduler's list of jobs by tag).
+    Each batch is fetched as a whole: an embedded Spark keeps all rows that a streaming iterator has fetched (in its scheduler's list of jobs by tag).
     """
 
     def fetch(files: list[str]) -> Sequence[Row]:
@@ -201,16 +202,16 @@ def _fetched(entries: Entries, batches: Sequence[list[str]]) -> Generator[Row]:
             coming = ahead.submit(fetch, files) if files else None
             yield from rows
     finally:
-        # Who breaks off does not wait for a batch that nobody wants any more: the session that is closed next ends its making.
+        # A caller that stops early does not wait for the next batch: the session that is closed next cancels it.
         ahead.shutdown(wait=False)
 
 
 @contextmanager
 def _keeping(only_batch: bool) -> Iterator[Keep]:
-    """How to keep tables that are used twice, for as long as they are.
+    """Return a function that keeps a table which is used twice, until the context ends.
 
-    A checkpoint has its making analysed once and not again with each use, a third of the work of planning one cluster. But what it holds is freed
-    late, whenever Java collects its garbage: with the batches of a fleet memory would fill up.
+    Spark analyses the plan of a checkpoint once and not with each use, which saves a third of the work of planning one cluster. But Java frees a
+    checkpoint only when it collects garbage: the batches of a fleet would fill the memory.
     """
     with ExitStack() as stack:
 

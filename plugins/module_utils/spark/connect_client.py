@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Being a client of a Spark Connect server: which one, its token, and what is found out in seconds instead of minutes."""
+"""The client of a Spark Connect server: which server, its token, and checks that fail in seconds where Spark's client would try for minutes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import SparkSession
 if TYPE_CHECKING:
     from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -27,19 +27,22 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.err
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import AUTO
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Server
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # What breaks is told by the error that it raises.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # The error that it raises says what failed.
 warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 CONNECT_SECONDS = 10.0
 HEALTH = "/grpc.health.v1.Health/Check"
-# Together about ten seconds: a connection may break, a server that is gone is not waited for.
+# About ten seconds in total: enough for a connection that breaks. A server that has ended is not awaited.
 RETRIES = 6
 RETRY_MILLISECONDS = 4000
 
 
 def own_server(workdir: Path | None, remote: str | None, warn: Callable[[str], None]) -> Server | None:
-    """The server that kafka_recovery_spark runs for this workdir, if it is the one that is meant."""
+    """Return the server that kafka_recovery_spark runs for this workdir, if `remote` is AUTO or its address; else None.
+
+    Waits for a server that is starting. If AUTO cannot use the server in the end, `warn` gets the reason.
+    """
     if workdir is None or not remote or (found := server_state.running(workdir)) is None:
         return None
     if import_error("psutil"):
@@ -59,7 +62,7 @@ def own_server(workdir: Path | None, remote: str | None, warn: Callable[[str], N
 
 
 def need_tls(remote: str) -> None:
-    """SparkError if secrets would be sent to that server in plain text."""
+    """Raise SparkError if secrets would be sent to that server in plain text."""
     if "use_ssl=true" not in remote.lower().split(";")[1:]:
         raise SparkError(
             f"spark_secret_conf would be sent to {remote.partition(';')[0]} in plain text: use TLS (;use_ssl=true), or set it on that server"
@@ -67,27 +70,30 @@ def need_tls(remote: str) -> None:
 
 
 def connect(remote: str, conf: Mapping[str, str], server: Server | None = None, workdir: Path | None = None) -> SparkSession:
-    """A client of a Spark Connect server; Java is needed there, not here. `server`: the one of `workdir`, if `remote` is its address."""
+    """Return a session on a Spark Connect server, which needs no Java here. `server`: the one of `workdir`, if `remote` is its address.
+
+    Raises SparkError if the server does not answer, does not speak the protocol, or refuses a setting of `conf`.
+    """
     if server is None:
         reach(remote, "sc", 15002, "spark_remote")
     try:
         _import_client()
         builder = _channel(remote, server, workdir)
         if server is None:
-            _shake_hands(builder)
+            _check_protocol(builder)
         spark = _client(builder)
     except ImportError as error:
         raise SparkError(f"spark_remote needs more libraries ({error}); install pyspark[connect]") from error
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    # By itself it tries for ten minutes.
+    # Spark's default policy tries for ten minutes.
     spark.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MILLISECONDS)])
     _configure(spark, conf)
     return spark
 
 
 def _configure(spark: SparkSession, conf: Mapping[str, str]) -> None:
-    """Set `conf` with one request. The server leaves out what it refuses. Each of these is set again, alone, and the error says why it is refused."""
+    """Set `conf` with one request. The server ignores settings that it refuses. Each of these is set again alone, so that the error gives the reason."""
     from pyspark.sql.connect.session import SparkSession as Client
 
     with warnings.catch_warnings():
@@ -100,7 +106,7 @@ def _configure(spark: SparkSession, conf: Mapping[str, str]) -> None:
 
 
 def _channel(remote: str, server: Server | None, workdir: Path | None) -> DefaultChannelBuilder:
-    """How to connect. Without TLS nothing proves who listens on this machine, so the owner of the port is checked."""
+    """Return a channel builder. Without TLS nothing proves which process listens on this machine, so the owner of the port is checked."""
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_channel import LoopbackChannel, ServerChannel
@@ -116,14 +122,14 @@ def _client(builder: DefaultChannelBuilder) -> SparkSession:
     from pyspark.sql.connect.session import SparkSession as Client
 
     client = Client.builder.channelBuilder(builder).getOrCreate()
-    # PySpark's functions go by it. PySpark itself sets it for a client that is made from an address.
+    # PySpark's functions read it. PySpark sets it only for a client that is made from an address.
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
     return cast("SparkSession", client)
 
 
 def _import_client() -> None:
-    """Import Spark's client, which brings a thousand modules with it, all of which stay to the end. Without a word to Python's collector it would look
-    through them for garbage while they come in, and once more when the process ends: 0.15 s."""
+    """Import Spark's client with Python's garbage collector off. The import loads a thousand modules that live as long as the process. The collector
+    would scan them during the import and when the process ends: 0.15 s."""
     gc.disable()
     try:
         import pyspark.sql.connect.session  # noqa: F401
@@ -132,11 +138,10 @@ def _import_client() -> None:
     gc.freeze()
 
 
-def _shake_hands(builder: DefaultChannelBuilder) -> None:
-    """Find out whether what answers speaks gRPC: Spark's client would try for minutes.
+def _check_protocol(builder: DefaultChannelBuilder) -> None:
+    """Raise SparkError if the server does not speak gRPC. Spark's client would try for minutes.
 
-    Any status of a call proves it, also that there is no such service. To wait for the channel to be ready proves no more, and closing a channel
-    that was waited for takes 0.2 s.
+    Any status of a call proves that it does, also UNIMPLEMENTED. To wait for a ready channel proves no more, and to close such a channel takes 0.2 s.
     """
     import grpc
 
@@ -149,18 +154,18 @@ def _shake_hands(builder: DefaultChannelBuilder) -> None:
             tls = " over TLS" if builder.secure else ""
             because = ", because a token is sent" if tls and not builder.use_ssl else ""
             what = f"spark_remote: what answers on {builder.endpoint} does not speak Spark Connect{tls}{because}"
-            raise SparkError(f"{what}: look which port the server has (a server with TLS needs ;use_ssl=true)") from error
+            raise SparkError(f"{what}: check the port of the server (a server with TLS needs ;use_ssl=true)") from error
 
 
 def reach(address: str, scheme: str, port: int, option: str) -> None:
-    """Find out in seconds what Spark itself would try for minutes. `port`: where the address names none."""
+    """Raise SparkError, which names `option`, if nothing answers at `address`. Spark itself would try for minutes. `port`: the default."""
     try:
         target = urlsplit(address)
         host, port = target.hostname, target.port or port
     except ValueError:
         host = None
     if not host or target.scheme != scheme:
-        raise SparkError(f"{option} {address!r} is no address of a Spark server; it looks like {scheme}://host:{port}")
+        raise SparkError(f"{option} {address!r} is not the URL of a Spark server; it looks like {scheme}://host:{port}")
     try:
         socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
     except OSError as error:

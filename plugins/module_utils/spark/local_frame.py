@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A few rows of this process as a DataFrame."""
+"""DataFrames from a few rows of this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -17,9 +17,9 @@ with suppress(ImportError):  # libraries.py says why
 
 
 def frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: str) -> DataFrame:
-    """`rows` with the columns of `schema`; others are left out, maps are dicts, times have a zone.
+    """Return `rows` as a DataFrame with the columns of `schema`. Other keys are left out; a map is given as a dict, a time with its zone.
 
-    Through Arrow, because lists go through Python processes of Spark's own, which have to be there on every host and take seconds to start.
+    The rows go through Arrow. From a list Spark would read them with Python workers, which take seconds to start.
     """
     fields = cast("StructType", StructType.fromDDL(schema))
     names = fields.fieldNames()

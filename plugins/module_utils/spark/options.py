@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options that say where Spark runs, and with which settings: argument spec, and what `spark.session.session` takes of them. Works without PySpark."""
+"""Options that say where Spark runs and with which settings: argument spec, and the arguments of `spark.session.session`. Works without PySpark."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
-# spark_remote: the server of this workdir (kafka_recovery_spark) where one runs, else a Spark of the module's own.
+# spark_remote: the server of this workdir (kafka_recovery_spark) if one runs, else an embedded Spark.
 AUTO = "auto"
 
 CONF_ARGUMENTS: dict[str, dict[str, Any]] = {
-    # Ansible writes options to its log before a module can refuse them, and spark_conf may have a secret by mistake.
+    # Ansible logs options before a module can refuse them, and spark_conf may have a secret by mistake.
     "spark_conf": {"type": "dict", "default": {}, "no_log": True},
     "spark_secret_conf": {"type": "dict", "default": {}, "no_log": True},
 }
@@ -35,22 +35,23 @@ ON_COMMAND_LINE = "it is on the command line of Java, which all users of the hos
 
 
 class PlaceError(RecoveryError):
-    """The options name two places at once."""
+    """The options name two places for Spark."""
 
 
 class ConfError(RecoveryError):
-    """A secret is in an option that others can read."""
+    """An option that others can read has a secret."""
 
 
-def texts(conf: dict[str, Any]) -> dict[str, str]:
-    """Settings as Spark takes them."""
+def stringify_conf(conf: dict[str, Any]) -> dict[str, str]:
+    """Return settings with values as Spark accepts them: text, booleans as true and false."""
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in conf.items()}
 
 
 def settings(module: AnsibleModule) -> tuple[dict[str, str], dict[str, str]]:
-    """spark_conf and spark_secret_conf, of a module that has CONF_ARGUMENTS. ConfError if a secret is not where it is kept."""
-    conf, secrets = texts(module.params["spark_conf"]), texts(module.params["spark_secret_conf"])
-    # Ansible does not know the values of a dict that was given as a string.
+    """Return spark_conf and spark_secret_conf of a module with CONF_ARGUMENTS. Raises ConfError if spark_conf seems to have a secret, or if
+    spark_secret_conf has one that Spark would put on a command line."""
+    conf, secrets = stringify_conf(module.params["spark_conf"]), stringify_conf(module.params["spark_secret_conf"])
+    # Ansible does not mask the values of a dict that was given as a string.
     module.no_log_values |= {value for value in (*conf.values(), *secrets.values()) if value}
     for name, value in conf.items():
         if name.lower().endswith(JAVA_OPTIONS) and SECRET.search(value):
@@ -64,8 +65,11 @@ def settings(module: AnsibleModule) -> tuple[dict[str, str], dict[str, str]]:
     return conf, secrets
 
 
-def place(module: AnsibleModule) -> dict[str, Any]:
-    """Arguments of `session` from the options of a module that has SPARK_ARGUMENTS and `workdir`. PlaceError where they exclude each other."""
+def session_arguments(module: AnsibleModule) -> dict[str, Any]:
+    """Return the keyword arguments of `session.session`, from the options of a module with SPARK_ARGUMENTS and `workdir`.
+
+    Raises PlaceError if the options name two places, ConfError as `settings` does.
+    """
     master, remote = module.params["spark_master"] or None, module.params["spark_remote"] or None
     if master and remote and remote != AUTO:
         raise PlaceError("spark_master and spark_remote are mutually exclusive: Spark runs in one place; leave one of them out")
@@ -80,8 +84,8 @@ def place(module: AnsibleModule) -> dict[str, Any]:
     }
 
 
-def refuse_nothing(module: AnsibleModule, files: Collection[Any], quarantine: Sequence[Mapping[str, str]], what: str) -> None:
-    """Fail where there are no files to work with, all of them in `quarantine`. `what`: what they are, "landing file"."""
+def fail_if_no_input(module: AnsibleModule, files: Collection[Any], quarantine: Sequence[Mapping[str, str]], what: str) -> None:
+    """Fail the module if `files` is empty. `quarantine`: rows with path and reason, for the message; `what`: the kind of file, "landing file"."""
     if not files:
         reasons = "; ".join(f"{row['path']}: {row['reason']}" for row in quarantine[:5])
         module.fail_json(

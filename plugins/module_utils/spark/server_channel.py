@@ -1,14 +1,14 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Connections to a Spark server on this machine. A process of another user that takes the port gets neither the token nor rows."""
+"""gRPC channels to a Spark server on this machine. A process of another user on the port gets neither the token nor rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     import grpc
 try:
     from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -23,13 +23,13 @@ REMEDY = "use TLS (;use_ssl=true), or leave spark_remote out"
 
 
 class CallGuard:
-    """A grpc.AuthMetadataPlugin: gRPC calls it once a connection is made, and before it sends anything of a call."""
+    """A grpc.AuthMetadataPlugin: gRPC calls it when a connection exists, before it sends any part of a call."""
 
     def __init__(self, port: int, trusted: Callable[[], bool], token: str | None) -> None:
         self._port, self._trusted, self._token = port, trusted, token
 
     def __call__(self, _context: object, callback: grpc.AuthMetadataPluginCallback) -> None:
-        # gRPC connects again by itself if a connection breaks, and another process may have the port by then.
+        # gRPC reconnects by itself, and another process may have the port by then.
         if self._trusted():
             callback((("authorization", f"Bearer {self._token}"),) if self._token else (), None)
         else:
@@ -37,25 +37,25 @@ class CallGuard:
 
 
 class LoopbackChannel(DefaultChannelBuilder):  # type: ignore[misc]
-    """Connects to an address of loopback if only root and this user listen there."""
+    """Connects to a loopback address if only root and this user listen there."""
 
     def __init__(self, remote: str, address: str) -> None:
-        # gRPC would use a proxy of the environment for loopback addresses, too.
+        # gRPC would use the proxy of the environment for loopback addresses too.
         super().__init__(remote, [("grpc.enable_http_proxy", 0)])
         self._address = address
         self._server_port = int(self.endpoint.rpartition(":")[2])
 
     @property
     def secure(self) -> bool:
-        """Whether it uses TLS."""
+        """Return whether the channel uses TLS."""
         return False
 
     def toChannel(self) -> grpc.Channel:
-        """Return a channel. SparkError if a process of another user listens there, or may."""
+        """Return a channel. Raises SparkError unless the listener is known to be root's or this user's."""
         return self._guarded(self._check())
 
     def _check(self) -> Callable[[], bool]:
-        """SparkError if the server must not get anything. Return the check of each call."""
+        """Return the check of each call. Raises SparkError if the listener must not get any data."""
         address, port = self._address, self._server_port
         try:
             users = socket_users.listening(address, port)
@@ -77,7 +77,7 @@ class LoopbackChannel(DefaultChannelBuilder):  # type: ignore[misc]
 
 
 class ServerChannel(LoopbackChannel):
-    """Connects to the server of a workdir, and to no other process of this user."""
+    """Connects to the server of a workdir, and to no other process, not even of this user."""
 
     def __init__(self, remote: str, server: Server, token: str) -> None:
         super().__init__(remote, loopback.ADDRESS)

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Spark Connect server of a workdir, as its files show it: whether one runs, where, and with which token. Works without PySpark.
+"""The state of the Spark Connect server of a workdir, in files: whether it runs, its address and its token. Works without PySpark.
 
-`<workdir>/spark/` has `lock` (held by the keeper of the server, so a server that was killed is known to be gone, whatever process has
-its number now), `server.json` (what `Server` has), `token` and `server.log`. All of them are private.
+`<workdir>/spark/` has `lock`, `server.json` (the fields of `Server`), `until.json` (those of `Lifetime`), `token` and `server.log`. All are private.
+The supervisor of the server holds `lock`, so a killed server is known to have ended, even if another process has its pid now.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 )
 
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
-# What a machine that is busy with everything else may need. Nobody waits as long for a server that has ended.
+# Enough for a busy machine. Callers do not wait so long for a server that has ended.
 START_SECONDS = 300.0
 STOP_SECONDS = 15.0
 LOOK_SECONDS = 0.1
 
 
 class SparkServerError(RecoveryError):
-    """The server cannot be started or stopped; the text says why."""
+    """The server cannot be started or stopped. The message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """A running server on machine `host`. `pid`: its keeper, whose end is its end; `ready`: it answers; `warm`: its first plan is made."""
+    """A running server on machine `host`. `pid`: its supervisor, with which it ends; `ready`: it answers; `warm`: its first plan has been made."""
 
     pid: int
     host: str
@@ -55,68 +55,77 @@ class Server:
 
     @property
     def remote(self) -> str:
-        """Its address, for spark_remote of modules with the same workdir. Other clients of Spark do not send a token there in plain text."""
+        """Its URL, for spark_remote of modules with the same workdir. Other Spark clients refuse to send a token there in plain text."""
         return f"sc://127.0.0.1:{self.port}"
 
 
 @dataclass(frozen=True)
-class Until:
-    """When a server ends by itself. `idle_seconds` without a client (0: never); when process `owner`, begun at `owner_since`, is gone (0: none)."""
+class Lifetime:
+    """When a server ends by itself: after `idle_seconds` without a client (0: never), or when process `owner` has ended (0: none).
+
+    `owner_since`: start time of the owner in seconds since the epoch, because pids are reused.
+    """
 
     idle_seconds: float
     owner: int
     owner_since: float
 
-    def longest(self, other: Until) -> Until:
-        """What satisfies both."""
+    def longest(self, other: Lifetime) -> Lifetime:
+        """Return the shortest lifetime that covers both."""
         idle = 0.0 if 0 in (self.idle_seconds, other.idle_seconds) else max(self.idle_seconds, other.idle_seconds)
-        return Until(idle, self.owner, self.owner_since) if self.owner == other.owner else Until(idle, 0, 0.0)
+        return Lifetime(idle, self.owner, self.owner_since) if self.owner == other.owner else Lifetime(idle, 0, 0.0)
 
 
-FOR_EVER = Until(0.0, 0, 0.0)
+UNLIMITED = Lifetime(0.0, 0, 0.0)
 
 
 @dataclass(frozen=True)
 class Folder:
-    """`<workdir>/spark` and the names in it."""
+    """The folder `<workdir>/spark` and the paths in it."""
 
     workdir: Path
 
     @property
     def path(self) -> Path:
+        """The folder itself."""
         return self.workdir / "spark"
 
     @property
     def lock(self) -> Path:
+        """The file that the supervisor locks while it runs."""
         return self.path / "lock"
 
     @property
     def state(self) -> Path:
+        """The fields of `Server` as JSON."""
         return self.path / "server.json"
 
     @property
-    def until(self) -> Path:
+    def lifetime(self) -> Path:
+        """The fields of `Lifetime` as JSON."""
         return self.path / "until.json"
 
     @property
     def token(self) -> Path:
+        """The token that clients send."""
         return self.path / "token"
 
     @property
     def log(self) -> Path:
+        """The log of the supervisor and of Java."""
         return self.path / "server.log"
 
     def make(self) -> Folder:
-        """Make the directory; FileError where it cannot be used or another user could swap its files."""
+        """Make the directory and return self. Raises FileError if it cannot be used or another user could replace its files."""
         private_directory(self.workdir)
         private_directory(self.path)
-        for file in (self.lock, self.state, self.until, self.token, self.log):
+        for file in (self.lock, self.state, self.lifetime, self.token, self.log):
             refuse_link(file)
         return self
 
 
-def is_kept(folder: Folder) -> bool:
-    """Whether a keeper lives: it holds the lock."""
+def is_supervised(folder: Folder) -> bool:
+    """Return whether a supervisor runs: it holds the lock."""
     try:
         handle = os.open(folder.lock, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
@@ -131,11 +140,11 @@ def is_kept(folder: Folder) -> bool:
 
 
 def running(workdir: Path) -> Server | None:
-    """The server of this workdir, also one that is still starting. FileError where other users could have put one there."""
+    """Return the server of this workdir, also one that is still starting, or None. Raises FileError if other users could have written its state."""
     folder = Folder(workdir)
     deadline = time.monotonic() + STOP_SECONDS
-    # A keeper that lives has its file written within moments.
-    while is_kept(folder):
+    # The supervisor writes its state shortly after it has taken the lock.
+    while is_supervised(folder):
         check_inside(workdir, folder.state)
         with suppress(FileNotFoundError):
             return _read(folder.state, Server)
@@ -154,28 +163,28 @@ def _read(path: Path, kind: type[Any]) -> Any:
 
 
 def write_state(folder: Folder, server: Server) -> None:
-    """Tell everybody of the server."""
+    """Write the state of the server for its clients."""
     write_private(folder.state, json.dumps(asdict(server)).encode())
 
 
-def read_until(folder: Folder) -> Until:
-    """When the running server is to end."""
-    until: Until = _read(folder.until, Until)
-    return until
+def read_lifetime(folder: Folder) -> Lifetime:
+    """Return the lifetime of the running server."""
+    lifetime: Lifetime = _read(folder.lifetime, Lifetime)
+    return lifetime
 
 
-def write_until(folder: Folder, until: Until) -> None:
-    """Say when the server is to end; its keeper reads it again and again."""
-    write_private(folder.until, json.dumps(asdict(until)).encode())
+def write_lifetime(folder: Folder, lifetime: Lifetime) -> None:
+    """Write the lifetime of the server. Its supervisor reads it every few moments."""
+    write_private(folder.lifetime, json.dumps(asdict(lifetime)).encode())
 
 
 def is_here(server: Server) -> bool:
-    """Whether it runs on this machine. A workdir may be shared by several."""
+    """Return whether the server runs on this machine. Several machines may share a workdir."""
     return server.host == socket.gethostname()
 
 
 def awaited(workdir: Path, seconds: float = START_SECONDS, warm: bool = False) -> Server | None:
-    """The server of this workdir once it answers (or is `warm`); None where none runs here, it ended while it started, or it takes longer than that."""
+    """Wait up to `seconds` until the server of this workdir answers (or is `warm`) and return it. Return None if none runs here, it ends, or time is up."""
     deadline = time.monotonic() + seconds
     while (server := running(workdir)) and is_here(server) and time.monotonic() < deadline:
         if server.ready and (server.warm or not warm):
@@ -185,14 +194,14 @@ def awaited(workdir: Path, seconds: float = START_SECONDS, warm: bool = False) -
 
 
 def token(workdir: Path) -> str:
-    """The token of the running server."""
+    """Return the token of the running server. Raises FileError if other users could have written it."""
     folder = Folder(workdir)
     check_inside(workdir, folder.token)
     return read_regular(folder.token, follow=False).decode().strip()
 
 
 def stop(workdir: Path) -> Server | None:
-    """End the server of this workdir and return it; None where none runs. SparkServerError where it does not end, or is not on this machine."""
+    """End the server of this workdir and return it, or None if none runs. Raises SparkServerError if it does not end or is on another machine."""
     server = running(workdir)
     if server is None:
         return None
@@ -210,24 +219,24 @@ def stop(workdir: Path) -> Server | None:
             ) from error
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if not is_kept(folder):
+            if not is_supervised(folder):
                 return server
             time.sleep(LOOK_SECONDS)
     raise SparkServerError(f"the Spark server of {workdir} (process {server.pid}) does not end")
 
 
-def last_words(folder: Folder) -> str:
-    """What the log of a server says that did not come up: the error, where there is one."""
+def startup_error(folder: Folder) -> str:
+    """Return the errors in the log of a server that did not start, or its last lines."""
     with suppress(OSError):
         lines = [line.strip() for line in folder.log.read_text(errors="replace").splitlines() if line.strip()]
-        told = [line for line in lines if "Exception" in line or "Error" in line or line.startswith("keeper:")]
-        return " | ".join((told or lines)[-3:])[:600]
+        errors = [line for line in lines if "Exception" in line or "Error" in line or line.startswith("supervisor:")]
+        return " | ".join((errors or lines)[-3:])[:600]
     return "it left no log"
 
 
 @contextmanager
-def alone(folder: Folder) -> Iterator[None]:
-    """Only one at a time starts or stops the server."""
+def start_lock(folder: Folder) -> Iterator[None]:
+    """Hold the lock under which one process at a time starts or stops the server."""
     handle = os.open(folder.path / "starting", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

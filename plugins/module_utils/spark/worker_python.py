@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Python of Spark's workers on this machine: the one that runs here, with PySpark as it is installed.
+"""The Python of Spark's workers on this machine: the one that runs here, with the installed PySpark.
 
-Spark puts a zip of PySpark's sources before that. Python cannot keep what it has compiled of a zip, so each process of Spark's compiles it again,
-which takes 0.7 s.
+Spark puts a zip of PySpark's sources first on the path. Python does not cache the bytecode of a zip, so that each worker process would compile
+PySpark again, which takes 0.7 s.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ NAME, PATH = "python", "PYTHONPATH"
 
 
 def program(folder: Path) -> str:
-    """Write a program into the private `folder` that is this Python with the PYTHONPATH of this process, and return its path.
+    """Write a program into the private `folder` that runs this Python with the PYTHONPATH of this process, and return its path.
 
-    If programs may not run in `folder`, or this Python cannot, return this Python itself.
+    If `folder` is mounted noexec, or this Python cannot be executed, return the path of this Python.
     """
     if os.statvfs(folder).f_flag & os.ST_NOEXEC or not os.access(sys.executable, os.X_OK):
         return sys.executable

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keeper of a Spark Connect server: a small process that starts its Java, warms it, and ends it when nobody needs it any more.
+"""The supervisor of a Spark Connect server: a small process that starts its Java, warms it, and ends it at the end of its lifetime.
 
-It is forked off the module and outlives it. Ansible removes the module's own code meanwhile, so everything of the collection is imported here
-before the fork. Java is the keeper's child, and on Linux the kernel ends it with the keeper, however that ends.
+The module forks the supervisor, which outlives it. Ansible then removes the module's code, so everything of the collection is imported here before
+the fork. Java is a child of the supervisor. On Linux the kernel ends it with the supervisor, even after SIGKILL.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     import psutil
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import socket_users
@@ -35,30 +35,30 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.properties import properties
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import appcds, server_state
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Folder, Server, SparkServerError, Until
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Folder, Lifetime, Server, SparkServerError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import NO_LINES, PAGES, SESSION, need_java
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.worker_python import program
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark_server import warmup
 
 PR_SET_PDEATHSIG = 1
 LOOPBACK = "127.0.0.1"
-# A process of Spark's that starts workers of Python.
+# A process of Spark that starts Python workers.
 DAEMON = "pyspark.daemon"
 TICK_SECONDS = 0.25
 STAY_SECONDS = 1.0
 WARM_SECONDS = 300.0
 
 
-def _say(text: str) -> None:
-    """To the log, which is this process's stderr."""
-    sys.stderr.write(f"keeper: {text}\n")
+def _log(text: str) -> None:
+    """Write to the log, which is stderr of this process."""
+    sys.stderr.write(f"supervisor: {text}\n")
     sys.stderr.flush()
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server is started with. `port`: 0 is any free one; `master`: where its work is done; `memory`: of its Java, as Spark writes it;
-    `lasts`: it is kept for later, so that it pays to have Java optimise the code of plans."""
+    """Settings of a server. `port`: 0 for any free one; `master`: URL of the Spark master; `memory`: heap of its Java, such as 4g;
+    `lasts`: the server outlives a playbook, so that Java should optimise the code of plans."""
 
     port: int
     master: str
@@ -68,76 +68,76 @@ class Settings:
 
 
 def owner(name: str = "ansible-playbook") -> tuple[int, float]:
-    """The ansible-playbook that runs this process and the time of its start, or (0, 0.0)."""
+    """Return pid and start time (seconds since the epoch) of the ansible-playbook that runs this process, or (0, 0.0)."""
     found = (0, 0.0)
     for process in psutil.Process().parents():
         with suppress(psutil.Error):
             if any(Path(part).name == name for part in process.cmdline()[:3]):
-                # Its forks have the same command line: the outermost is the one that lasts.
+                # Its forks have the same command line, but only the outermost process lasts.
                 found = (process.pid, process.create_time())
     return found
 
 
-def start(folder: Folder, settings: Settings, until: Until) -> None:
-    """Fork a keeper off and return as soon as its Java has been started. SparkServerError where it could not be."""
+def start(folder: Folder, settings: Settings, lifetime: Lifetime) -> None:
+    """Fork a supervisor and return when it has started Java. Raises SparkServerError if it could not."""
     need_java()
     folder.state.unlink(missing_ok=True)
-    server_state.write_until(folder, until)
+    server_state.write_lifetime(folder, lifetime)
     write_private(folder.token, (secrets.token_urlsafe(32) + "\n").encode())
     libc = ctypes.CDLL(None)
-    told, telling = os.pipe()
+    started_reader, started_writer = os.pipe()
     child = os.fork()
     if child == 0:
-        # Nothing of the module may run in here any more, whatever happens.
+        # The child must not run any code of the module, whatever happens.
         try:
             os.setsid()
             if os.fork() == 0:
-                os.close(told)
-                _become_keeper(folder, settings, libc, telling)
+                os.close(started_reader)
+                _become_supervisor(folder, settings, libc, started_writer)
         finally:
             os._exit(0)
-    os.close(telling)
+    os.close(started_writer)
     os.waitpid(child, 0)
-    with os.fdopen(told) as pipe:
-        if (said := pipe.read()) != "started":
-            raise SparkServerError(said or f"the Spark server did not start; see {folder.log}")
+    with os.fdopen(started_reader) as pipe:
+        if (message := pipe.read()) != "started":
+            raise SparkServerError(message or f"the Spark server did not start; see {folder.log}")
 
 
-def _become_keeper(folder: Folder, settings: Settings, libc: ctypes.CDLL, telling: int) -> None:
-    """In the process that was forked off: give back what belongs to the module, then keep the server."""
+def _become_supervisor(folder: Folder, settings: Settings, libc: ctypes.CDLL, started_writer: int) -> None:
+    """In the forked process: close the module's files and reset its signals, then supervise the server."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for standard, handle in ((0, nothing), (1, log), (2, log)):
         os.dup2(handle, standard)
-    os.dup2(telling, 3)
+    os.dup2(started_writer, 3)
     os.closerange(4, 1 << 16)
     os.umask(0o077)
     os.chdir(folder.path)
     try:
-        Keeper(folder, settings, libc).keep(told=3)
+        ServerSupervisor(folder, settings, libc).run(started_writer=3)
     except Exception as error:
-        with suppress(OSError):  # told already that it has started
+        with suppress(OSError):  # the pipe is closed if Java has started
             os.write(3, f"the Spark server did not start: {error}".encode())
-        _say(str(error))
+        _log(str(error))
 
 
-class Keeper:
-    """Of one server, from its start to its end."""
+class ServerSupervisor:
+    """Supervises one Spark Connect server process, from its start to its end."""
 
     def __init__(self, folder: Folder, settings: Settings, libc: ctypes.CDLL) -> None:
         self.folder, self.settings, self.libc = folder, settings, libc
-        self.asked_to_end = False
+        self.terminated = False
         self.warming = 0
         self.own = os.getpid()
         signal.signal(signal.SIGTERM, self._end)
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
-        self.asked_to_end = True
+        self.terminated = True
 
-    def keep(self, told: int) -> None:
-        """Start Java, tell it, and stay until there is a reason to end."""
+    def run(self, started_writer: int) -> None:
+        """Start Java, write "started" to the pipe `started_writer`, warm the server, and return at the end of its lifetime."""
         lock = self._locked()
         scratch = self.folder.path / "local"
         port = self.settings.port or _free_port()
@@ -145,16 +145,18 @@ class Keeper:
         try:
             server = Server(os.getpid(), socket.gethostname(), port, ready=False, warm=False, started_at=utc_now())
             server_state.write_state(self.folder, server)
-            os.write(told, b"started")
-            os.close(told)
-            if self._comes_up(java, port):
+            os.write(started_writer, b"started")
+            os.close(started_writer)
+            if self._wait_until_listening(java, port):
                 self._properties.unlink(missing_ok=True)  # Java has read it, and secrets may be in it
                 server_state.write_state(self.folder, replace(server, ready=True))
                 self._warm(java, server, warmup.FIRST)
                 server_state.write_state(self.folder, replace(server, ready=True, warm=True))
-                while self.settings.lasts and not self._warm(java, server, warmup.REHEARSALS) and self._left_alone(java, port):
+                while (
+                    self.settings.lasts and not self._warm(java, server, warmup.WARMUP_PLAN_SIZES) and self._wait_until_unused(java, port)
+                ):
                     pass
-                self._stay(java, port)
+                self._run_until_idle(java, port)
         finally:
             self._stop_warming()
             java.terminate()
@@ -163,7 +165,7 @@ class Keeper:
             except subprocess.TimeoutExpired:
                 java.kill()
                 java.wait()
-            for file in (self.folder.state, self.folder.token, self.folder.until, self._properties):
+            for file in (self.folder.state, self.folder.token, self.folder.lifetime, self._properties):
                 with suppress(OSError):
                     file.unlink(missing_ok=True)
             for folder in (scratch, self.folder.path / warmup.WARM):
@@ -177,7 +179,7 @@ class Keeper:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return handle
-            except BlockingIOError:  # somebody looks whether it is held, or a server is just ending
+            except BlockingIOError:  # held by `is_supervised` of another process, or by a supervisor that is ending
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(TICK_SECONDS)
@@ -187,12 +189,12 @@ class Keeper:
         return self.folder.path / "server.properties"
 
     def _java(self, port: int, scratch: Path) -> subprocess.Popen[bytes]:
-        """Settings go by a private file: a command line is everybody's to read, and they may have passwords of an object store in them."""
+        """Start Java. It reads settings from a private file: they may have passwords of an object store, and all users can read a command line."""
         home = Path(str(importlib.util.find_spec("pyspark").origin)).parent  # type: ignore[union-attr]
         conf = {
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
-            # What is settled once is settled for small sessions; the rest each session brings with it.
+            # Options of Java are set once, for small sessions. Every session brings its other settings.
             "spark.driver.extraJavaOptions": f"-XX:+ExitOnOutOfMemoryError {warmup.java_options(self.settings.lasts)} "
             f"{appcds.options(self.folder.workdir)}",
             "spark.local.dir": str(scratch),
@@ -201,7 +203,7 @@ class Keeper:
             **PAGES,
             **NO_LINES,
             **self.settings.conf,
-            # What nobody may change: who can reach it, and that they have to know the token.
+            # Operators cannot change these: they restrict access to this machine and to clients with the token.
             "spark.master": self.settings.master,
             "spark.driver.memory": self.settings.memory,
             "spark.driver.host": LOOPBACK,
@@ -228,30 +230,30 @@ class Keeper:
         }
         argv = [str(home / "bin" / "spark-submit"), "--properties-file", str(self._properties)]
         argv += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-        # No module runs here but a keeper, and a keeper has one thread.
+        # preexec_fn is safe: no module runs in this process, and the supervisor has one thread.
         return subprocess.Popen(  # pylint: disable=ansible-bad-function
             argv,
             env=environment,
             stdin=subprocess.DEVNULL,
-            preexec_fn=self._dies_with_keeper,  # noqa: PLW1509
+            preexec_fn=self._die_with_supervisor,  # noqa: PLW1509
         )
 
     def _python_of_workers(self, scratch: Path) -> dict[str, str]:
-        """What decides runs in this Python. On other machines their own is taken, or what the operator says."""
+        """Return the variable that makes workers on this machine use this Python. Other machines use their own, or the one that the operator names."""
         named = program(private_directory(scratch)) if self.settings.master.startswith("local") else os.environ.get("PYSPARK_PYTHON")
         return {"PYSPARK_PYTHON": named} if named else {}
 
-    def _dies_with_keeper(self) -> None:
+    def _die_with_supervisor(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if sys.platform == "linux":
             self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != self.own:  # it died before the kernel was asked
+            if os.getppid() != self.own:  # the supervisor died before the call of prctl
                 os._exit(1)
 
-    def _comes_up(self, java: subprocess.Popen[bytes], port: int) -> bool:
-        """Whether this Java, and nobody else, listens on the port before there is a reason to end."""
-        while not self._has_to_end(java):
+    def _wait_until_listening(self, java: subprocess.Popen[bytes], port: int) -> bool:
+        """Wait until this Java, and not another process, listens on the port. Return False if the server should end before."""
+        while not self._should_end(java):
             with suppress(psutil.Error):
                 listening = [at.laddr.port for at in psutil.Process(java.pid).net_connections("tcp") if at.status == psutil.CONN_LISTEN]
                 if port in listening:
@@ -259,36 +261,36 @@ class Keeper:
             time.sleep(TICK_SECONDS)
         return False
 
-    def _has_to_end(self, java: subprocess.Popen[bytes]) -> bool:
+    def _should_end(self, java: subprocess.Popen[bytes]) -> bool:
         if java.poll() is not None:
-            _say(f"Java ended with exit code {java.returncode}")
+            _log(f"Java ended with exit code {java.returncode}")
             return True
         try:
-            until = server_state.read_until(self.folder)
+            lifetime = server_state.read_lifetime(self.folder)
         except (OSError, RecoveryError):  # the workdir is gone
             return True
-        return self.asked_to_end or (bool(until.owner) and not _lives(until.owner, until.owner_since))
+        return self.terminated or (bool(lifetime.owner) and not _is_running(lifetime.owner, lifetime.owner_since))
 
     def _warm(self, java: subprocess.Popen[bytes], server: Server, sizes: Sequence[int]) -> bool:
-        """Have something planned for each of `sizes`, in a process of its own: what that takes of memory is given back. Whoever comes meanwhile
-        goes first; then the answer is False."""
+        """Make a warm-up plan for each of `sizes` in a child process, which frees its memory when it ends. Return False if a client has connected
+        meanwhile: it goes first, and the child is killed."""
         self.warming = os.fork()
         if self.warming == 0:
             try:
-                self._dies_with_keeper()
+                self._die_with_supervisor()
                 os.closerange(3, 256)
-                warmup.plan_something(self.folder, server, sizes)
+                warmup.run_warmup_plans(self.folder, server, sizes)
             except (OSError, RecoveryError) as error:
-                _say(f"not warmed: {error}")
+                _log(f"not warmed: {error}")
             finally:
                 os._exit(0)
         deadline = time.monotonic() + WARM_SECONDS
         before: set[int] = set()
         while os.waitpid(self.warming, os.WNOHANG) == (0, 0):
             others = self._clients(java, server.port, self.warming)
-            # Seen once it may be a connection of our own that was just closed.
+            # A connection that is seen only once may be one of the child's that was just closed.
             late = time.monotonic() > deadline
-            if self._has_to_end(java) or others & before or late:
+            if self._should_end(java) or others & before or late:
                 self._stop_warming()
                 return late
             before = others
@@ -296,9 +298,9 @@ class Keeper:
         self.warming = 0
         return True
 
-    def _left_alone(self, java: subprocess.Popen[bytes], port: int) -> bool:
-        """Wait until no client is connected; False where there is a reason to end before."""
-        while not (ends := self._has_to_end(java)) and self._is_used(java, port):
+    def _wait_until_unused(self, java: subprocess.Popen[bytes], port: int) -> bool:
+        """Wait until no client is connected. Return False if the server should end before."""
+        while not (ends := self._should_end(java)) and self._is_used(java, port):
             time.sleep(STAY_SECONDS)
         return not ends
 
@@ -308,20 +310,20 @@ class Keeper:
             os.waitpid(self.warming, 0)
             self.warming = 0
 
-    def _stay(self, java: subprocess.Popen[bytes], port: int) -> None:
+    def _run_until_idle(self, java: subprocess.Popen[bytes], port: int) -> None:
         used = time.monotonic()
-        while not self._has_to_end(java):
+        while not self._should_end(java):
             used = time.monotonic() if self._is_used(java, port) else used
             with suppress(OSError, RecoveryError):
-                idle_seconds = server_state.read_until(self.folder).idle_seconds
+                idle_seconds = server_state.read_lifetime(self.folder).idle_seconds
                 if idle_seconds and time.monotonic() - used > idle_seconds:
                     return
             time.sleep(STAY_SECONDS)
 
     def _is_used(self, java: subprocess.Popen[bytes], port: int) -> bool:
-        """Whether a client is connected. If none is, end the daemons of Python workers: Spark keeps one for each session, until the server ends.
+        """Return whether a client is connected. If none is, end the daemons of Python workers: Spark keeps one for each session until the server ends.
 
-        They are looked for before the clients are: that of a client which connects meanwhile is not among them.
+        Daemons are listed before clients, so that the daemon of a client which connects meanwhile is not among them.
         """
         daemons = _daemons(java.pid)
         if self._clients(java, port):
@@ -332,10 +334,10 @@ class Keeper:
         return False
 
     def _clients(self, java: subprocess.Popen[bytes], port: int, but: int = 0) -> set[int]:
-        """The ports from which clients of this user are connected, other than process `but`.
+        """Return the ports from which clients of this user are connected, other than process `but`.
 
-        Another user does not have the token, but can connect, and would keep the server alive. Only /proc/net (Linux) shows whose a connection is:
-        on other systems those of all users count.
+        Another user does not have the token, but can connect, and would keep the server alive. Only /proc/net (Linux) shows the owner of a connection:
+        on other systems the connections of all users count.
         """
         try:
             own = {at.laddr.port for at in psutil.Process(but).net_connections("tcp")} if but else set()
@@ -347,7 +349,7 @@ class Keeper:
         return {at.raddr.port for at in at_java if at.status == psutil.CONN_ESTABLISHED} - own
 
 
-def _lives(pid: int, since: float) -> bool:
+def _is_running(pid: int, since: float) -> bool:
     try:
         process = psutil.Process(pid)
         return abs(process.create_time() - since) < 1 and process.status() != psutil.STATUS_ZOMBIE
@@ -359,7 +361,7 @@ def _daemons(java: int) -> list[psutil.Process]:
     found = []
     with suppress(psutil.Error):
         for process in psutil.Process(java).children():
-            with suppress(psutil.Error):  # one that has ended, and is not waited for, has no command line
+            with suppress(psutil.Error):  # a zombie has no command line
                 if DAEMON in process.cmdline():
                     found.append(process)
     return found

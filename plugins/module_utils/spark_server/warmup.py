@@ -1,8 +1,8 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What warms the Java of a Spark Connect server: plans that nobody asked for. The first loads most of Spark; after some more, Java has
-compiled what plans take most of their time with."""
+"""Synthetic plans that warm the Java of a Spark Connect server. The first one loads most of Spark's classes. After some more, Java has compiled the
+code in which plans spend most of their time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_files
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import Landing
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import RunFiles
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.server_state import Folder, Server
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import (
     LOCAL,
@@ -28,22 +28,35 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.ses
 )
 
 WARM = "warm-up"
-# Partitions of each plan. One is enough to have every class loaded; the rehearsals are for the optimising compiler, which goes by what was
-# called thousands of times. They end where plans do not get faster any more (see `settled`).
+# Partitions of each plan. One partition is enough to load every class. Larger plans are for the optimising compiler, which compiles code after
+# thousands of calls. They end when plans do not get faster any more (see `settled`).
 FIRST = (1,)
-REHEARSALS = (5000,) * 80
+WARMUP_PLAN_SIZES = (5000,) * 80
 WINDOW, BETTER = 10, 0.97
-# Rehearsals that share a session: each session brings a daemon and workers of Python, which stay until all rehearsals have ended.
+# Warm-up plans that share a session. Each session starts a daemon and Python workers, which stay until all warm-up plans have ended.
 PER_SESSION = 40
-# What befalls partitions in turn.
-FATES = ("same", "prefix", "forked", "same", "prefix", "silent", "coming_back", "same", "no_survivor", "prefix", "unlike", "online")
-POLITENESS = 10
+# The kinds of partitions in a plan, in turn.
+PARTITION_SCENARIOS = (
+    "same",
+    "prefix",
+    "forked",
+    "same",
+    "prefix",
+    "silent",
+    "coming_back",
+    "same",
+    "no_survivor",
+    "prefix",
+    "unlike",
+    "online",
+)
+NICE_INCREMENT = 10
 # Partitions of the plan whose classes are archived: enough to have its tables sorted and spilled as those of real ones are.
 ARCHIVED = 500
 
 
 def java_options(lasts: bool) -> str:
-    """Options of the server's Java. One that `lasts` has the time to optimise."""
+    """Return options of the server's Java. A server that `lasts` has time for the optimising compiler."""
     return f"{ONE_COLLECTOR} {ROOM}" if lasts else f"{QUICK_COMPILER} {ONE_COLLECTOR}"
 
 
@@ -59,19 +72,19 @@ BROKERS = [
 
 
 def documents(partitions: int) -> Iterator[dict[str, Any]]:
-    """A landing file's documents of so many partitions, of everything that can befall one in turn: code that is compiled for the common case alone
-    is thrown away when the first real plan meets another."""
+    """Yield documents of a landing file for so many partitions, with PARTITION_SCENARIOS in turn. Java discards code that was compiled for the
+    common case alone when the first real plan has another."""
     for place in range(partitions):
-        fate = FATES[place % len(FATES)]
-        yield _partition({"topic": f"{WARM}-{place // 64}", "partition": place % 64}, fate, place)
+        scenario = PARTITION_SCENARIOS[place % len(PARTITION_SCENARIOS)]
+        yield _partition({"topic": f"{WARM}-{place // 64}", "partition": place % 64}, scenario, place)
 
 
-def _partition(where: dict[str, Any], fate: str, place: int) -> dict[str, Any]:
-    """The document of one partition with two survivors at most, on brokers that differ from place to place."""
-    lost = 2 if fate == "coming_back" else 1
+def _partition(where: dict[str, Any], scenario: str, place: int) -> dict[str, Any]:
+    """Return the document of one partition with at most two survivors. Its brokers depend on `place`."""
+    lost = 2 if scenario == "coming_back" else 1
     one, other = 3 + place % 4, 3 + (place + 1) % 4
-    replicas = [lost] if fate == "no_survivor" else [lost, one, other]
-    online, end = fate == "online", 100 + place
+    replicas = [lost] if scenario == "no_survivor" else [lost, one, other]
+    online, end = scenario == "online", 100 + place
     document: dict[str, Any] = {
         **{**where, "topic_id": WARM, "leader": one if online else -1, "leader_epoch": 3, "replicas": replicas},
         **{"isr": [one] if online else [lost], "eligible_leader_replicas": [], "last_known_elr": [], "offline_replicas": [lost]},
@@ -80,22 +93,24 @@ def _partition(where: dict[str, Any], fate: str, place: int) -> dict[str, Any]:
     }
     if online:
         return document
-    logs = {broker: (end - (9 if fate == "prefix" and broker == other else 0)) for broker in replicas[1:]}
+    logs = {broker: (end - (9 if scenario == "prefix" and broker == other else 0)) for broker in replicas[1:]}
     for broker in replicas:
-        silent = broker == other and fate == "silent"
+        silent = broker == other and scenario == "silent"
         log = (
             {"log_start_offset": 0, "log_end_offset": logs[broker], "high_watermark": 65 + place % 9}
             if broker in logs and not silent
             else {}
         )
-        epochs = {"partition_leader_epoch": 3, "last_written_epoch": 2 if fate == "forked" and broker == other else 3} if log else {}
+        epochs = {"partition_leader_epoch": 3, "last_written_epoch": 2 if scenario == "forked" and broker == other else 3} if log else {}
         state = "unfenced" if broker in logs else "coming_back" if broker == 2 else "fenced"
         document["logs"].append({"broker_id": broker, "broker_state": state, "error": "NO_ANSWER" if silent else None, **log, **epochs})
-    if fate not in ("no_survivor", "silent"):
+    if scenario not in ("no_survivor", "silent"):
         low, high = sorted(logs)
-        relation, common = {"prefix": ("prefix", end - 9), "forked": ("forked", 70), "unlike": ("unknown", None)}.get(fate, ("same", end))
+        relation, common = {"prefix": ("prefix", end - 9), "forked": ("forked", 70), "unlike": ("unknown", None)}.get(
+            scenario, ("same", end)
+        )
         reason = "broker 3 does not answer" if common is None else None
-        pair = {"relation": relation, "shorter": other if fate == "prefix" else None, "common_offset": common, "reason": reason}
+        pair = {"relation": relation, "shorter": other if scenario == "prefix" else None, "common_offset": common, "reason": reason}
         document["pairs"].append({"broker_a": low, "broker_b": high, **pair})
         document["proofs"].append({"source": "consumer_group", "name": WARM, "offset": 60, "broker_id": one, "held": True})
         isrs = ([lost, one, other], [lost, one], [lost], [lost])
@@ -115,8 +130,8 @@ def _partition(where: dict[str, Any], fate: str, place: int) -> dict[str, Any]:
     return document
 
 
-def landed(workdir: Path, partitions: int) -> Landing:
-    """Write a landing file of so many partitions."""
+def write_synthetic_landing_file(workdir: Path, partitions: int) -> RunFiles:
+    """Write a landing file with so many synthetic partitions below `workdir`, and return it as the only file of a run."""
     header = {
         "cluster": WARM,
         "cluster_id": WARM,
@@ -130,13 +145,14 @@ def landed(workdir: Path, partitions: int) -> Landing:
     return plan_files.landing(workdir, WARM, None)
 
 
-def plan_something(folder: Folder, server: Server, sizes: Sequence[int]) -> None:
-    """Make a plan of so many partitions for each of `sizes`, below `<workdir>/spark`. PER_SESSION of them are of one size."""
-    os.nice(POLITENESS)
+def run_warmup_plans(folder: Folder, server: Server, sizes: Sequence[int]) -> None:
+    """Make a plan for each of `sizes` (numbers of partitions) below `<workdir>/spark`, until plans do not get faster. PER_SESSION plans in a row must be
+    of one size."""
+    os.nice(NICE_INCREMENT)
     scratch = folder.path / WARM
     took: list[float] = []
     for first in range(0, len(sizes), PER_SESSION):
-        found = landed(scratch, sizes[first])
+        found = write_synthetic_landing_file(scratch, sizes[first])
         with session(None, server.remote, found.settings(), found.bytes, folder.workdir) as spark:
             for _ in sizes[first : first + PER_SESSION]:
                 began = time.monotonic()
@@ -147,20 +163,20 @@ def plan_something(folder: Folder, server: Server, sizes: Sequence[int]) -> None
 
 
 def plan_and_end(java_option: str, scratch: Path) -> subprocess.Popen[bytes]:
-    """Make a plan in a Spark of its own, whose Java is given the option; return that Java, which is ending."""
-    found = landed(scratch, ARCHIVED)
+    """Make a plan in an embedded Spark whose Java gets `java_option`, and return that Java, which is ending."""
+    found = write_synthetic_landing_file(scratch, ARCHIVED)
     options = f"{QUICK_COMPILER} {ONE_COLLECTOR} {java_option}"
     with session(LOCAL, None, {**found.settings(), "spark.driver.extraJavaOptions": options}, found.bytes) as spark:
         plan_files.write_plans(spark, found, scratch, "balanced", "last_written_epoch")
         gateway: Any = spark.sparkContext._gateway
     gateway.shutdown()
     java: subprocess.Popen[bytes] = gateway.proc
-    # What Java takes for the end of its Python.
+    # Java takes this for the end of its Python.
     java.stdin.close()  # type: ignore[union-attr]
     return java
 
 
 def settled(took: Sequence[float]) -> bool:
-    """Whether the best of the last WINDOW plans, which took so many seconds each, was no better than that of the WINDOW before."""
+    """Return whether the fastest of the last WINDOW plans is not faster than the fastest of the WINDOW before. `took`: seconds of each plan."""
     earlier, last = took[-2 * WINDOW : -WINDOW], took[-WINDOW:]
     return len(earlier) == WINDOW and min(last) > BETTER * min(earlier)

@@ -69,7 +69,7 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
         ({"topic_strategies": {"two parts": "none"}}, "topic_strategies: 'two parts' is not a name of a topic"),
         ({"ranking": "longest"}, "value of ranking must be one of"),
         ({"run_id": "../etc"}, "run_id '../etc' cannot be a file name"),
-        ({"run_id": "run-9"}, "gather the evidence of run run-9 first"),
+        ({"run_id": "run-9"}, "collect the evidence of run run-9 first"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:

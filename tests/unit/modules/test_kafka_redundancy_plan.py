@@ -74,7 +74,7 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
         ({"topics": []}, "option topics is empty"),
         ({"max_disk_percent": 120}, "max_disk_percent 120 is not between 1 and 100"),
         ({"run_id": "../etc"}, "run_id '../etc' cannot be a file name"),
-        ({"run_id": "run-9"}, "gather the layout of run run-9 first"),
+        ({"run_id": "run-9"}, "collect the layout of run run-9 first"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The archive of Spark's classes: only one that nobody else could have put there is used, and one of another Java is none."""
+"""The archive of Spark's classes: only one that no other user can have written, and of this Java, is used."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_another_java_has_another(workdir: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_it_is_there_whole_or_not_at_all(workdir: Path) -> None:
-    """Java that writes none is told of, and leaves nothing behind; the one of an older Java goes when there is a new one."""
+    """A Java that writes none is an error and leaves no files. A new archive replaces that of an older Java."""
 
     def ends(command: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(["sh", "-c", command])

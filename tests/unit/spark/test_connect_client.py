@@ -40,21 +40,21 @@ def running(monkeypatch: pytest.MonkeyPatch, *servers: Server | None) -> None:
 
 
 def test_where_no_server_runs_none_is_missed(workdir: Path) -> None:
-    said: list[str] = []
-    assert own_server(workdir, AUTO, said.append) is None
-    assert own_server(None, AUTO, said.append) is None
-    assert not said
+    warnings: list[str] = []
+    assert own_server(workdir, AUTO, warnings.append) is None
+    assert own_server(None, AUTO, warnings.append) is None
+    assert not warnings
 
 
-def test_a_server_that_cannot_be_used_in_the_end_is_told_in_one_line(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
+def test_a_server_that_cannot_be_used_in_the_end_gives_one_warning(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warnings: list[str] = []
     starting = replace(SERVER, ready=False)
     running(monkeypatch, starting, starting, None)
-    assert own_server(workdir, AUTO, said.append) is None
+    assert own_server(workdir, AUTO, warnings.append) is None
     running(monkeypatch, replace(SERVER, host="elsewhere"))
-    assert own_server(workdir, AUTO, said.append) is None
-    assert ["ended before it answered" in said[0], "runs on elsewhere, not here" in said[1]] == [True, True]
-    assert all("this step starts a Spark of its own" in line and "\n" not in line for line in said)
+    assert own_server(workdir, AUTO, warnings.append) is None
+    assert ["ended before it answered" in warnings[0], "runs on elsewhere, not here" in warnings[1]] == [True, True]
+    assert all("this step starts a Spark of its own" in line and "\n" not in line for line in warnings)
 
 
 @pytest.mark.parametrize(
@@ -85,22 +85,22 @@ def test_another_server_does_not_get_the_token_of_the_workdir(workdir: Path, mon
     assert HEADERS in frames(received) and TOKEN.encode() not in received
 
 
-def test_only_a_child_of_its_keeper_is_taken_for_the_server(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    with subprocess.Popen(["sleep", "60"]) as keeper, listener(uid=os.geteuid()) as other:
+def test_only_a_child_of_its_supervisor_is_taken_for_the_server(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warnings: list[str] = []
+    with subprocess.Popen(["sleep", "60"]) as parent, listener(uid=os.geteuid()) as other:
         running(monkeypatch, replace(SERVER, port=other.port))
-        assert own_server(workdir, AUTO, said.append) and not said
-        gone = replace(SERVER, pid=keeper.pid, port=other.port)
+        assert own_server(workdir, AUTO, warnings.append) and not warnings
+        gone = replace(SERVER, pid=parent.pid, port=other.port)
         running(monkeypatch, gone)
-        assert own_server(workdir, AUTO, said.append) is None
+        assert own_server(workdir, AUTO, warnings.append) is None
         with (
             pytest.raises(SparkError, match=rf"does not listen on 127\.0\.0\.1:{other.port} any more"),
             session(None, gone.remote, {}, 0, workdir),
         ):
             pass
         assert other.received() == b""
-        keeper.kill()
-    (line,) = said
+        parent.kill()
+    (line,) = warnings
     assert f"does not listen on its port {other.port} any more" in line and "this step starts a Spark of its own" in line
 
 

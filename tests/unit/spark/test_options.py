@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import ConfError, PlaceError, place, settings, texts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.options import (
+    ConfError,
+    PlaceError,
+    session_arguments,
+    settings,
+    stringify_conf,
+)
 
 
 def module(**params: Any) -> Any:
@@ -23,18 +29,18 @@ def module(**params: Any) -> Any:
 
 
 def test_settings_are_texts_as_spark_takes_them() -> None:
-    assert texts({"a": True, "b": 2, "c": "x"}) == {"a": "true", "b": "2", "c": "x"}
+    assert stringify_conf({"a": True, "b": 2, "c": "x"}) == {"a": "true", "b": "2", "c": "x"}
 
 
 def test_two_places_at_once_are_refused_unless_one_of_them_only_may_be() -> None:
     with pytest.raises(PlaceError, match="mutually exclusive"):
-        place(module(spark_master="local", spark_remote="sc://host"))
-    chosen = place(module(spark_master="local[2]", spark_remote="auto"))
+        session_arguments(module(spark_master="local", spark_remote="sc://host"))
+    chosen = session_arguments(module(spark_master="local[2]", spark_remote="auto"))
     assert (chosen["master"], chosen["remote"], chosen["workdir"]) == ("local[2]", "auto", Path("/w"))
 
 
 def test_what_is_empty_was_not_named() -> None:
-    chosen = place(module(spark_master="", spark_remote=""))
+    chosen = session_arguments(module(spark_master="", spark_remote=""))
     assert chosen["master"] is None and chosen["remote"] is None
 
 
@@ -74,5 +80,5 @@ def test_what_is_no_secret_is_shown_and_what_is_one_is_not() -> None:
         "spark.app.name": "swordfish",
     }
     made = module(spark_conf=plain, spark_secret_conf={"spark.hadoop.fs.s3a.secret.key": "swordfish"})
-    assert settings(made) == (texts(plain), {"spark.hadoop.fs.s3a.secret.key": "swordfish"})
+    assert settings(made) == (stringify_conf(plain), {"spark.hadoop.fs.s3a.secret.key": "swordfish"})
     assert made.no_log_values == {"swordfish"}

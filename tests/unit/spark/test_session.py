@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Spark sessions: what cannot work is said at once and with the remedy."""
+"""Spark sessions: what cannot work fails at once, with the remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.utils import require_minimum_pandas_version
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import SparkError, in_words
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.error_messages import SparkError, translate_spark_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 
 NOISY = """
@@ -38,7 +38,7 @@ def closed_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def test_no_java_is_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_java_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     with (
@@ -95,13 +95,13 @@ def test_a_java_that_fails_is_quoted(tmp_path: Path) -> None:
     assert "class file version 61.0" in done.stderr
 
 
-def test_what_spark_refuses_is_told_in_a_sentence(spark: SparkSession) -> None:
-    with pytest.raises(SparkError, match="cannot read the landing files: the workdir must be readable"), in_words(BytesIO()):
+def test_what_spark_refuses_is_reported_in_one_sentence(spark: SparkSession) -> None:
+    with pytest.raises(SparkError, match="cannot read the landing files: the workdir must be readable"), translate_spark_errors(BytesIO()):
         spark.read.json("file:/no/such/file")
 
 
 def test_a_java_that_ended_while_it_was_asked_is_no_traceback() -> None:
-    with pytest.raises(SparkError, match=r"Spark failed: .*Connection refused"), in_words(BytesIO()):
+    with pytest.raises(SparkError, match=r"Spark failed: .*Connection refused"), translate_spark_errors(BytesIO()):
         raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 
 
@@ -109,19 +109,25 @@ def test_a_java_that_ended_says_why_where_it_left_word() -> None:
     log = BytesIO(
         b"26/11/21 15:00:00 INFO SparkContext: Running\n26/11/21 15:00:01 ERROR DiskBlockManager: Failed to create any local dir.\n"
     )
-    with pytest.raises(SparkError, match=r"no room for its work.*spark\.local\.dir.*Failed to create any local dir"), in_words(log):
+    with (
+        pytest.raises(SparkError, match=r"no room for its work.*spark\.local\.dir.*Failed to create any local dir"),
+        translate_spark_errors(log),
+    ):
         raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 
 
-def test_a_java_that_had_too_little_memory_is_told_with_the_remedy() -> None:
-    # What a fleet's plan with 1 GB came to: the error itself does not tell.
+def test_a_java_that_had_too_little_memory_is_reported_with_the_remedy() -> None:
+    # What a fleet's plan with 1 GB came to: the error itself does not name the cause.
     log = BytesIO(b"Caused by: java.lang.OutOfMemoryError: Java heap space\n" + b"26/11/21 15:00:01 ERROR Utils: Aborting task\n" * 200)
-    with pytest.raises(SparkError, match=r"ran out of memory: give it more with spark_conf spark\.driver\.memory"), in_words(log):
+    with (
+        pytest.raises(SparkError, match=r"ran out of memory: give it more with spark_conf spark\.driver\.memory"),
+        translate_spark_errors(log),
+    ):
         raise PySparkException("Job aborted due to stage failure: Lost task 0.0: TaskResultLost (result lost from block manager)")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("status = StatusCode.UNAUTHENTICATED", "sc://host:15002 wants another token"),
         ("status = StatusCode.UNAVAILABLE", "sc://host:15002 is gone in the middle of the work"),
@@ -129,8 +135,8 @@ def test_a_java_that_had_too_little_memory_is_told_with_the_remedy() -> None:
         ("out of luck", "sc://host:15002 failed: out of luck"),
     ],
 )
-def test_what_a_server_refuses_names_it_without_its_token(text: str, told: str) -> None:
-    with pytest.raises(SparkError, match=told) as caught, in_words(BytesIO(), "sc://host:15002/;token=secret"):
+def test_what_a_server_refuses_names_it_without_its_token(text: str, expected: str) -> None:
+    with pytest.raises(SparkError, match=expected) as caught, translate_spark_errors(BytesIO(), "sc://host:15002/;token=secret"):
         raise PySparkException(text)
     assert "secret" not in str(caught.value)
 
@@ -147,7 +153,7 @@ def test_pyspark_supports_the_pandas_of_the_requirements() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("error_text", "expected"),
     [
         (
             "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, PySpark cannot run with different minor",
@@ -158,7 +164,7 @@ def test_pyspark_supports_the_pandas_of_the_requirements() -> None:
     ],
 )
 @pytest.mark.parametrize("remote", [None, "sc://spark.example.com"])
-def test_workers_without_the_right_python_are_told_in_one_line(said: str, told: str, remote: str | None) -> None:
-    with pytest.raises(SparkError, match=re.escape(told)) as error, in_words(BytesIO(), remote):
-        raise PySparkException(f"Job aborted\n{said}\n\tat java")
+def test_workers_without_the_right_python_are_reported_in_one_line(error_text: str, expected: str, remote: str | None) -> None:
+    with pytest.raises(SparkError, match=re.escape(expected)) as error, translate_spark_errors(BytesIO(), remote):
+        raise PySparkException(f"Job aborted\n{error_text}\n\tat java")
     assert "PYSPARK_PYTHON" in str(error.value) and "\n" not in str(error.value)

@@ -27,8 +27,8 @@ def test_rehearsals_end_where_plans_do_not_get_faster(took: list[float], settled
     assert warmup.settled(took) is settled
 
 
-def test_a_rehearsal_meets_everything_that_befalls_partitions(tmp_path: Path) -> None:
-    warmup.landed(tmp_path, 9 * len(warmup.FATES))
+def test_a_warmup_plan_has_all_partition_scenarios(tmp_path: Path) -> None:
+    warmup.write_synthetic_landing_file(tmp_path, 9 * len(warmup.PARTITION_SCENARIOS))
     plain.plan(tmp_path, warmup.WARM, folder="plans")
     plan = plan_file.load(tmp_path / "plans" / warmup.WARM / f"{warmup.WARM}.json")
     assert {row["evidence"] for row in plan["partitions"]} == {"prefix", "forked_resolved"}
@@ -37,5 +37,5 @@ def test_a_rehearsal_meets_everything_that_befalls_partitions(tmp_path: Path) ->
     assert {evidence for _, evidence in held} >= {"below_high_watermark"}
     assert len(plan["online"]) == 9
     assert {row["loss"]["estimate_from"] for row in plan["partitions"]} == {"healthy_snapshot"}
-    told = " ".join(row["explanation"] for row in plan["partitions"] + plan["held"])
-    assert "cannot be trusted" not in told, "rows with defects are not looked at any further"
+    explanations = " ".join(row["explanation"] for row in plan["partitions"] + plan["held"])
+    assert "cannot be trusted" not in explanations, "rows with defects are not looked at any further"

@@ -19,7 +19,7 @@ with suppress(ImportError):  # libraries.py says why
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.numbers import MOST_INT64
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import schemas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.observed_rows import of_runs, run_key
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import false_if_null
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import literal_path
 
 LOSS = (
@@ -140,7 +140,7 @@ def impact(looks: DataFrame, runs: DataFrame) -> DataFrame:
 
     def section(name: str) -> Column:
         kind, columns = FOUND[name]
-        rows = F.filter(name, lambda row: ~row["readable"] | present(~row["writable"])) if kind == "partition" else F.col(name)
+        rows = F.filter(name, lambda row: ~row["readable"] | false_if_null(~row["writable"])) if kind == "partition" else F.col(name)
         return F.transform(rows, lambda row: row_of(kind, {column: row[_NAMES.get(column, column)] for column in columns.split()}))
 
     warnings = F.transform("warnings", lambda text: row_of("warning", {"explanation": text}))

@@ -18,7 +18,7 @@ with suppress(ImportError):  # libraries.py says why
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, first, listed, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, false_if_null, first, listed
 
 # Worst first. Each counts for more than all that follow it together, so the sum (`score`) ranks by the worst, then by the next.
 RISKS = ("offline", "no_eligible_leader", "last_in_sync", "below_min_isr", "same_rack", "far_behind", "under_replicated")
@@ -56,8 +56,8 @@ def risks(watermarks: DataFrame, brokers: DataFrame, far_behind: int = FAR_BEHIN
         "far_behind": any_of(behind, lambda end: F.col("log_end_offset") - end["log_end_offset"] > far_behind),
         "under_replicated": F.size(in_sync) < F.size("replicas"),
     }
-    words = F.array_compact(F.array(*(F.when(present(applies[risk]), F.lit(risk)) for risk in RISKS)))
-    score = sum((F.when(present(applies[risk]), F.lit(WEIGHTS[risk])).otherwise(F.lit(0)) for risk in RISKS), F.lit(0))
+    words = F.array_compact(F.array(*(F.when(false_if_null(applies[risk]), F.lit(risk)) for risk in RISKS)))
+    score = sum((F.when(false_if_null(applies[risk]), F.lit(WEIGHTS[risk])).otherwise(F.lit(0)) for risk in RISKS), F.lit(0))
     return (
         _live(watermarks, brokers)
         .select(

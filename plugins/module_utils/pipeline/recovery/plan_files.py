@@ -33,9 +33,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.clu
     BrokenFileError,
     Keep,
     Kind,
-    Landing,
     Row,
-    look,
+    RunFiles,
+    find_run_files,
     write_each,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import in_plan_order
@@ -73,9 +73,9 @@ def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
 LANDING = Kind("landing", "landing file", ("evidence", "kafka_replica_log_info"), _prove)
 
 
-def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> Landing:
+def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> RunFiles:
     """Look through `<workdir>/landing/<run_id>`, see `sealed.look`."""
-    return look(workdir, LANDING, run_id, clusters, others)
+    return find_run_files(workdir, LANDING, run_id, clusters, others)
 
 
 def policy_and_options(
@@ -90,7 +90,7 @@ def policy_and_options(
 
 def write_plans(
     spark: SparkSession,
-    found: Landing,
+    found: RunFiles,
     workdir: Path,
     strategy: str,
     ranking: str,

@@ -17,7 +17,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.layout_rows import LostBrokers, named_lost
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, first, let, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, bind, false_if_null, first
 
 STAYS, MOVES, HELD = "stays", "moves", "held"
 REASSIGNING, INCOMPLETE, NO_LEADER, TOO_FEW_BROKERS, BELOW_MIN_ISR, NO_ROOM = REASONS = (
@@ -118,12 +118,12 @@ def _reason() -> Column:
     """Why nothing can be done for a partition, null where something can."""
     return (
         F.when(F.col("reassigning"), F.lit(REASSIGNING))
-        .when(~present(F.size(F.array_except("replicas", "known")) == 0), F.lit(INCOMPLETE))
-        .when(~present(F.array_contains("unfenced", F.col("leader"))), F.lit(NO_LEADER))
+        .when(~false_if_null(F.size(F.array_except("replicas", "known")) == 0), F.lit(INCOMPLETE))
+        .when(~false_if_null(F.array_contains("unfenced", F.col("leader"))), F.lit(NO_LEADER))
         # Replicas on brokers that come back count: they need no broker of their own.
         .when(F.size(F.array_union("unfenced", "survivors")) < F.col("wanted"), F.lit(TOO_FEW_BROKERS))
         .when(
-            present((F.col("wanted") < F.size("replicas")) & (F.col("wanted") < F.col("min_insync_replicas"))),
+            false_if_null((F.col("wanted") < F.size("replicas")) & (F.col("wanted") < F.col("min_insync_replicas"))),
             F.lit(BELOW_MIN_ISR),
         )
     )
@@ -147,4 +147,4 @@ def _chosen_to_stay() -> Column:
         return F.concat(chosen, F.array(F.array_min(rest)["broker_id"]))
 
     chosen = F.aggregate(F.array_repeat(F.lit(1), F.col("wanted")), F.slice("survivors", 1, 0), take)
-    return let(chosen, lambda stays: F.filter("survivors", lambda broker: F.array_contains(stays, broker)))
+    return bind(chosen, lambda stays: F.filter("survivors", lambda broker: F.array_contains(stays, broker)))

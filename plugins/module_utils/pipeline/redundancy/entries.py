@@ -23,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.layout_rows import LostBrokers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.placement import new_replicas
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import as_json, filled, first, in_plan_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import as_json, first, format_template, in_plan_order
 
 QUARANTINE, PARTITIONS, HELD_BACK, BROKERS = "quarantine", "partitions", "held", "brokers"
 SECTIONS = (QUARANTINE, PARTITIONS, HELD_BACK, BROKERS)
@@ -101,7 +101,7 @@ def _partition_rows(placements: DataFrame) -> DataFrame:
 
 
 def _no_room() -> Column:
-    return filled(
+    return format_template(
         "there are not %d brokers beside those that have it with room for its %s bytes: make room, add brokers, or raise max_disk_percent",
         F.col("missing"),
         F.col("size"),
@@ -116,7 +116,7 @@ def _held_rows(tasks: DataFrame) -> DataFrame:
         .when(reason == NO_LEADER, F.lit("it has no live leader to copy from: recover it first, then gather the layout anew"))
         .when(
             reason == TOO_FEW_BROKERS,
-            filled(
+            format_template(
                 "it is to have %d replicas, and %d brokers are unfenced: start more brokers, or set a smaller replication_factor",
                 F.col("wanted"),
                 F.col("live"),
@@ -124,7 +124,7 @@ def _held_rows(tasks: DataFrame) -> DataFrame:
         )
         .when(
             reason == BELOW_MIN_ISR,
-            filled(
+            format_template(
                 "with %d replicas it could never have the %d in sync that its min.insync.replicas asks for: change that first",
                 F.col("wanted"),
                 F.col("min_insync_replicas"),

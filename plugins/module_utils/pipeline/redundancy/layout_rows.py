@@ -14,7 +14,7 @@ with suppress(ImportError):  # libraries.py says why
     from pyspark.sql import functions as F
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.document import BROKER_STATES
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, first, present
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, false_if_null, first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import TOPIC_NAME, cluster_of_file, lines
 
 BROKER = "broker_id int, broker_state string, rack string, usable_bytes bigint, total_bytes bigint"
@@ -55,13 +55,13 @@ def clusters(records: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
         F.sort_array(
             F.collect_list(
                 F.when(
-                    present((kind == "broker") & _sound_broker()),
+                    false_if_null((kind == "broker") & _sound_broker()),
                     F.struct("broker_id", "broker_state", "rack", "usable_bytes", "total_bytes"),
                 )
             )
         ).alias("brokers"),
-        F.count(F.when(present(kind == "partition"), F.lit(1))).alias("partition_rows"),
-        F.count_distinct(F.when(present(kind == "partition"), F.struct("topic", "partition"))).alias("partitions"),
+        F.count(F.when(false_if_null(kind == "partition"), F.lit(1))).alias("partition_rows"),
+        F.count_distinct(F.when(false_if_null(kind == "partition"), F.struct("topic", "partition"))).alias("partitions"),
         F.min(_fault()).alias("fault"),
     )
     ids = F.transform("brokers", lambda row: row["broker_id"])
@@ -91,7 +91,7 @@ def partitions(records: DataFrame) -> DataFrame:
     fields = [field.split()[0] for field in PARTITION.split(", ")]
     size_of_leader = first(F.filter("sizes", lambda row: F.get(row, F.lit(0)) == F.col("leader")))
     told = F.coalesce(F.get(size_of_leader, F.lit(1)), F.array_max(F.transform("sizes", lambda row: F.get(row, F.lit(1)))))
-    return records.where((F.col("kind") == "partition") & present(_sound_partition())).select(
+    return records.where((F.col("kind") == "partition") & false_if_null(_sound_partition())).select(
         "cluster", *(name for name in fields if name != "sizes"), told.alias("bytes")
     )
 
@@ -101,8 +101,8 @@ def _fault() -> Column:
     kind = F.coalesce("kind", F.lit(""))
     return (
         F.when(kind.isin("header", "seal"), F.lit(None).cast("string"))
-        .when(kind == "broker", F.when(~present(_sound_broker()), F.lit("a broker row that breaks the schema")))
-        .when(kind == "partition", F.when(~present(_sound_partition()), F.lit("a partition row that breaks the schema")))
+        .when(kind == "broker", F.when(~false_if_null(_sound_broker()), F.lit("a broker row that breaks the schema")))
+        .when(kind == "partition", F.when(~false_if_null(_sound_partition()), F.lit("a partition row that breaks the schema")))
         .otherwise(F.lit("a row of no known kind"))
     )
 
@@ -114,7 +114,7 @@ def _sound_broker() -> Column:
 
 def _sound_partition() -> Column:
     sizes = any_of(
-        "sizes", lambda row: ~present((F.size(row) == 2) & (F.get(row, F.lit(0)) >= 0) & F.get(row, F.lit(1)).between(0, MOST_BYTES))
+        "sizes", lambda row: ~false_if_null((F.size(row) == 2) & (F.get(row, F.lit(0)) >= 0) & F.get(row, F.lit(1)).between(0, MOST_BYTES))
     )
     return (
         F.col("damaged").isNull()

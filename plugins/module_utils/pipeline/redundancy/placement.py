@@ -20,10 +20,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.nu
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.redundancy.decisions import MOVES, rack_aware
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import (
     any_of,
+    bind,
     capped_sum,
+    false_if_null,
     first,
-    let,
-    present,
     quotient,
 )
 
@@ -75,7 +75,7 @@ def placements(tasks: DataFrame, clusters: DataFrame, max_disk_percent: int) -> 
         "cluster",
         "before",
         F.coalesce(F.col("placed")["brokers"], F.col("before")).alias("after"),
-        let(F.flatten(F.col("placed")["choices"]), _with_choices).alias("moves"),
+        bind(F.flatten(F.col("placed")["choices"]), _with_choices).alias("moves"),
     )
 
 
@@ -102,7 +102,7 @@ def _with_choices(choices: Column) -> Column:
 def _before(max_disk_percent: int) -> Column:
     live = F.filter("brokers", lambda row: row["broker_state"] == "unfenced")
     largest = F.array_max(F.transform(live, lambda row: row["total_bytes"]))
-    all_told = ~any_of(live, lambda row: ~present(row["total_bytes"] > 0))
+    all_told = ~any_of(live, lambda row: ~false_if_null(row["total_bytes"] > 0))
 
     def share(row: Column) -> Column:
         return F.when(all_told, F.greatest(F.lit(1), quotient(row["total_bytes"] * WHOLE, largest))).otherwise(F.lit(WHOLE)).cast("bigint")
@@ -112,7 +112,7 @@ def _before(max_disk_percent: int) -> Column:
         return F.when(row["usable_bytes"] >= 0, row["usable_bytes"] - reserve).otherwise(F.lit(ENDLESS))
 
     def loaded(row: Column) -> Column:
-        return let(
+        return bind(
             first(F.filter("loads", lambda load: load["broker_id"] == row["broker_id"])),
             lambda load: F.struct(
                 row["broker_id"].alias("broker_id"),
@@ -137,7 +137,7 @@ def _placed() -> Column:
         start = F.struct(F.col("before").alias("brokers"), choices.alias("choices"))
         return F.aggregate(_sweeps(), start, lambda state, _: _swept(state, pieces))
 
-    return let(_pieces(), swept)
+    return bind(_pieces(), swept)
 
 
 def _pieces() -> Column:
@@ -147,7 +147,7 @@ def _pieces() -> Column:
             lambda index: F.slice("moves", index * piece + 1, piece),
         )
 
-    return let(F.greatest(F.lit(PIECE), F.sqrt(F.size("moves")).cast("int")), cut)
+    return bind(F.greatest(F.lit(PIECE), F.sqrt(F.size("moves")).cast("int")), cut)
 
 
 def _sweeps() -> Column:
@@ -164,7 +164,7 @@ def _swept(state: Column, pieces: Column) -> Column:
             lambda move, place: F.struct(move.alias("move"), F.get(F.get(state["choices"], index), place).alias("choice")),
         )
         start = F.struct(done["brokers"].alias("brokers"), F.slice(first(state["choices"]), 1, 0).alias("choices"))
-        return let(
+        return bind(
             F.aggregate(moves, start, _put_down_anew),
             lambda piece: F.struct(
                 piece["brokers"].alias("brokers"), F.concat(done["choices"], F.array(piece["choices"])).alias("choices")
@@ -179,9 +179,9 @@ def _put_down_anew(state: Column, taken_up: Column) -> Column:
     move, before = taken_up["move"], taken_up["choice"]
 
     def put_down(brokers: Column) -> Column:
-        return let(
+        return bind(
             _added(brokers, move),
-            lambda added: let(
+            lambda added: bind(
                 _first_replica(brokers, move, added),
                 lambda leader: F.struct(
                     _shifted(brokers, move, added, leader, 1).alias("brokers"),
@@ -190,7 +190,7 @@ def _put_down_anew(state: Column, taken_up: Column) -> Column:
             ),
         )
 
-    return let(_shifted(state["brokers"], move, before["added"], before["first_replica"], -1), put_down)
+    return bind(_shifted(state["brokers"], move, before["added"], before["first_replica"], -1), put_down)
 
 
 def _shifted(brokers: Column, move: Column, added: Column, leader: Column, sign: int) -> Column:
@@ -236,7 +236,7 @@ def _added(brokers: Column, move: Column) -> Column:
                 ),
             )
         )
-        return let(
+        return bind(
             best,
             lambda one: F.when(one.isNull(), state).otherwise(
                 F.struct(
@@ -247,7 +247,7 @@ def _added(brokers: Column, move: Column) -> Column:
         )
 
     start = F.struct(nobody.alias("added"), move["kept_racks"].alias("racks"))
-    return let(
+    return bind(
         F.aggregate(F.array_repeat(F.lit(1), move["missing"]), start, pick, lambda state: state["added"]),
         lambda added: F.when(F.size(added) == move["missing"], added).otherwise(nobody),
     )
@@ -280,7 +280,7 @@ def _first_replica(brokers: Column, move: Column, added: Column) -> Column:
     return (
         F.when(F.size(added) < move["missing"], F.lit(NOBODY))
         .when(F.array_contains(move["kept"], before), before)
-        .otherwise(F.coalesce(let(F.concat(move["kept"], added), fewest), F.lit(NOBODY)))
+        .otherwise(F.coalesce(bind(F.concat(move["kept"], added), fewest), F.lit(NOBODY)))
     )
 
 

@@ -35,8 +35,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.clu
     BrokenFileError,
     Keep,
     Kind,
-    Landing,
-    look,
+    RunFiles,
+    find_run_files,
     write_each,
 )
 
@@ -146,9 +146,9 @@ def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
 LAYOUT = Kind(layout_file.FOLDER, "layout file", ("layout", "kafka_partition_reassignment_info"), _prove)
 
 
-def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> Landing:
+def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> RunFiles:
     """Look through `<workdir>/layout/<run_id>`, see `sealed.look`."""
-    return look(workdir, LAYOUT, run_id, clusters, others)
+    return find_run_files(workdir, LAYOUT, run_id, clusters, others)
 
 
 def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: Keep) -> DataFrame:
@@ -162,7 +162,7 @@ def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: K
     return redundancy_entries.entries(clusters, tasks, placements, options.lost_brokers)
 
 
-def write(spark: SparkSession, found: Landing, workdir: Path, options: Options) -> dict[str, Any]:
+def write(spark: SparkSession, found: RunFiles, workdir: Path, options: Options) -> dict[str, Any]:
     """Write the file of every cluster whose layout can be used; return `plans`, `quarantine`, `summary` and `warnings`."""
     paths = {name: work_file(workdir, FOLDER, name, found.run_id) for name in found.files}
     counted = write_each(

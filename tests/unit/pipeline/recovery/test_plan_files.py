@@ -180,13 +180,13 @@ def test_a_batch_is_as_large_as_allowed_or_one_file(tmp_path: Path, monkeypatch:
     found.sizes["c"] = 20 << 20
     assert found.settings()["spark.sql.shuffle.partitions"] == "3"
     assert (
-        list(cluster_batches.Landing(RUN).batches()) == []
-        and cluster_batches.Landing(RUN).settings()["spark.sql.shuffle.partitions"] == "1"
+        list(cluster_batches.RunFiles(RUN).batches()) == []
+        and cluster_batches.RunFiles(RUN).settings()["spark.sql.shuffle.partitions"] == "1"
     )
 
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NoSnapshotError, match="gather the evidence of run run-9 first"):
+    with pytest.raises(NoSnapshotError, match="collect the evidence of run run-9 first"):
         plan_files.landing(tmp_path, "run-9", None)
 
 

@@ -213,7 +213,7 @@ def test_the_same_layout_gives_the_same_bytes_but_for_id_and_time(
 
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NoSnapshotError, match="gather the layout of run run-9 first"):
+    with pytest.raises(NoSnapshotError, match="collect the layout of run run-9 first"):
         reassignment_files.landing(tmp_path, "run-9", None)
 
 
