@@ -103,7 +103,7 @@ def watermark_info(module: KafkaModule, cluster: Cluster) -> dict[str, Any]:
     params = module.params
     path = healthy_snapshot.snapshot_file(module.workdir, params["cluster"], params["run_id"], make=not module.check_mode)
     began = utc_now()  # before the requests: a broker that does not answer delays the end, when other answers are older
-    found = healthy_snapshot.gather(cluster, params["followers"])
+    found = healthy_snapshot.collect_watermarks(cluster, params["followers"])
     if problem := found.configs.problem():
         module.ansible.warn(problem)
     header = {

@@ -63,7 +63,7 @@ def settled(results: Sequence[Result], cluster: Described, connection: Connectio
         with contextlib.suppress(RecoveryError):
             states = [state for key, state in cluster.partitions(keys).items() if key in keys]
             with Controllers(connection) as controllers:
-                rows, _told = isr_history.gather(controllers, states, None, seconds)
+                rows, _told = isr_history.read_isr_history(controllers, states, None, seconds)
             histories = {(row["topic"], row["partition"]): row for row in rows}
     return [_settled(result, histories.get((result.topic, result.partition))) for result in results]
 

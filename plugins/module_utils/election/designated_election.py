@@ -37,7 +37,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     Reordering,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.results import NOT_NEEDED, judge, not_reordered
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Asked, read_logs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import LogSource, read_logs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ALREADY_ONLINE, ELECTED, FAILED, HELD, STALE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
@@ -57,7 +57,7 @@ RETRY_SECONDS = 1.0
 LOOK_SECONDS, LOG_SECONDS = 60.0, 30.0
 
 
-class Electing(Asked, Reordering, Protocol):
+class Electing(LogSource, Reordering, Protocol):
     """What elections need of a cluster."""
 
     def feature_level(self, feature: str) -> int | None: ...

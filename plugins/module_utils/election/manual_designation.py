@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.designated_election import Electing
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.guards import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import read_documents
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import gather
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import DESIGNATED_BY_HAND, FAILED
@@ -71,7 +71,7 @@ def collect(cluster: Electing, named: Mapping[TopicPartition, int], duration: fl
     budget = Budget(duration)
     with budget.state():
         known = cluster.partitions(named.keys())
-    evidence = gather(cluster, [known[key] for key in sorted(named, key=in_recovery_order) if key in known], budget)
+    evidence = collect_evidence(cluster, [known[key] for key in sorted(named, key=in_recovery_order) if key in known], budget)
     broker_states = {row["broker_id"]: row["broker_state"] for row in evidence.brokers}
     problems = {key: Reason(ReasonCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_IN_CLUSTER) for key in named if key not in known}
     problems |= {

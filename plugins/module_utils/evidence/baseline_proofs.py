@@ -1,16 +1,16 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the high watermark of a healthy snapshot proves of logs that fork.
+"""What the high watermark of a healthy snapshot proves about forked logs.
 
 A snapshot says that the leader of epoch E had the high watermark H: below H the log of that leader is committed. It does not say in which epoch
-the record at H-1 was written. A survivor's batch at H-1 tells:
+the record at H-1 was written. The batch of a survivor at H-1 shows one of three cases:
 
-- epoch E: that leader wrote it, and no other has written in that epoch. So the survivor holds that leader's log up to H, all of it committed;
-- an older epoch: the leader's log may have that batch there, or another one. Nothing is proven;
-- a later epoch: a clean leader after E would have kept what stood there. So there has been an unclean election (or a disk was lost) since the
-  snapshot, and whoever counted on the branch of E had to give it up then. The snapshot must not decide between the branches of today. The same
-  goes for a survivor whose log ends before H with a batch of a later epoch.
+- epoch E: that leader wrote it, and only that leader has written in that epoch. So the survivor holds that leader's log up to H, all of it committed.
+- an older epoch: the leader's log may have this batch there, or another one. Nothing is proven.
+- a later epoch: a clean leader after E would have kept the record of epoch E or before. So there has been an unclean election (or a disk was lost)
+  since the snapshot, and the branch of E may have been given up then. The snapshot must not decide between the present branches. The same holds
+  for a survivor whose log ends before H with a batch of a later epoch.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ SOURCE = "healthy_snapshot"
 
 
 def proofs(found: Evidence, prober: log_comparison.Prober) -> Iterator[dict[str, Any]]:
-    """Yield the proof rows of forked partitions that a snapshot knew; `name` is the run id of the snapshot.
+    """Yield proof rows of the forked partitions that have a healthy snapshot. `name` is the run id of the snapshot.
 
-    `held`: True where the survivor holds what was committed, False where its log ends before, None where the batch does not tell. A partition of which a
-    survivor did not answer has no row, and `found.cut` says so.
+    `held`: True if the survivor holds the committed records, False if its log ends before them, None if its batch proves nothing. A partition with a
+    survivor that did not answer gets no row, and `found.cut` gets a message.
     """
     survivors: dict[TopicPartition, set[int]] = {}
     for pair in found.pairs:
@@ -50,7 +50,8 @@ def proofs(found: Evidence, prober: log_comparison.Prober) -> Iterator[dict[str,
     unread = {key for key, own in probes.items() if any(prober.found.get(probe) is None for probe in own)}
     if unread:
         found.cut.append(
-            f"of {len(unread)} forked partitions a survivor did not answer what a healthy snapshot proves of it (first {min(unread)[0]})"
+            f"the healthy snapshot was not compared with the logs of {len(unread)} forked partitions, of which a survivor did not answer "
+            f"(first {min(unread)[0]})"
         )
     for key, row in known:
         if key in unread:
@@ -74,5 +75,5 @@ def proofs(found: Evidence, prober: log_comparison.Prober) -> Iterator[dict[str,
 
 
 def _epoch(batch: LastBatch | None, offset: int) -> int | None:
-    """The epoch in which the record at an offset was written, None where it cannot be told."""
+    """Return the leader epoch of the record at `offset`, or None if the batch does not have it."""
     return batch.epoch if batch is not None and batch.holds(offset) else None

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All evidence of one cluster: what its brokers answer, what healthy snapshots in the workdir knew, and what the metadata log records.
+"""All evidence of one cluster: from its brokers, from healthy snapshots in the workdir and from the metadata log.
 
-Plans and elections collect it from the same sources in the same way.
+Plans and elections collect it in the same way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 @dataclass(frozen=True)
 class Sources:
-    """Where evidence is read. `name`: of the cluster in the inventory; `budget`: the time for all of it."""
+    """Sources of evidence. `name`: of the cluster in the inventory; `budget`: the time for all sources."""
 
     cluster: NativeCluster
     connection: Connection
@@ -42,14 +42,14 @@ class Sources:
     ) -> Evidence:
         """Return the evidence of these partitions without the history of their ISRs.
 
-        warnings  gets what an operator should know of it
-        silent    replicas, by partition and broker, that are asked only once
-        awaited   partitions that are asked for until their first answer, if none comes in time
+        warnings  gets messages for the operator
+        silent    replicas, by partition and broker, that are queried only once
+        awaited   partitions that are queried until their first answer, if none comes in time
         """
-        found = evidence.gather(self.cluster, states, self.budget, silent, awaited)
+        found = evidence.collect_evidence(self.cluster, states, self.budget, silent, awaited)
         if found.missed:
-            warnings.append(f"what groups have read may prove more than is known: {'; '.join(found.missed)}")
-        found.healthy, doubts = healthy_baseline.last(self.workdir, self.name, self.cluster.cluster_id, found.offline)
+            warnings.append(f"not all committed offsets of groups are known, and they may prove more: {'; '.join(found.missed)}")
+        found.healthy, doubts = healthy_baseline.latest_healthy_rows(self.workdir, self.name, self.cluster.cluster_id, found.offline)
         warnings += doubts
         with self.budget.part():
             found.proofs += baseline_proofs.proofs(found, log_comparison.Prober(self.cluster.batches))
@@ -68,7 +68,7 @@ class Sources:
         return found
 
     def add_history(self, found: Evidence) -> dict[str, Any] | None:
-        """Add the ISR history of offline partitions if controllers are configured. Return what reading it took, None if it was not read.
+        """Add the ISR history of offline partitions if controllers are configured. Return the cost of reading it, or None if it was not read.
 
         Raises RecoveryError if no controller can be read.
         """
@@ -79,7 +79,7 @@ class Sources:
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
 
         with controllers.Controllers(self.connection) as nodes, self.budget.part(1) as seconds:
-            found.histories, cost = isr_history.gather(nodes, found.offline, found.alive, seconds)
+            found.histories, cost = isr_history.read_isr_history(nodes, found.offline, found.alive, seconds)
         return cost
 
     def reassigning(self) -> set[TopicPartition]:
@@ -88,6 +88,6 @@ class Sources:
             return self.cluster.reassigning()
 
     def elr(self) -> int | None:
-        """Return the level of the feature that keeps eligible leader replicas."""
+        """Return the level of the feature eligible.leader.replicas.version (KIP-966), or None."""
         with self.budget.state():
             return self.cluster.feature_level(ELR_FEATURE)

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evidence: what each survivor's log holds, and for each pair of survivors whether one log is a prefix of the other.
+"""Collects evidence: the log of each survivor, and for each pair of survivors whether one log is a prefix of the other.
 
-Gathering decides nothing: the pairs hold for any winner. Choice is the decision's.
+The pairs hold for any leader. Package `decision` chooses the leader.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import bounded_proofs, proof_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.evidence import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import (
-    Asked,
     FirstAnswers,
+    LogSource,
     Replicas,
     fenced_by_epoch,
     is_ahead,
@@ -39,27 +39,30 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rep
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
 
 
-def gather(
-    cluster: Asked,
+def collect_evidence(
+    cluster: LogSource,
     states: Sequence[PartitionState],
     budget: Budget,
     silent: Collection[tuple[TopicPartition, int]] = (),
     awaited: Collection[TopicPartition] = (),
 ) -> Evidence:
-    """Read the logs of all survivors of `states` (partitions without a live leader; others pass through unread).
+    """Read the logs of all survivors of `states` that have no live leader, compare them, and find committed offsets in forked logs.
 
-    Brokers that do not answer, and replicas that are not ready, are asked again until their part of `budget` is over or the broker is fenced. What never
-    answered keeps the error NO_ANSWER. If a log is ahead of the controller, the states of these partitions are read once more. Then logs are compared,
-    and committed offsets are read and looked for in forked logs. `missed` and `cut` say what there was no time for. Fenced brokers that answer are
-    asked once for their logs, which are compared with each other and with those of survivors. `silent`: replicas that are asked once, too.
-    `awaited`: partitions that are asked for until their first answer, as `FirstAnswers` says.
+    Brokers that do not answer, and replicas that are not ready, are queried again until their part of `budget` is over or the broker is fenced. A
+    replica that never answered has the error NO_ANSWER. If a log is ahead of the controller, the states of its partition are read again. `missed` and
+    `cut` of the result say what there was no time for. Fenced brokers that answer are queried once, and their logs compared too.
+
+    silent   replicas, by partition and broker, that are queried only once
+    awaited  partitions that are queried until their first answer, see `FirstAnswers`
+
+    Raises PartitionError if there are too many partitions, and ClusterError if the cluster does not answer.
     """
     check_size(states)
     with budget.state():
         brokers = _Brokers(cluster, states)
-        states = [_as_it_is_now(state, brokers.unfenced) for state in _seen_again(cluster, states, brokers.unfenced)]
+        states = [_without_dead_leader(state, brokers.unfenced) for state in _reread_fenced_leaders(cluster, states, brokers.unfenced)]
         # A reassignment may have ended meanwhile.
-        brokers.mention(states)
+        brokers.include(states)
     offline = [state for state in states if state.leader < 0]
     alive = [(key, broker) for state in offline for key in [state.key] for broker in state.replicas if broker in brokers.unfenced]
     wanted = [replica for replica in alive if replica not in silent]
@@ -70,25 +73,27 @@ def gather(
         logs = read_logs(cluster, wanted, seconds, epochs, [*cut_off, *({*alive} & {*silent})], first)
     ahead = {key for (key, _broker), log in logs.items() if is_ahead(log, epochs[key])}
     if cut_off or ahead or any(log.error or log.probe_error for log in logs.values()):
-        # What did not answer may have been fenced meanwhile: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
+        # A broker that did not answer may be fenced by now: then it is a lost broker, not a silent survivor. A fenced one may be back, with another log.
         with budget.state():
             now = cluster.partitions(ahead) if ahead else {}
             brokers.read()
             if ahead:
-                # The controller may have elected a leader since the states were read, or have given the partition up again: then it knows these epochs.
-                states = [_as_it_is_now(now[state.key], brokers.unfenced) if state.key in ahead & now.keys() else state for state in states]
-                brokers.mention(states)
+                # The controller may have elected a leader since the states were read, and lost it again: then it knows these epochs.
+                states = [
+                    _without_dead_leader(now[state.key], brokers.unfenced) if state.key in ahead & now.keys() else state for state in states
+                ]
+                brokers.include(states)
                 offline = [state for state in states if state.leader < 0]
-                logs = dict(_known_to(offline, logs, cut_off))
+                logs = dict(_logs_of(offline, logs, cut_off))
     replicas = {(key, broker): log for (key, broker), log in logs.items() if broker in brokers.unfenced and (key, broker) not in cut_off}
-    # One that was fenced since its log was read, and answers still, keeps what it said.
-    beside = {
+    # A broker that was fenced after its log was read, but still answers, keeps that log.
+    fenced_logs = {
         (key, broker): log
         for (key, broker), log in logs.items()
         if broker not in brokers.unfenced and ((key, broker) in cut_off or broker in cluster.cut_off)
     }
-    fenced = {replica: log for replica, log in beside.items() if log.error is None}
-    unread = {replica: log for replica, log in beside.items() if log.error is not None}
+    fenced = {replica: log for replica, log in fenced_logs.items() if log.error is None}
+    unread = {replica: log for replica, log in fenced_logs.items() if log.error is not None}
     evidence = Evidence(states, brokers.rows, replicas, fenced=fenced, unread=unread)
     with budget.part():
         evidence.configs = _configs(cluster, {state.topic for state in offline}, evidence.cut)
@@ -109,7 +114,7 @@ def gather(
     return evidence
 
 
-def _configs(cluster: Asked, topics: Collection[str], cut: list[str]) -> TopicConfigs:
+def _configs(cluster: LogSource, topics: Collection[str], cut: list[str]) -> TopicConfigs:
     """Return the configs of these topics, none if there was no time to read them."""
     try:
         return cluster.topic_configs(topics)
@@ -121,9 +126,9 @@ def _configs(cluster: Asked, topics: Collection[str], cut: list[str]) -> TopicCo
 
 
 class _Brokers:
-    """The brokers of the cluster as they were read last, with those that partitions mention. `unfenced`: by id."""
+    """The brokers of the cluster and of its partitions, as read last. `rows`: as `Cluster.broker_states` returns them; `unfenced`: ids."""
 
-    def __init__(self, cluster: Asked, states: Sequence[PartitionState]) -> None:
+    def __init__(self, cluster: LogSource, states: Sequence[PartitionState]) -> None:
         self._cluster = cluster
         self.rows: list[dict[str, Any]] = []
         self.unfenced: set[int] = set()
@@ -131,45 +136,45 @@ class _Brokers:
         self.read()
 
     def read(self) -> None:
-        """Read their states again."""
+        """Read the states of the brokers again."""
         self.rows = self._cluster.broker_states(self._mentioned)
         self.unfenced = {row["broker_id"] for row in self.rows if row["broker_state"] == UNFENCED}
 
-    def mention(self, states: Sequence[PartitionState]) -> None:
-        """Read their states again if these partitions have replicas on others."""
+    def include(self, states: Sequence[PartitionState]) -> None:
+        """Read the states again if these partitions have replicas on brokers that are not among them."""
         mentioned = {broker for state in states for broker in state.replicas}
         if not mentioned <= self._mentioned:
             self._mentioned |= mentioned
             self.read()
 
 
-def _as_it_is_now(state: PartitionState, unfenced: Collection[int]) -> PartitionState:
-    """Return the state without a leader that is not alive."""
+def _without_dead_leader(state: PartitionState, unfenced: Collection[int]) -> PartitionState:
+    """Return the state, with leader -1 if its leader is not alive."""
     return state if state.leader == -1 or has_live_leader(state, unfenced) else replace(state, leader=-1)
 
 
-def _known_to(
+def _logs_of(
     offline: Sequence[PartitionState], logs: Replicas, once: Collection[tuple[TopicPartition, int]]
 ) -> Iterator[tuple[tuple[TopicPartition, int], ReplicaLog]]:
-    """Yield the logs of these partitions. One that was read in an older leader epoch than the partition has now may have changed since."""
+    """Yield the logs of these partitions. A log that was read in an older leader epoch may have changed, and gets the error STALE_METADATA."""
     epochs = {state.key: state.leader_epoch for state in offline}
     for replica, log in logs.items():
         if replica[0] in epochs:
             yield replica, log if replica in once else fenced_by_epoch(log, epochs[replica[0]])
 
 
-def _seen_again(cluster: Asked, states: Sequence[PartitionState], unfenced: Collection[int]) -> Iterator[PartitionState]:
-    """Yield the states, those whose leader has been fenced since as they are now: the controller gives them another leader epoch then."""
+def _reread_fenced_leaders(cluster: LogSource, states: Sequence[PartitionState], unfenced: Collection[int]) -> Iterator[PartitionState]:
+    """Yield the states. Those whose leader has been fenced meanwhile are read again, because the controller has given them a new leader epoch."""
     fenced = {state.key for state in states if state.leader >= 0 and state.leader not in unfenced}
     now = cluster.partitions(fenced) if fenced else {}
     yield from (now.get(state.key, state) if state.key in fenced else state for state in states)
 
 
 def check_size(states: Sequence[PartitionState]) -> None:
-    """PartitionError if the evidence of these partitions is too much to be gathered at once."""
+    """Raise PartitionError if the evidence of these partitions has too many rows for one run."""
     count = sum(1 + len(state.replicas) * (len(state.replicas) + 1) // 2 for state in states)
     if count > EVIDENCE_ROWS:
         raise PartitionError(
             f"the evidence of {len(states)} partitions would be {count} rows (partitions, replicas, pairs of replicas), at most {EVIDENCE_ROWS} are "
-            "gathered at once; name some of them with partitions_file (kafka_recovery_partitions_file), and the others in further runs"
+            "collected at once; name some of them with partitions_file (kafka_recovery_partitions_file), and the others in further runs"
         )

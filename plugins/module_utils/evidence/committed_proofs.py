@@ -14,7 +14,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.checks import MOST_PROOFS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import log_comparison, offset_confirmations
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Asked, Committed
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Committed, LogSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS, TopicPartition
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ KEPT_PROOFS = MOST_PROOFS - 64
 LONGEST_NAME = 255
 
 
-def proof_rows(cluster: Asked, evidence: Evidence, prober: log_comparison.Prober, budget: Budget) -> Iterator[dict[str, Any]]:
+def proof_rows(cluster: LogSource, evidence: Evidence, prober: log_comparison.Prober, budget: Budget) -> Iterator[dict[str, Any]]:
     """Yield what committed offsets of consumer groups prove of the survivors of offline partitions.
 
     Where logs fork: whether each survivor holds the last record that each group read, as of that record's epoch. Survivors are probed for it.
@@ -63,7 +63,7 @@ def _waiting(keys: Collection[TopicPartition]) -> set[TopicPartition]:
     return {key for key in keys if key[0] not in INTERNAL_TOPICS}
 
 
-def _committed(cluster: Asked, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]:
+def _committed(cluster: LogSource, keys: Collection[TopicPartition], seconds: float, missed: list[str]) -> list[Committed]:
     """Return the committed offsets that prove something. None that were not read in time do."""
     try:
         return [row for row in cluster.committed_offsets(keys, seconds, missed) if row[2] > 0]
@@ -99,7 +99,7 @@ def _shortened(name: str) -> str:
 
 
 def _held(
-    cluster: Asked,
+    cluster: LogSource,
     evidence: Evidence,
     prober: log_comparison.Prober,
     survivors: Mapping[TopicPartition, Sequence[int]],

@@ -24,12 +24,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.top
 
 @dataclass
 class Evidence:
-    """What was gathered: broker rows, replica logs by (partition, broker), pair rows, proof rows (see `documents`), history rows of `isr_history`,
-    rows of `healthy_baseline`, configs. `missed`: why there may be more proofs. `cut`: what else there was no time for. `offsets_unread`: the partitions whose
-    logs may fork, and of which a group may have committed an offset that is not among the proofs. None of an internal topic.
+    """The collected evidence of one cluster.
 
-    `fenced`: logs on fenced brokers that answer, which the controller does not elect; `fenced_pairs`: how they relate to each other and to the others.
-    `unread`: what such brokers gave no log of.
+    brokers         rows of `Cluster.broker_states`
+    replicas        logs of survivors, by partition and broker
+    pairs, proofs   rows of `log_comparison` and of `committed_proofs` and `baseline_proofs`
+    histories       rows of `isr_history`
+    healthy         rows of `healthy_baseline`
+    missed          why more committed offsets may exist than are known
+    cut             what else there was no time for
+    fenced          logs on fenced brokers that answer; the controller does not elect these replicas
+    fenced_pairs    pairs with at least one of these logs
+    unread          replicas on such brokers whose logs could not be read
+    offsets_unread  partitions with logs that may fork, of which a group may have committed an offset that is not among the proofs; none of an internal topic
     """
 
     states: Sequence[PartitionState]
@@ -49,17 +56,19 @@ class Evidence:
 
     @property
     def offline(self) -> list[PartitionState]:
-        """The partitions without a live leader."""
+        """Return the partitions without a live leader."""
         return [state for state in self.states if state.leader < 0]
 
     @property
     def alive(self) -> set[int]:
-        """The brokers whose replicas may be elected."""
+        """Return the brokers whose replicas the controller elects: those that are not fenced."""
         return {row["broker_id"] for row in self.brokers if row["broker_state"] == UNFENCED}
 
     def documents(self, named: Collection[TopicPartition], reassigning: Collection[TopicPartition]) -> Iterator[dict[str, Any]]:
-        """Yield the documents of a landing file: each partition with every replica (measured or not), pairs, proofs, history, and what a healthy
-        snapshot knew."""
+        """Yield the documents of a landing file, one per partition: every replica (read or not), pairs, proofs, history and healthy snapshot.
+
+        `named`: partitions that the operator named; `reassigning`: partitions with a reassignment under way.
+        """
         broker_states = {row["broker_id"]: row["broker_state"] for row in self.brokers}
         pairs, proofs = _by_partition([*self.pairs, *self.fenced_pairs]), _by_partition(self.proofs)
         replicas = {**self.replicas, **self.fenced, **self.unread}
@@ -82,13 +91,13 @@ class Evidence:
                 "proofs": proofs.get(key, []),
                 "history": histories.get(key),
                 "healthy": healthy.get(key),
-                # Most partitions have no fork, and a landing file has many of them.
+                # Left out where false: most partitions have no fork, and a landing file has many partitions.
                 **({"offsets_unread": True} if key in self.offsets_unread else {}),
             }
 
 
 def _by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartition, list[dict[str, Any]]]:
-    """Rows by the partition that they name, without its name."""
+    """Return the rows by partition, without the fields `topic` and `partition`."""
     found: dict[TopicPartition, list[dict[str, Any]]] = {}
     for row in rows:
         rest = dict(row)

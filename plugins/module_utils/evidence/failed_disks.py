@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Replicas that are lost with their disks while their brokers live (KIP-858)."""
+"""Replicas whose disk has failed while their broker runs (KIP-858)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, Protocol
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
-# For what brokers say of their log directories, beside the time in which logs are read.
+# Time for DescribeLogDirs, in addition to the time in which logs are read.
 DESCRIBE_SECONDS = 3.0
 Replica = tuple[TopicPartition, int]
 
 
-class Asked(Protocol):
-    """What is needed of a cluster."""
+class LogDirSource(Protocol):
+    """The methods of `Cluster` that this file calls."""
 
     unreachable: dict[int, str]
 
@@ -27,23 +27,23 @@ class Asked(Protocol):
 
 
 class FailedDisks:
-    """Log directories of the brokers that do not answer for some of their replicas. Each broker is asked once about each replica."""
+    """Failed log directories of brokers that return errors for some of their replicas. Each broker is queried once about each replica."""
 
-    def __init__(self, cluster: Asked) -> None:
+    def __init__(self, cluster: LogDirSource) -> None:
         self._cluster = cluster
-        self._asked: set[Replica] = set()
+        self._queried: set[Replica] = set()
         self._paths: dict[int, tuple[str, ...]] = {}
 
     def paths(self, broker: int) -> tuple[str, ...]:
-        """The paths of the broker's directories that have failed, as far as they are known."""
+        """Return the known paths of the broker's failed directories."""
         return self._paths.get(broker, ())
 
     def lost(self, refused: Collection[Replica]) -> set[Replica]:
-        """Return those of the replicas that are in no directory that works, if a directory of their broker has failed.
+        """Return those of the replicas `refused` that are in no working directory of their broker, if one of its directories has failed.
 
-        Brokers that have not answered anything are not asked.
+        Unreachable brokers are not queried.
         """
-        new = {replica for replica in refused if replica not in self._asked and replica[1] not in self._cluster.unreachable}
+        new = {replica for replica in refused if replica not in self._queried and replica[1] not in self._cluster.unreachable}
         if not new:
             return set()
         alive = self._cluster.unfenced()
@@ -51,7 +51,7 @@ class FailedDisks:
         for key, broker in sorted(new):
             if broker in alive:
                 work.setdefault(broker, []).append(key)
-                self._asked.add((key, broker))
+                self._queried.add((key, broker))
         if not work:
             return set()
         with deadline.until(time.monotonic() + DESCRIBE_SECONDS):

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the snapshots of a cluster say of partitions that have lost their leader since: how far they reached, and how fast they grew.
+"""The last healthy state of offline partitions, from the snapshots of the cluster: log end offset, high watermark and append rate.
 
-A month of snapshots is thousands of files of megabytes, and somebody waits. So the newest one in which a partition had a leader is searched in
-steps that double, then by halves: right where the partition was online until it went offline, and never wrong about what it then says.
+A month of snapshots is thousands of files of megabytes, and an operator waits. So the newest snapshot in which a partition had a leader is searched in
+steps that double, then by bisection. It is the newest one if the partition was online until its outage, and a correct earlier one otherwise.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
-# A rate over less than half a minute says little; over ten minutes it is what the topic's producers do these days.
+# A rate over less than half a minute is not reliable. Over ten minutes it is the present rate of the topic's producers.
 RATE_SECONDS, LEAST_RATE_SECONDS = 600.0, 30.0
-RATE_FILES = 3  # that are tried for it
-TOLD = 3  # problems that are told one by one
+RATE_FILES = 3  # older snapshots that are tried for the rate
+MAX_LISTED_PROBLEMS = 3  # each with a warning of its own
 WATERMARK = {
     "topic": str,
     "partition": BROKER,
@@ -51,24 +51,24 @@ Row = dict[str, Any]
 
 
 class _RefusedError(RecoveryError):
-    """A snapshot says nothing that can be used."""
+    """A snapshot cannot be used."""
 
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """One snapshot: when it was taken (milliseconds since 1970), and its rows of wanted partitions that had a leader which answered."""
+    """One snapshot: its time (milliseconds since 1970), and the rows of wanted partitions whose leader answered."""
 
     run_id: str
     observed_at: int
     rows: Mapping[TopicPartition, Row]
 
 
-def last(workdir: Path, cluster: str, cluster_id: str, offline: Sequence[PartitionState]) -> tuple[list[Row], list[str]]:
-    """Return a row of kind `healthy` for each partition of `offline` that a snapshot of this cluster knew with a leader, and warnings.
+def latest_healthy_rows(workdir: Path, cluster: str, cluster_id: str, offline: Sequence[PartitionState]) -> tuple[list[Row], list[str]]:
+    """Return a row of kind `healthy` for each partition of `offline` that had a leader in a snapshot of this cluster, and warnings.
 
-    Rows have what `decision.document.Healthy` names, `topic`, `partition` and the `run_id` of the snapshot. `append_rate` (offsets per second) is None
-    where no older snapshot fits: of the same topic, taken long enough before, and with no more in it. Files that are damaged, of another
-    cluster or of another version are left out, and the warnings say so.
+    Rows have the fields of `decision.document.Healthy`, `topic`, `partition` and the `run_id` of the snapshot. `append_rate` (offsets per second) is
+    None without a suitable older snapshot: one of the same topic, taken long enough before, with a log that was not longer. Files that are damaged,
+    of another cluster or of another version are left out with a warning.
     """
     folder = workdir / FOLDER / cluster
     try:
@@ -77,20 +77,20 @@ def last(workdir: Path, cluster: str, cluster_id: str, offline: Sequence[Partiti
         return [], [f"snapshots of the healthy cluster are left out: {error}"]
     archive = _Archive(folder, cluster_id, {state.key: state.topic_id for state in offline})
     found = archive.newest() if offline else {}
-    rows = [row for index, keys in sorted(_turned(found).items()) for row in archive.healthy_rows(index, keys)]
+    rows = [row for index, keys in sorted(_by_snapshot(found).items()) for row in archive.healthy_rows(index, keys)]
     return rows, archive.warnings()
 
 
-def _turned(found: Mapping[TopicPartition, int]) -> dict[int, list[TopicPartition]]:
-    turned: dict[int, list[TopicPartition]] = {}
+def _by_snapshot(found: Mapping[TopicPartition, int]) -> dict[int, list[TopicPartition]]:
+    by_snapshot: dict[int, list[TopicPartition]] = {}
     for key in sorted(found):
-        turned.setdefault(found[key], []).append(key)
-    return turned
+        by_snapshot.setdefault(found[key], []).append(key)
+    return by_snapshot
 
 
 @dataclass
 class _Archive:
-    """The snapshots of one cluster, newest first, read when they are needed."""
+    """The snapshots of one cluster, newest first, each read when it is needed. `wanted`: topic ids by partition."""
 
     folder: Path
     cluster_id: str
@@ -102,7 +102,7 @@ class _Archive:
         self._files = sorted(self._listed(), reverse=True)
 
     def _listed(self) -> Iterator[tuple[datetime, Path]]:
-        """Files and when they were taken, by their names; where a run has a name of its own, by the header."""
+        """Yield the files with their times: from the name, or from the header if the run id is not a time."""
         try:
             names = [path for path in self.folder.iterdir() if path.name.endswith(SUFFIX) and not path.name.startswith(".")]
         except FileNotFoundError:
@@ -117,7 +117,7 @@ class _Archive:
                 self._problems[path.name] = str(problem)
 
     def newest(self) -> dict[TopicPartition, int]:
-        """Where the newest snapshot is in which each partition had a leader; absent where there is none."""
+        """Return the index of the newest snapshot in which each partition had a leader. Partitions without one are absent."""
         found: dict[TopicPartition, int] = {}
         left = set(self.wanted)
         low, step = 0, 1
@@ -132,7 +132,7 @@ class _Archive:
         return found
 
     def _narrow(self, keys: set[TopicPartition], low: int, high: int, found: dict[TopicPartition, int]) -> None:
-        """All `keys` had leaders in snapshot `high`; of those from `low` on nothing is known."""
+        """Find newer snapshots for `keys`, which had leaders in snapshot `high`, among those from `low` on, by bisection."""
         while keys and low < high:
             middle = self._readable((low + high) // 2, low, high)
             if middle is None:
@@ -147,7 +147,7 @@ class _Archive:
         found |= dict.fromkeys(keys, high)
 
     def _readable(self, near: int, low: int, high: int) -> int | None:
-        """The first snapshot that can be used: from `near` up to `high`, then down to `low`."""
+        """Return the index of the first usable snapshot: from `near` up to `high`, then down to `low`. None if there is none."""
         return next((index for index in (*range(near, high), *range(near - 1, low - 1, -1)) if self._snapshot(index) is not None), None)
 
     def _rows(self, index: int) -> Mapping[TopicPartition, Row]:
@@ -167,7 +167,7 @@ class _Archive:
     def _usable(self, path: Path) -> _Snapshot:
         header = sealed_jsonl.check(path)
         if header["cluster_id"] != self.cluster_id:
-            raise _RefusedError(f"it is of the cluster {header['cluster_id']}, this one is {self.cluster_id}")
+            raise _RefusedError(f"it is of cluster {header['cluster_id']}, but this cluster is {self.cluster_id}")
         rows: dict[TopicPartition, Row] = {}
         marks = 0
         for row in _marks(path):
@@ -176,11 +176,11 @@ class _Archive:
             if self._led(key, row):
                 rows[key] = row
         if not marks:
-            raise _RefusedError("it has no watermarks: no snapshot of a healthy cluster")
+            raise _RefusedError("it has no watermarks, so it is not a snapshot of a healthy cluster")
         return _Snapshot(header["run_id"], _milliseconds(_collected_at(header)), rows)
 
     def _led(self, key: Any, row: Row) -> bool:
-        """Whether the row is of a wanted partition, which had a leader that answered. The seal speaks for the others."""
+        """Return whether the row is of a wanted partition whose leader answered. Rows of other partitions are not checked: the seal is enough."""
         if not isinstance(key[0], str) or self.wanted.get(key) is None:
             return False
         try:
@@ -191,7 +191,7 @@ class _Archive:
         return bool(row["topic_id"] == self.wanted[key] and row["leader"] >= 0 <= row["leader_epoch"] and answered)
 
     def healthy_rows(self, index: int, keys: Sequence[TopicPartition]) -> Iterator[Row]:
-        """The landing file's rows of partitions that had a leader in a snapshot."""
+        """Yield landing file rows of the partitions `keys`, which had a leader in snapshot `index`."""
         taken = self._snapshot(index)
         if taken is None:
             return
@@ -209,7 +209,7 @@ class _Archive:
             }
 
     def _rates(self, index: int, taken: _Snapshot, keys: Sequence[TopicPartition]) -> dict[TopicPartition, float | None]:
-        """Growth since the newest snapshot that is RATE_SECONDS older, or the oldest there is."""
+        """Return growth (offsets per second) since the newest snapshot that is RATE_SECONDS older, or since the oldest one."""
         rates: dict[TopicPartition, float | None] = {}
         time = self._files[index][0]
         older = range(index + 1, len(self._files))
@@ -220,21 +220,25 @@ class _Archive:
                 continue
             seconds = (taken.observed_at - before.observed_at) / 1000
             for key in keys:
-                # Without a rate where the log has shrunk since: no estimate is better than one that stands on an unclean election.
+                # No rate if the log has become shorter: no estimate is better than one that includes an unclean election.
                 if key not in rates and key in before.rows and seconds >= LEAST_RATE_SECONDS:
                     growth = taken.rows[key]["log_end_offset"] - before.rows[key]["log_end_offset"]
                     rates[key] = growth / seconds if growth >= 0 else None
         return rates
 
     def warnings(self) -> list[str]:
-        """What was left out, the first few by name."""
-        said = [f"{self.folder / name} is left out: {reason}" for name, reason in sorted(self._problems.items(), reverse=True)]
-        more = [f"{len(said) - TOLD} more snapshots in {self.folder} are left out"] if len(said) > TOLD else []
-        return said[:TOLD] + more
+        """Return a warning for each of the first few files that were left out, and one for the others."""
+        problems = [f"{self.folder / name} is left out: {reason}" for name, reason in sorted(self._problems.items(), reverse=True)]
+        more = (
+            [f"{len(problems) - MAX_LISTED_PROBLEMS} more snapshots in {self.folder} are left out"]
+            if len(problems) > MAX_LISTED_PROBLEMS
+            else []
+        )
+        return problems[:MAX_LISTED_PROBLEMS] + more
 
 
 def _marks(path: Path) -> Iterator[Row]:
-    """The rows of a sealed file that are about partitions."""
+    """Yield the rows of kind `watermark` of a sealed file."""
     try:
         for line in read_regular(path, follow=False).splitlines():
             row = json.loads(line)
@@ -243,14 +247,16 @@ def _marks(path: Path) -> Iterator[Row]:
     except OSError as error:
         raise _RefusedError(f"cannot be read: {error.strerror}") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise _RefusedError(f"a row that nothing here has written: {error}") from error
+        raise _RefusedError(f"a row is not valid: {error}") from error
 
 
 def _collected_at(header: Mapping[str, Any]) -> datetime:
     try:
         return timestamps.read(str(header.get("collected_at")))
     except ValueError:
-        raise _RefusedError(f"the header does not say when it was taken: {strict_json.shortened(header.get('collected_at'))}") from None
+        raise _RefusedError(
+            f"collected_at of the header is not a valid time: {strict_json.shortened(header.get('collected_at'))}"
+        ) from None
 
 
 def _milliseconds(time: datetime) -> int:

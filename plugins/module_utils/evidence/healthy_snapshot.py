@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Watermarks: how far every log of a cluster reaches and how much of it is committed, while there still is a leader to tell.
+"""Healthy snapshots: log end offsets and high watermarks of a cluster, collected while its partitions have leaders.
 
-Snapshots of a cluster are sealed as landing files are: `<workdir>/healthy/<cluster>/<run_id>.jsonl`. Whose run id is a time can be thinned out.
+A snapshot is a sealed file `<workdir>/healthy/<cluster>/<run_id>.jsonl`. `prune` removes old snapshots whose run id is a time.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.top
 FOLDER, SUFFIX = "healthy", ".jsonl"
 NAMED_BY_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)\.jsonl")
 HOUR = 3600
-# Whose log ends are asked for beside the leader's.
-NOBODY, OUT_OF_SYNC, EVERYBODY = "none", "out_of_sync", "all"
-FOLLOWERS = (NOBODY, OUT_OF_SYNC, EVERYBODY)
-# The leader changed between the two questions that it is asked.
+# The followers whose log end offsets are collected in addition to the leader's.
+NO_FOLLOWERS, OUT_OF_SYNC, ALL_FOLLOWERS = "none", "out_of_sync", "all"
+FOLLOWERS = (NO_FOLLOWERS, OUT_OF_SYNC, ALL_FOLLOWERS)
+# The leader changed between the two requests.
 NEW_LEADER = "FENCED_LEADER_EPOCH"
 
 Ends = Mapping[int, Mapping[TopicPartition, Any]]
 
 
-class Asked(Protocol):
-    """What is needed of a cluster."""
+class WatermarkSource(Protocol):
+    """The methods of `Cluster` that this file calls."""
 
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]: ...
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]: ...
@@ -51,7 +51,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True)
 class Watermarks:
-    """What was gathered: rows of kind `broker` and `watermark`, and the configs (of which some may have been refused)."""
+    """The collected snapshot: broker rows, rows of kind `watermark`, and topic configs (brokers may have refused some)."""
 
     brokers: list[dict[str, Any]]
     partitions: list[dict[str, Any]]
@@ -63,7 +63,7 @@ class Watermarks:
         yield from self.partitions
 
     def counts(self) -> dict[str, int]:
-        """Count partitions, those without a live leader, those whose ISR is smaller than min.insync.replicas, and those whose leader did not answer."""
+        """Count all partitions, those without a live leader, those with an ISR below min.insync.replicas, and those whose leader did not answer."""
         return {
             "partitions": len(self.partitions),
             "without_leader": sum(1 for row in self.partitions if row["leader"] < 0),
@@ -72,40 +72,40 @@ class Watermarks:
         }
 
 
-def gather(cluster: Asked, followers: str) -> Watermarks:
-    """Ask the leaders of all partitions for high watermark and log end, and `followers` (one of FOLLOWERS) for their log ends.
+def collect_watermarks(cluster: WatermarkSource, followers: str) -> Watermarks:
+    """Read high watermarks and log end offsets from the leaders of all partitions, and log end offsets from `followers` (one of FOLLOWERS).
 
-    A leader that does not answer leaves its partitions with an `error`, a partition without one has no offsets: neither is a failure.
+    If a leader does not answer, the rows of its partitions have an `error`. The row of a partition without a leader has no offsets.
     """
     states = list(cluster.partitions().values())
     brokers = cluster.broker_states({broker for state in states for broker in state.replicas})
     unfenced = {row["broker_id"] for row in brokers if row["broker_state"] == UNFENCED}
     configs = cluster.topic_configs({state.topic for state in states})
     led: dict[int, list[TopicPartition]] = {}
-    asked: dict[int, list[TopicPartition]] = {}
+    replicas: dict[int, list[TopicPartition]] = {}
     for state in states:
         leader = state.leader if has_live_leader(state, unfenced) else -1
         if leader >= 0:
             led.setdefault(leader, []).append(state.key)
-            asked.setdefault(leader, []).append(state.key)
+            replicas.setdefault(leader, []).append(state.key)
         for broker in _followers(state, followers):
             if broker != leader and broker in unfenced:
-                asked.setdefault(broker, []).append(state.key)
-    # In this order, so that no log ends below its high watermark.
+                replicas.setdefault(broker, []).append(state.key)
+    # In this order, so that no log end offset is below its high watermark.
     committed = cluster.high_watermarks(led)
-    ends = cluster.log_ends(asked)
+    ends = cluster.log_ends(replicas)
     rows = [_row(state, configs.of(state.topic), has_live_leader(state, unfenced), committed, ends) for state in states]
     return Watermarks(brokers, rows, configs)
 
 
 def _followers(state: PartitionState, whose: str) -> Collection[int]:
-    if whose == NOBODY:
+    if whose == NO_FOLLOWERS:
         return ()
-    return state.replicas if whose == EVERYBODY else [broker for broker in state.replicas if broker not in state.isr]
+    return state.replicas if whose == ALL_FOLLOWERS else [broker for broker in state.replicas if broker not in state.isr]
 
 
 def _row(state: PartitionState, config: TopicConfig, led: bool, committed: Ends, ends: Ends) -> dict[str, Any]:
-    told = [(broker, ends[broker][state.key]) for broker in state.replicas if state.key in ends.get(broker, ())]
+    answers = [(broker, ends[broker][state.key]) for broker in state.replicas if state.key in ends.get(broker, ())]
     row = {
         "kind": "watermark",
         "topic": state.topic,
@@ -123,7 +123,7 @@ def _row(state: PartitionState, config: TopicConfig, led: bool, committed: Ends,
         "log_end_offset": None,
         "high_watermark": None,
         "error": None,
-        "replica_ends": [(broker, log.log_end_offset) for broker, log in told if log.error is None],
+        "replica_ends": [(broker, log.log_end_offset) for broker, log in answers if log.error is None],
     }
     if led:
         mark, end = committed.get(state.leader, {}).get(state.key), ends.get(state.leader, {}).get(state.key)
@@ -134,7 +134,7 @@ def _row(state: PartitionState, config: TopicConfig, led: bool, committed: Ends,
         elif mark.partition_leader_epoch != end.partition_leader_epoch:
             row["error"] = NEW_LEADER
         else:
-            # The epoch in which all of this was so, should the cluster have described an earlier one.
+            # The epoch of these offsets. The described state may be of an earlier one.
             row |= {
                 "leader_epoch": mark.partition_leader_epoch,
                 "log_end_offset": end.log_end_offset,
@@ -144,14 +144,14 @@ def _row(state: PartitionState, config: TopicConfig, led: bool, committed: Ends,
 
 
 def snapshot_file(workdir: Path, cluster: str, run_id: str, make: bool = True) -> Path:
-    """The file of a snapshot, its directories made if `make`; see `files.work_file`."""
+    """Return the path of a snapshot, with its directories created if `make`. Raises FileError as `private_files.work_file` does."""
     safe_name("cluster", cluster)
     safe_name("run_id", run_id)
     return work_file(workdir, FOLDER, run_id, cluster, SUFFIX, make)
 
 
 def time_of(name: str) -> datetime | None:
-    """When the run began whose snapshot has this file name, None where the run was named otherwise."""
+    """Return the time in the file name of a snapshot, or None if its run id is not a time."""
     found = NAMED_BY_TIME.fullmatch(name)
     if found:
         with suppress(ValueError):  # a thirteenth month
@@ -160,10 +160,10 @@ def time_of(name: str) -> datetime | None:
 
 
 def prune(newest: Path, keep_hours: float, keep_days: float) -> int:
-    """Remove old snapshots of the cluster whose `newest` snapshot was just written; return how many.
+    """Remove old snapshots beside `newest`, the one that was just written, and return how many.
 
-    All are kept for `keep_hours` (0: for ever), of each hour before that the first one until it is `keep_days` old (0: for ever). Ages are counted
-    from now. Only files that are named by time are removed, none of a time to come, and never `newest`.
+    All snapshots are kept for `keep_hours` (0: without limit), and the first one of each earlier hour for `keep_days` (0: without limit). Ages are
+    counted from now. Only files with a time in the past as name are removed, and never `newest`.
     """
     if not keep_hours:
         return 0

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ISR history: who led offline partitions, who was in their ISRs and what min.insync.replicas was, change by change, from the metadata log.
+"""The ISR history of offline partitions, from the metadata log: leader, ISR, ELR and min.insync.replicas, change by change.
 
-Facts only: what follows from them is for `decision.isr_proof` to say. Whatever could make them wrong is told as a `doubt`.
+Facts only: `decision.isr_proof` draws the conclusions. Anything that could make the facts wrong is recorded as `doubt`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.nu
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 
 MIN_ISR, METADATA_VERSION = "min.insync.replicas", "metadata.version"
-# A partition whose ISR has flapped for long: what is older than so many changes decides nothing any more.
+# Of a partition whose ISR changes often. Older changes do not affect the decision.
 CHANGES_KEPT = 500
-# Whether there is a doubt behind a change is known by the last one.
+# The last doubt is enough to know whether there is one after a change.
 DOUBTS_KEPT = 100
-# min.insync.replicas is a 32-bit number. What is longer stays longer than any number of replicas, or no number at all.
+# min.insync.replicas is a 32-bit number. A longer value is still greater than any number of replicas when it is cut, or not a number.
 VALUE_LENGTH = 11
 CHANGE_BYTES, ID_BYTES = 600, 8  # of a change, and of each broker id in its lists
 
@@ -35,7 +35,7 @@ Row = dict[str, Any]
 
 @dataclass
 class _Configs:
-    """min.insync.replicas as the metadata log sets it: per topic, per broker, and for the whole cluster (the empty text)."""
+    """min.insync.replicas in the metadata log: per topic, per broker, and for the whole cluster (key "")."""
 
     topics: dict[str, str] = field(default_factory=dict)
     brokers: dict[str, str] = field(default_factory=dict)
@@ -49,9 +49,9 @@ class _Configs:
             table[change.resource] = change.value[:VALUE_LENGTH]
 
     def in_force(self, topic: str, replicas: int) -> int | None:
-        """What the leader asks for, at most as many as there are replicas. None where the log does not say: a static default of the brokers.
+        """Return the effective min.insync.replicas, at most `replicas`. None if the log has no value: the brokers have a static default then.
 
-        Brokers with a setting of their own may each lead: the smallest counts.
+        If brokers have settings of their own, the smallest counts, because each of them may lead.
         """
         values = [self.topics[topic]] if topic in self.topics else [*self.brokers.values()] if "" in self.brokers else []
         numbers = [number for value in values if (number := whole_number(value)) is not None]
@@ -60,7 +60,7 @@ class _Configs:
 
 @dataclass
 class _Partition:
-    """One partition while the log is replayed. `alive`: the replicas whose logs may be elected; None: nobody asks about them."""
+    """One partition while the log is replayed. `alive`: its replicas on live brokers; None to keep all changes."""
 
     topic: str
     alive: frozenset[int] | None
@@ -76,9 +76,9 @@ class _Partition:
     bytes: int = 0
 
     def add(self, entry: Entry, version: int | None, unclean: bool, reassigned: bool) -> int:
-        """Note the state as it is from now on. With a leader and all of `alive` in the ISR nothing older is of use.
+        """Record the present state as a change. Older changes are dropped if there is a leader and all of `alive` are in the ISR.
 
-        Returns how many bytes more are kept.
+        Returns by how many bytes the recorded changes have grown.
         """
         before = self.bytes
         if not self.changes or (self.alive is not None and self.leader >= 0 and self.alive <= set(self.isr)):
@@ -108,17 +108,17 @@ def _bytes_of(change: Row) -> int:
 
 
 def _least(one: int | None, other: int | None) -> int | None:
-    """Of what held at one time or another the smaller; unknown where one is unknown."""
+    """Return the smaller value, or None if one is unknown."""
     return None if one is None or other is None else min(one, other)
 
 
 def _least_since(entry: Entry, one: int | None, other: int | None) -> int | None:
-    """The same, but in a snapshot everything holds at once, and configuration stands behind the partitions."""
+    """As `_least`, but an entry of a snapshot replaces the value: there all records hold at once, and configs come after partitions."""
     return other if entry.timestamp is None else _least(one, other)
 
 
 class _Replay:
-    """What the log says of the wanted partitions, up to the entry that was applied last."""
+    """The state of the wanted partitions at the entry of the log that was applied last. `doubts`: offsets and reasons."""
 
     def __init__(self, wanted: Mapping[tuple[str, int], _Partition]) -> None:
         self._wanted = wanted
@@ -130,29 +130,29 @@ class _Replay:
         self.doubts: deque[tuple[int, str]] = deque(maxlen=DOUBTS_KEPT)
 
     def apply(self, entry: Entry) -> None:
-        """Go one entry further; records of a transaction happen at its end, or never."""
+        """Apply one entry. Records of a transaction (KIP-868) are applied at its end, or never. Raises ClusterError beyond the memory limits."""
         if max(len(self._names), len(self._configs.topics), len(self._pending or ())) > limits.PARTITIONS:
             raise ClusterError(f"it has more than {limits.PARTITIONS} topics, or changes in one transaction, at offset {entry.offset}")
         try:
             record = records.decode(entry.value)
         except records.UnknownRecordError as error:
-            self.doubts.append((entry.offset, f"the metadata log holds at offset {entry.offset} what is not understood ({error})"))
+            self.doubts.append((entry.offset, f"the metadata log has an unknown record at offset {entry.offset} ({error})"))
             return
         if isinstance(record, records.Transaction):
             self._pending_bytes = 0
             done, self._pending = self._pending or [], [] if record.step == "begin" else None
             for past in done if record.step == "end" else []:
-                self._happened(*past)
+                self._apply_record(*past)
         elif record is not None and self._pending is not None:
-            kept = (entry._replace(value=b""), record)  # the record says all that its bytes do
+            kept = (entry._replace(value=b""), record)  # the decoded record replaces the bytes
             self._pending_bytes += size_of(kept)
             if self._pending_bytes > limits.PENDING_BYTES:
                 raise ClusterError(f"a transaction has changes of more than {limits.PENDING_BYTES >> 20} MiB at offset {entry.offset}")
             self._pending.append(kept)
         elif record is not None:
-            self._happened(entry, record)
+            self._apply_record(entry, record)
 
-    def _happened(self, entry: Entry, record: records.Record) -> None:
+    def _apply_record(self, entry: Entry, record: records.Record) -> None:
         match record:
             case records.PartitionState() | records.PartitionChange():
                 partition = self._wanted.get((record.topic_id, record.partition))
@@ -210,12 +210,14 @@ class _Replay:
 def rows(log: Iterable[Entry], states: Sequence[PartitionState], alive: Collection[int] | None) -> list[Row]:
     """Replay the metadata log and return one row per partition of `states`.
 
-    `changes`, oldest first: each with the leader, leader epoch, ISR and ELR from then on, whether its leader was elected uncleanly and whether
-    the replicas changed. They begin with the last moment at which all replicas on `alive` brokers were in the ISR, or with the oldest known
-    (always, where `alive` is None).
-    `offline_since` (milliseconds since 1970) and `last_isr`: when the last leader was lost, and the ISR until then; None where that is not known, or doubtful.
-    `min_insync_replicas`: the least in all that is known (None: the log does not say); `metadata_version`: the least since the first change.
-    `doubt`: why this may not be what happened, else None; a log that could not be read to its end is for the caller to tell.
+    changes              oldest first: leader, leader epoch, ISR and ELR from then on, whether the leader was elected uncleanly and whether the
+                         replicas changed. They begin with the last change after which all replicas on `alive` brokers were in the ISR, or with the
+                         oldest known one (always, if `alive` is None)
+    offline_since        when the last leader was lost (milliseconds since 1970), None if not known or in doubt
+    last_isr             the ISR until then, None if not known or in doubt
+    min_insync_replicas  the least since the first change, None if the log has no value
+    metadata_version     the least since the first change
+    doubt                why the row may be wrong, else None. The caller adds a log that could not be read to its end
     """
     wanted = {
         (state.topic_id, state.partition): _Partition(state.topic, None if alive is None else frozenset(state.replicas) & set(alive))
@@ -238,7 +240,7 @@ def _row(state: PartitionState, found: _Partition, doubts: Iterable[tuple[int, s
             f"the brokers know leader epoch {state.leader_epoch} with ISR {sorted(state.isr)}"
         )
     return {
-        **untold(state.key, doubt),
+        **unreadable_history_row(state.key, doubt),
         **(_end(found.changes) if doubt is None else {}),
         "metadata_version": found.least_version,
         "min_insync_replicas": found.least_min_isr,
@@ -247,25 +249,26 @@ def _row(state: PartitionState, found: _Partition, doubts: Iterable[tuple[int, s
 
 
 def _end(changes: Sequence[Row]) -> Row:
-    """When the last leader was lost, and who was in the ISR then."""
+    """Return `offline_since` and `last_isr`, if the changes show the loss of the last leader."""
     led = next((place for place in reversed(range(len(changes))) if changes[place]["leader"] != records.NO_LEADER), None)
     if led is None or led + 1 == len(changes):
         return {}
     return {"offline_since": changes[led + 1]["timestamp"], "last_isr": changes[led]["isr"]}
 
 
-def untold(key: TopicPartition, doubt: str | None) -> Row:
-    """The row of a partition whose history nobody could read."""
+def unreadable_history_row(key: TopicPartition, doubt: str | None) -> Row:
+    """Return the row of a partition whose history could not be read."""
     facts = dict.fromkeys(("offline_since", "last_isr", "metadata_version", "min_insync_replicas"))
     return {"topic": key[0], "partition": key[1], "doubt": doubt, **facts, "changes": []}
 
 
-def gather(
+def read_isr_history(
     controllers: Controllers, states: Sequence[PartitionState], alive: Collection[int] | None, seconds: float
 ) -> tuple[list[Row], Row]:
-    """Read the active controller's metadata log for `seconds` at most.
+    """Read the active controller's metadata log for at most `seconds`.
 
-    Returns the rows, and what reading cost: `bytes`, `seconds`, `from_snapshot`, `doubt`. A log that cannot be read is told in every row.
+    Returns rows as `rows` does, and the cost of reading: `bytes`, `seconds`, `from_snapshot`, `doubt`. If the log cannot be read, every row has the
+    reason as `doubt`.
     """
     log = MetadataLog(controllers, seconds)
     try:
@@ -273,7 +276,7 @@ def gather(
         doubt = log.cut
     except ClusterError as error:
         doubt = str(error)
-        found = [untold(state.key, None) for state in states]
+        found = [unreadable_history_row(state.key, None) for state in states]
     if doubt is not None:
         doubt = f"the metadata log could not be read to its end: {doubt}"
         found = [{**row, "doubt": doubt, "offline_since": None, "last_isr": None} for row in found]

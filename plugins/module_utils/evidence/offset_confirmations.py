@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which logs confirm committed offsets: a log holds what a group has read if its record at the offset before is of the leader epoch that was committed.
+"""Checks which logs hold committed offsets. A log holds what a group has read if its record at the offset before has the committed leader epoch.
 
-Clients may commit any number of offsets. So a broker is asked where the committed leader epochs end in its log, which is one request for each epoch that
-the log has. That denies most invented offsets. Of the others the greatest is looked for in the log: whoever holds it holds all that smaller ones prove.
+Clients may commit any number of offsets. So a broker is first asked where the committed leader epochs end in its log, with one request per epoch of the
+log. That refutes most wrong offsets. Of the others the record of the greatest is read: a log that holds it holds the records of all smaller ones.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ def confirm(
     prober: log_comparison.Prober,
     epoch_ends: log_comparison.Ask,
 ) -> dict[Replica, dict[Point, bool | None]]:
-    """Return which committed offsets each log holds: None if it cannot be known. Those that there was no time for, or no answer, are absent.
+    """Return which committed offsets each log holds: True, False, or None if it cannot be known. Offsets without an answer in time are absent.
 
-    compacted   the topics whose cleanup.policy is known to include compact
-    epoch_ends  as Cluster has it
+    wanted      committed offsets with their leader epochs, by replica
+    compacted   topics whose cleanup.policy is known to include compact
+    epoch_ends  `Cluster.epoch_ends`
     """
     judged: dict[Replica, dict[Point, bool | None]] = {}
     possible: dict[Replica, list[Point]] = {}
     for replica, points in wanted.items():
-        judged[replica] = {point: _without_questions(logs[replica], *point) for point in points}
+        judged[replica] = {point: _judge_by_ends(logs[replica], *point) for point in points}
         if candidates := [point for point, held in judged[replica].items() if held]:
             possible[replica] = candidates
     ends = _read_ends({replica: {epoch for _offset, epoch in points} for replica, points in possible.items()}, logs, epoch_ends)
@@ -47,12 +48,12 @@ def confirm(
         for offset, epoch in points:
             if known is not None and not known[epoch - 1] < offset <= known[epoch]:
                 own[offset, epoch] = False
-    _look_for({replica: own for replica, own in judged.items() if replica in possible}, ends, compacted, prober)
+    _check_records({replica: own for replica, own in judged.items() if replica in possible}, ends, compacted, prober)
     return judged
 
 
-def _without_questions(log: ReplicaLog, offset: int, epoch: int) -> bool | None:
-    """Return whether the log holds the offset, as far as its ends and its last leader epoch show it. True: it may."""
+def _judge_by_ends(log: ReplicaLog, offset: int, epoch: int) -> bool | None:
+    """Return False if the start, the end and the last leader epoch of the log exclude the offset, None if it cannot be known, else True: it may hold it."""
     if (log.log_end_offset or 0) < offset:
         return False
     if epoch < 0 or offset <= (log.log_start_offset or 0):
@@ -60,13 +61,13 @@ def _without_questions(log: ReplicaLog, offset: int, epoch: int) -> bool | None:
     return log.last_batch is None or epoch <= log.last_batch.epoch
 
 
-def _look_for(
+def _check_records(
     judged: Mapping[Replica, dict[Point, bool | None]],
     ends: Mapping[Replica, Mapping[int, int] | None],
     compacted: Collection[str],
     prober: log_comparison.Prober,
 ) -> None:
-    """Look for the records of points that are True so far, the greatest first, and correct what the batches say otherwise. Remove what could not be read."""
+    """Read the records of points that are True so far, the greatest first, and correct the points. Points whose records could not be read are removed."""
     waiting = {replica: sorted(point for point, held in own.items() if held) for replica, own in judged.items()}
     while waiting := {replica: points for replica, points in waiting.items() if points}:
         probes = {replica: (replica[1], replica[0], points[-1][0] - 1) for replica, points in waiting.items()}
@@ -84,7 +85,7 @@ def _look_for(
             elif known is None or replica[0][0] not in compacted:
                 own[point] = None
             if own[point]:
-                # The log holds all below. What the ends of epochs have not confirmed proves nothing more.
+                # The log holds all smaller offsets. Without the ends of epochs their leader epochs are not confirmed.
                 own.update(dict.fromkeys(points, True if known is not None else None))
                 points.clear()
 
@@ -92,26 +93,29 @@ def _look_for(
 def _read_ends(
     wanted: Mapping[Replica, Collection[int]], logs: Replicas, epoch_ends: log_comparison.Ask
 ) -> dict[Replica, dict[int, int] | None]:
-    """Return where these leader epochs, and those before them, end in each log. None if its broker does not say so; absent if there was no time."""
+    """Return the end offsets of these leader epochs, and of those before them, in each log. None if its broker gives no answer; absent without time."""
     found: dict[Replica, dict[int, int] | None] = {}
-    walks = {replica: _walk(logs[replica], epochs) for replica, epochs in wanted.items()}
-    answers: dict[Replica, Any] = dict.fromkeys(walks)
+    queries = {replica: _epoch_end_queries(logs[replica], epochs) for replica, epochs in wanted.items()}
+    answers: dict[Replica, Any] = dict.fromkeys(queries)
     while answers:
         questions: dict[int, dict[TopicPartition, int]] = {}
         for replica, answer in answers.items():
             try:
-                questions.setdefault(replica[1], {})[replica[0]] = walks[replica].send(answer)
+                questions.setdefault(replica[1], {})[replica[0]] = queries[replica].send(answer)
             except StopIteration as done:
                 found[replica] = done.value
         if deadline.has_passed():
             break
-        told = epoch_ends(questions) if questions else {}
-        answers = {(key, broker): told.get(broker, {}).get(key) for broker, keys in questions.items() for key in keys}
+        epoch_end_answers = epoch_ends(questions) if questions else {}
+        answers = {(key, broker): epoch_end_answers.get(broker, {}).get(key) for broker, keys in questions.items() for key in keys}
     return found
 
 
-def _walk(log: ReplicaLog, epochs: Collection[int]) -> Generator[int, Any, dict[int, int] | None]:
-    """Yield leader epochs, take where they end in the log, and return the ends. An answer is about all epochs from the one that it names on."""
+def _epoch_end_queries(log: ReplicaLog, epochs: Collection[int]) -> Generator[int, Any, dict[int, int] | None]:
+    """Yield leader epochs to query, receive the answers of OffsetsForLeaderEpoch, and return the end offsets by epoch, or None after a wrong answer.
+
+    An answer holds for all epochs from the one that it names up to the queried one.
+    """
     last = log.last_batch
     if last is None:
         return None
@@ -127,7 +131,7 @@ def _walk(log: ReplicaLog, epochs: Collection[int]) -> Generator[int, Any, dict[
                 return None
             start = log.log_start_offset or 0
             if end <= start:
-                named = 0  # nothing of an older epoch is left either
+                named = 0  # the log has no records of older epochs either
             bound = max(end, start)
         ends[epoch] = end
     return ends

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logs of replicas: where they end, what was written last, and why a broker did not say so."""
+"""Reads the logs of replicas: start and end offset, high watermark and last batch, or the error of the broker."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rep
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfigs
 
 POLL_SECONDS = 0.5
-LEAST_ROUND_SECONDS = 0.1  # nothing is asked in less time
-# A broker that has just come back hosts its replicas by then, and every broker knows that it is back.
+LEAST_ROUND_SECONDS = 0.1  # no requests are sent with less time left
+# A broker that has restarted hosts its replicas after this time, and every broker knows that it is back.
 SETTLED_SECONDS = 5.0
 # The error of a broker that has not replayed the metadata of a partition up to the leader epoch of the controller: its log may still change (KIP-966).
 STALE_METADATA = "STALE_METADATA"
-# What may pass beside Kafka's own retriable errors, with which a replica that was just opened, or whose broker still loads metadata, answers.
+# Errors after which a replica is queried again, in addition to Kafka's retriable errors: it may be starting, or its broker may still load metadata.
 PASSING = {NO_ANSWER, STALE_METADATA, LIMIT_REACHED}
 
 
 Replicas = dict[tuple[TopicPartition, int], ReplicaLog]
-# As `group_offsets` has it.
+# Group, partition, offset and leader epoch, as `Cluster.committed_offsets` returns them.
 Committed = tuple[str, TopicPartition, int, int]
 
 
 class FirstAnswers(NamedTuple):
-    """Partitions of which no replica answers in time are asked for on until the first answer comes (KIP-966, Aggressive), for at most `seconds`."""
+    """Partitions that are queried until one of their replicas answers (KIP-966, Aggressive), for at most `seconds` beyond the usual time."""
 
     keys: Collection[TopicPartition] = ()
     seconds: float = 0.0
 
     def awaited(self, missing: Iterable[tuple[TopicPartition, int]], logs: Replicas) -> list[tuple[TopicPartition, int]]:
-        """Return which of the replicas `missing` are asked for on."""
+        """Return those of the replicas `missing` that are queried further."""
         answered = {key for (key, _broker), log in logs.items() if log.error is None}
         return [replica for replica in missing if self.seconds > 0 and replica[0] in self.keys and replica[0] not in answered]
 
@@ -48,8 +48,8 @@ class FirstAnswers(NamedTuple):
 NOT_AWAITED = FirstAnswers()
 
 
-class Asked(Protocol):
-    """What evidence needs of a cluster."""
+class LogSource(Protocol):
+    """The methods of `Cluster` that collect evidence."""
 
     unreachable: dict[int, str]
     cut_off: set[int]
@@ -69,12 +69,12 @@ class Asked(Protocol):
 
 
 def replica_row(key: TopicPartition, broker_id: int, log: ReplicaLog) -> dict[str, Any]:
-    """One replica's log as flat fields; the last batch's are None where there is none."""
+    """Return the log of one replica as a row. Fields of the last batch are None if the log has no batch."""
     return {"topic": key[0], "partition": key[1], "failed_log_dirs": [], **log_fields(broker_id, log)}
 
 
 def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
-    """A log as flat fields; the last batch's are None where there is none."""
+    """Return a log as flat fields. Fields of the last batch are None if the log has no batch."""
     batch = log.last_batch
     fields: dict[str, Any] = {
         "broker_id": broker_id,
@@ -92,43 +92,43 @@ def log_fields(broker_id: int, log: ReplicaLog) -> dict[str, Any]:
         "broker_epoch": log.broker_epoch if log.broker_epoch is None or log.broker_epoch >= 0 else None,
         "probe_error": log.probe_error,
     }
-    # Most logs have none, and a landing file has millions of them.
+    # Left out if empty: a landing file can have millions of logs.
     if log.failed_log_dirs:
         fields["failed_log_dirs"] = list(log.failed_log_dirs)
     return fields
 
 
 def read_logs(
-    cluster: Asked,
+    cluster: LogSource,
     wanted: Iterable[tuple[TopicPartition, int]],
     duration: float,
     epochs: Mapping[TopicPartition, int] | None = None,
     once: Sequence[tuple[TopicPartition, int]] = (),
     first: FirstAnswers = NOT_AWAITED,
 ) -> Replicas:
-    """Read the log of each wanted (partition, broker); see `gather` for how long. The error of a replica on a failed disk is DISK_FAILED.
+    """Read the log of each wanted (partition, broker), again and again for `duration` seconds. The error of a replica on a failed disk is DISK_FAILED.
 
-    With a `duration` of 0 each is asked once, for as long as requests may take.
+    With a `duration` of 0 each replica is queried once, for as long as requests may take.
 
-    epochs  the controller's leader epoch of each partition: an answer of an older one is not used, its error is STALE_METADATA
-    once    replicas on fenced brokers, which are asked once, beside the others. Such a broker knows an older leader epoch
-    first   partitions that are asked for beyond `duration`
+    epochs  the controller's leader epoch of each partition: an answer with an older one is replaced by the error STALE_METADATA
+    once    replicas that are queried once, with the first round; fenced brokers know an older leader epoch, so `epochs` does not apply
+    first   partitions that are queried beyond `duration`
     """
     end = time.monotonic() + duration
     logs: Replicas = {}
     missing = list(wanted)
-    # Since when a broker has not hosted a replica that the cluster calls offline.
+    # The time since which a broker does not host a replica that the cluster reports as offline.
     since: dict[tuple[TopicPartition, int], float] = {}
     fenced: Replicas = {}
     disks = FailedDisks(cluster)
     late = False
     while missing or (once and not fenced):
         if not logs or not duration or time.monotonic() < end - LEAST_ROUND_SECONDS:
-            beside = () if fenced else once
+            extra = () if fenced else once
             with deadline.until(end if duration else None):
-                answers = _ask_once(cluster, [*missing, *beside])
-            fenced |= {replica: answers.pop(replica) for replica in beside}
-            # A broker that was cut off by the end of the time does not take back what it has answered before.
+                answers = _read_once(cluster, [*missing, *extra])
+            fenced |= {replica: answers.pop(replica) for replica in extra}
+            # A request that the deadline cuts off does not replace an earlier answer.
             logs |= {
                 replica: fenced_by_epoch(log, (epochs or {}).get(replica[0]))
                 for replica, log in answers.items()
@@ -144,7 +144,7 @@ def read_logs(
             if replica not in since or now - since[replica] >= SETTLED_SECONDS:
                 logs[replica] = ReplicaLog(DISK_FAILED, failed_log_dirs=disks.paths(replica[1]))
         missing = [replica for replica in missing if _may_pass((log := logs[replica]).error) or _may_pass(log.probe_error)]
-        # Whether a broker lives without its disk is worth a few seconds more.
+        # It takes a few more seconds to know whether a broker runs without its disk.
         end = max([end, *(since[replica] + SETTLED_SECONDS for replica in missing if replica in since)])
         if missing and now >= end and not late:
             late, end = True, now + first.seconds
@@ -163,7 +163,7 @@ def _may_pass(error: str | None) -> bool:
 
 
 def fenced_by_epoch(log: ReplicaLog, epoch: int | None) -> ReplicaLog:
-    """The log, or what stands for it if its broker knows only an older leader epoch than `epoch`."""
+    """Return the log, or the error STALE_METADATA if its broker knows only a leader epoch before `epoch`."""
     known = log.partition_leader_epoch
     if log.error is not None or epoch is None or known is None or not 0 <= known < epoch:
         return log
@@ -171,26 +171,26 @@ def fenced_by_epoch(log: ReplicaLog, epoch: int | None) -> ReplicaLog:
 
 
 def is_ahead(log: ReplicaLog | None, epoch: int) -> bool:
-    """Whether a log has a leader epoch that is greater than `epoch`, the controller's."""
+    """Return whether a log has a leader epoch that is greater than the controller's, `epoch`."""
     return log is not None and max(log.last_written_epoch or 0, log.partition_leader_epoch or 0) > epoch
 
 
-def _without_disk(cluster: Asked, logs: Replicas) -> set[tuple[TopicPartition, int]]:
-    """Return the replicas whose brokers seem to live without their disks: the broker says so, and the cluster calls the replica offline (KIP-858).
+def _without_disk(cluster: LogSource, logs: Replicas) -> set[tuple[TopicPartition, int]]:
+    """Return the replicas whose brokers seem to run without their disks: the broker returns an error, and the replica is offline (KIP-858).
 
-    A broker whose disk fails answers STORAGE_ERROR. When it has started again without the disk, it does not host the replica any more; one that has
-    just come back says so too, for a moment.
+    A broker whose disk fails returns STORAGE_ERROR. After a restart without the disk it does not host the replica any more and returns NOT_HOSTED. A
+    broker that has just restarted returns that too, for a moment.
     """
     refused = [replica for replica, log in logs.items() if log.error in (STORAGE_ERROR, NOT_HOSTED)]
     if not refused:
         return set()
-    # In this order: a replica is also offline while its broker is fenced.
+    # Brokers first: a replica is also offline while its broker is fenced.
     alive = cluster.unfenced()
     states = cluster.partitions({key for key, _broker in refused})
     return {(key, broker) for key, broker in refused if broker in alive and key in states and broker in states[key].offline_replicas}
 
 
-def _ask_once(cluster: Asked, wanted: Sequence[tuple[TopicPartition, int]]) -> Replicas:
+def _read_once(cluster: LogSource, wanted: Sequence[tuple[TopicPartition, int]]) -> Replicas:
     work: dict[int, list[TopicPartition]] = {}
     for key, broker in wanted:
         work.setdefault(broker, []).append(key)
@@ -201,7 +201,7 @@ def _ask_once(cluster: Asked, wanted: Sequence[tuple[TopicPartition, int]]) -> R
             for broker, found in ends.items()
         }
     )
-    # No batch at the log's last offset: the log is empty (Kafka calls the offset out of range). Its end can be asked for start and high watermark.
+    # Without a batch at its last offset a log is empty (Kafka returns OFFSET_OUT_OF_RANGE). A fetch at its end returns start and high watermark.
     rest: dict[int, dict[TopicPartition, int]] = {}
     for broker, found in ends.items():
         out_of_range = {key for key, tail in tails[broker].items() if tail.error == "OFFSET_OUT_OF_RANGE"}
@@ -236,7 +236,7 @@ def _ask_once(cluster: Asked, wanted: Sequence[tuple[TopicPartition, int]]) -> R
 
 
 def _unprobed(end: Any, error: str | None) -> ReplicaLog:
-    """A log whose last batch could not be read. GetReplicaLogInfo speaks for itself; without it the replica has not answered."""
+    """Return a log whose last batch could not be read. Its end counts if GetReplicaLogInfo gave it; without that the log has only the error."""
     if end.broker_epoch is None:
         return ReplicaLog(error=error)
     return ReplicaLog(

@@ -206,7 +206,7 @@ class Late(Controller):
 def late_logs(cluster: Late, clock: Clock, first_answer_seconds: float, awaited: Collection[Any]) -> tuple[dict[int, str | None], float]:
     """The error of each replica of partition 0, and how long that took."""
     began = clock.now
-    found = cluster_evidence.evidence.gather(
+    found = cluster_evidence.evidence.collect_evidence(
         cluster, [cluster.states[KEY], cluster.states["t", 1]], Budget(12.0, first_answer_seconds), (), awaited
     )
     return {broker: log.error for (key, broker), log in found.replicas.items() if key == KEY}, clock.now - began
@@ -255,7 +255,7 @@ def test_history_ends_with_what_is_left(clock: Clock) -> None:
     clock.sleep(27.0)
     with budget.part(1) as seconds:
         log = MetadataLog(NoController(clock), seconds)  # type: ignore[arg-type]
-        assert isr_history.gather(NoController(clock), [], [], seconds)[1]["doubt"] is not None  # type: ignore[arg-type]
+        assert isr_history.read_isr_history(NoController(clock), [], [], seconds)[1]["doubt"] is not None  # type: ignore[arg-type]
     assert log._limit_seconds == pytest.approx(3.0)
 
 

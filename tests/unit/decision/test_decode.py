@@ -348,7 +348,7 @@ def test_every_field_that_gathering_writes_is_known() -> None:
         {(key, broker): ReplicaLog(None, 0, 5, 5, 7, batch, 9, None) for broker in (2, 3)},
         [pair],
         [proof_row(("readers", key, 5, 7), 2, True)],
-        [isr_history.untold(key, "not read")],
+        [isr_history.unreadable_history_row(key, "not read")],
         [{"topic": "orders", "partition": 0, "run_id": "run-1", "topic_id": "id", **healthy(60, 5, 5, None)}],
     )
     (written,) = gathered.documents([], [])

@@ -66,8 +66,8 @@ def change(leader: int, unclean: bool = False) -> dict[str, Any]:
 def test_the_log_settles_it_where_it_tells_how_this_leader_became_one(
     monkeypatch: pytest.MonkeyPatch, doubt: str | None, changes: list[dict[str, Any]], words: str, code: str
 ) -> None:
-    rows = [{**isr_history.untold(("t", 0), doubt), "changes": changes}]
-    monkeypatch.setattr(isr_history, "gather", lambda controllers, states, alive, seconds: (rows, {}))
+    rows = [{**isr_history.unreadable_history_row(("t", 0), doubt), "changes": changes}]
+    monkeypatch.setattr(isr_history, "read_isr_history", lambda controllers, states, alive, seconds: (rows, {}))
     monkeypatch.setattr(controller_elections, "Controllers", lambda connection: nullcontext())
     first, *rest = controller_elections.settled([IN_DOUBT, *OTHERS], Cluster(), Connection(("localhost:9092",)), 1.0)
     assert words in (first.reason or "")
@@ -82,8 +82,8 @@ def test_the_log_also_settles_whether_an_election_was_unclean(
 ) -> None:
     choice = own_choice(1, replace(BEFORE, last_known_elr=(2,)), NOW, {3}, True)
     assert choice is not None and choice.code == "elected_from_elr_or_unclean"
-    rows = [{**isr_history.untold(("t", 0), None), "changes": [change(-1), change(1, unclean=unclean)]}]
-    monkeypatch.setattr(isr_history, "gather", lambda controllers, states, alive, seconds: (rows, {}))
+    rows = [{**isr_history.unreadable_history_row(("t", 0), None), "changes": [change(-1), change(1, unclean=unclean)]}]
+    monkeypatch.setattr(isr_history, "read_isr_history", lambda controllers, states, alive, seconds: (rows, {}))
     monkeypatch.setattr(controller_elections, "Controllers", lambda connection: nullcontext())
     doubted = Result("t", 0, outcome, 1, 3, "prefix", *choice)
     (result,) = controller_elections.settled([doubted], Cluster(), Connection(("localhost:9092",)), 1.0)

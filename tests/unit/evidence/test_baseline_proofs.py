@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The high watermark of a snapshot is proof where the survivor's batch is of the leader that told it, and nowhere else."""
+"""The high watermark of a snapshot is proof where the survivor's batch is of the leader that had it, and only then."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Log = list[int]  # the epoch of each record
 def proven(
     logs: Mapping[int, Log], high_watermark: int, leader_epoch: int, relation: str = log_comparison.FORKED
 ) -> dict[int, bool | None]:
-    """What is said of each survivor."""
+    """Return `held` of each survivor."""
 
     def record(broker: int, offset: int) -> LastBatch:
         return LastBatch(offset, offset, logs[broker][offset], 7, 0)
@@ -44,7 +44,7 @@ def proven(
 
 
 @pytest.mark.parametrize(
-    ("logs", "high_watermark", "said"),
+    ("logs", "high_watermark", "expected"),
     [
         (
             {2: [0, 0, 1, 1], 3: [0, 0, 0, 0, 0]},
@@ -52,7 +52,11 @@ def proven(
             {2: True, 3: None},
         ),  # the leader of epoch 1 wrote it; it may have had older records before
         ({2: [0, 0, 1, 1], 3: [0, 0, 0]}, 4, {2: True, 3: False}),
-        ({2: [0, 0, 1, 1], 3: [0, 0, 0]}, 2, {2: None, 3: None}),  # nobody knows whose records of epoch 0 the leader of epoch 1 had
+        (
+            {2: [0, 0, 1, 1], 3: [0, 0, 0]},
+            2,
+            {2: None, 3: None},
+        ),  # the records of epoch 0 in the log of the leader of epoch 1 are not known
         ({2: [0, 0, 1], 3: [0, 0, 0]}, 4, {2: False, 3: False}),
         ({2: [0, 0, 1, 1], 3: [0, 0, 0, 3]}, 4, {}),  # epoch 3 did not keep it: an unclean election since
         ({2: [0, 0, 1, 1], 3: [0, 0, 3]}, 4, {}),
@@ -60,8 +64,8 @@ def proven(
         ({2: [0, 0, 1, 1], 3: [0]}, 0, {}),
     ],
 )
-def test_what_a_high_watermark_of_epoch_1_proves(logs: dict[int, Log], high_watermark: int, said: dict[int, bool | None]) -> None:
-    assert proven(logs, high_watermark, leader_epoch=1) == said
+def test_what_a_high_watermark_of_epoch_1_proves(logs: dict[int, Log], high_watermark: int, expected: dict[int, bool | None]) -> None:
+    assert proven(logs, high_watermark, leader_epoch=1) == expected
 
 
 def test_logs_that_do_not_fork_need_no_proof() -> None:

@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import collect, committed_proofs, replica_logs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import gather
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.committed_proofs import bounded_proofs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import Committed, read_logs, replica_row
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
@@ -42,7 +42,7 @@ KEY = ("t", 0)
 
 
 class Mute(Controller):
-    """Tells where logs end, and answers every Fetch with an error (None: not at all). `broker_epoch`: as GetReplicaLogInfo tells it."""
+    """Answers with log end offsets, and to every Fetch with an error (None: no answer). `broker_epoch`: as GetReplicaLogInfo returns it."""
 
     def __init__(self, broker_epoch: int | None, error: str | None, ends: Mapping[int, int] = ALIVE) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ def test_get_replica_log_info_speaks_for_itself_where_no_batch_can_be_read(error
     logs = read_logs(Mute(31, error), [(KEY, 2)], duration=0.0)
     row = replica_row(KEY, 2, logs[KEY, 2])
     assert (row["error"], row["log_end_offset"], row["broker_epoch"]) == (None, 121, 31)
-    assert (row["last_written_epoch"], row["high_watermark"]) == (None, None), "weak: nothing tells the logs apart"
+    assert (row["last_written_epoch"], row["high_watermark"]) == (None, None), "weak: nothing distinguishes the logs"
     assert row["probe_error"] == (error or "NO_ANSWER")
 
 
@@ -219,7 +219,7 @@ def test_a_broker_is_asked_once_for_its_directories_and_not_if_it_has_not_answer
 @pytest.mark.usefixtures("quick")
 def test_a_failed_disk_is_named_in_the_document_and_in_words() -> None:
     lost = Described("KAFKA_STORAGE_ERROR", PATHS, offline=(1, 2))
-    (document,) = gather(lost, [lost.states[KEY]], Budget(0.0)).documents((), ())
+    (document,) = collect_evidence(lost, [lost.states[KEY]], Budget(0.0)).documents((), ())
     found = decode(json.dumps(document))
     assert [log.failed_log_dirs for log in found.logs] == [None, PATHS, None]
     decision = decide(found, Policy())
@@ -277,7 +277,7 @@ class Behind(Controller):
 @pytest.mark.usefixtures("quick")
 def test_an_answer_of_an_older_leader_epoch_is_asked_for_again() -> None:
     behind = Behind(until=2)
-    found = gather(behind, [behind.states[KEY]], Budget(5.0))
+    found = collect_evidence(behind, [behind.states[KEY]], Budget(5.0))
     assert behind.asked == 3
     assert {broker: (log.error, log.log_end_offset) for (_, broker), log in found.replicas.items()} == {2: (None, 121), 3: (None, 100)}
 
@@ -285,7 +285,7 @@ def test_an_answer_of_an_older_leader_epoch_is_asked_for_again() -> None:
 @pytest.mark.usefixtures("quick")
 def test_an_answer_that_stays_at_an_older_leader_epoch_counts_as_none() -> None:
     behind = Behind(until=1000)
-    found = gather(behind, [behind.states[KEY]], Budget(0.3))
+    found = collect_evidence(behind, [behind.states[KEY]], Budget(0.3))
     assert {broker: (log.error, log.log_end_offset) for (_, broker), log in found.replicas.items()} == {
         2: ("STALE_METADATA", None), 3: (None, 100),
     }  # fmt: skip
@@ -294,7 +294,7 @@ def test_an_answer_that_stays_at_an_older_leader_epoch_counts_as_none() -> None:
 
 def test_an_answer_without_a_leader_epoch_is_not_stale() -> None:
     unknown = Behind(until=1000, known=-1)
-    assert gather(unknown, [unknown.states[KEY]], Budget(5.0)).replicas[KEY, 2].error is None
+    assert collect_evidence(unknown, [unknown.states[KEY]], Budget(5.0)).replicas[KEY, 2].error is None
 
 
 class CutOff(Controller):
@@ -315,7 +315,7 @@ class CutOff(Controller):
         return {broker: dict.fromkeys(keys, rows[broker]) for broker, keys in work.items()}
 
     def gathered(self, duration: float = 0.3) -> dict[str, Any]:
-        (document,) = gather(self, [self.states[KEY]], Budget(duration)).documents((), ())
+        (document,) = collect_evidence(self, [self.states[KEY]], Budget(duration)).documents((), ())
         assert decode(json.dumps({**document, "named": False, "reassigning": False})).defects == ()
         return document
 
@@ -377,7 +377,7 @@ class Fencing(Controller):
 def test_a_partition_that_has_just_lost_its_leader_has_the_epoch_that_it_has_now() -> None:
     """With the older epoch its survivors would be ahead of the controller."""
     fencing = Fencing()
-    (found,) = gather(fencing, [fencing.seen], Budget(5.0)).states
+    (found,) = collect_evidence(fencing, [fencing.seen], Budget(5.0)).states
     assert (found.leader, found.leader_epoch) == (-1, 2)
 
 
@@ -399,7 +399,7 @@ class Electing(Controller):
         return {broker: {key: LogEnd(None, ALIVE[broker], 3 if key == KEY else 1) for key in keys} for broker, keys in work.items()}
 
     def decided(self) -> tuple[Outcome, str | None]:
-        found = gather(self, [self.seen, self.states["t", 1]], Budget(5.0))
+        found = collect_evidence(self, [self.seen, self.states["t", 1]], Budget(5.0))
         document, other = (decode(json.dumps(document)) for document in found.documents((), ()))
         assert document.defects == other.defects == () and decide(other, Policy()).outcome == Outcome.ELECT
         decision = decide(document, Policy(Strategy.BALANCED))
@@ -464,7 +464,7 @@ def test_a_name_of_a_group_fits_into_its_document() -> None:
 
 def test_logs_without_last_batches_cannot_be_compared() -> None:
     controller = Mute(31, "TOPIC_AUTHORIZATION_FAILED")
-    found = gather(controller, [controller.states[KEY]], Budget(5.0))
+    found = collect_evidence(controller, [controller.states[KEY]], Budget(5.0))
     assert [(pair["relation"], pair["common_offset"]) for pair in found.pairs] == [("unknown", None)]
 
 
@@ -492,7 +492,7 @@ class Skipping(Controller):
 )
 def test_compaction_explains_a_missing_record_only_if_the_topic_is_compacted(policy: str | None, relation: str) -> None:
     skipping = Skipping(policy)
-    (document,) = gather(skipping, [skipping.states[KEY]], Budget(5.0)).documents((), ())
+    (document,) = collect_evidence(skipping, [skipping.states[KEY]], Budget(5.0)).documents((), ())
     assert [pair["relation"] for pair in document["pairs"]] == [relation]
     assert document["cleanup_policy"] == policy
     assert decide(decode(json.dumps(document)), Policy()).reason == (None if relation == "prefix" else "incomplete")
@@ -522,7 +522,7 @@ class Read(Controller):
         return [(group, KEY, offset, epoch) for group, offset, epoch in self.committed]
 
     def proofs(self) -> list[tuple[str, int, int, bool | None]]:
-        found = gather(self, [self.states[KEY]], Budget(5.0))
+        found = collect_evidence(self, [self.states[KEY]], Budget(5.0))
         assert [pair["relation"] for pair in found.pairs] == ["forked" if self.forked else "prefix"]
         return [(row["name"], row["offset"], row["broker_id"], row["held"]) for row in found.proofs]
 
@@ -554,7 +554,7 @@ def test_offsets_are_looked_for_in_forked_logs_for_a_time(monkeypatch: pytest.Mo
         return nullcontext(9.0) if len(parts) < 3 else within(0.0)
 
     monkeypatch.setattr(Budget, "part", no_time)
-    found = gather(forked, [forked.states[KEY]], Budget(5.0))
+    found = collect_evidence(forked, [forked.states[KEY]], Budget(5.0))
     assert {row["name"] for row in found.proofs} == {"b"}
     assert found.offsets_unread == {KEY}
     assert not {4, 6} & forked.probed
@@ -572,7 +572,7 @@ class PartlyRead(Read):
 @pytest.mark.parametrize(("forked", "kind", "unread"), [(True, Read, False), (True, PartlyRead, True), (False, PartlyRead, False)])
 def test_the_document_of_a_fork_says_that_committed_offsets_are_unread(forked: bool, kind: type[Read], unread: bool) -> None:
     cluster = kind(forked, ("a", 5, 0))
-    (document,) = gather(cluster, [cluster.states[KEY]], Budget(5.0)).documents((), ())
+    (document,) = collect_evidence(cluster, [cluster.states[KEY]], Budget(5.0)).documents((), ())
     assert decode(json.dumps(document)).offsets_unread == unread
 
 
@@ -599,7 +599,7 @@ class LeaderlessCoordinator(Controller):
 @pytest.mark.parametrize(("topic", "unread"), [("__consumer_offsets", False), ("__transaction_state", False), ("orders", True)])
 def test_a_fork_of_an_internal_topic_does_not_wait_for_committed_offsets(topic: str, unread: bool) -> None:
     cluster = LeaderlessCoordinator(topic)
-    found = gather(cluster, [cluster.states[topic, 0]], Budget(5.0))
+    found = collect_evidence(cluster, [cluster.states[topic, 0]], Budget(5.0))
     assert [pair["relation"] for pair in found.pairs] == ["forked"]
     assert found.offsets_unread == ({(topic, 0)} if unread else set())
 
@@ -620,7 +620,7 @@ def test_a_fork_of_an_internal_topic_does_not_wait_for_offsets_that_were_not_loo
         return nullcontext(9.0) if len(parts) < 3 else within(0.0)
 
     monkeypatch.setattr(Budget, "part", no_time)
-    found = gather(cluster, [cluster.states[topic, 0]], Budget(5.0))
+    found = collect_evidence(cluster, [cluster.states[topic, 0]], Budget(5.0))
     assert found.missed and found.offsets_unread == ({(topic, 0)} if topic == "orders" else set())
 
 

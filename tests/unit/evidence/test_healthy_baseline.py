@@ -15,7 +15,7 @@ import pytest
 from healthy_files import CLUSTER_ID, TOPIC_ID, leaderless, mark, write
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import RUN_FORMAT
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_baseline import last
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.healthy_baseline import latest_healthy_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
 
@@ -32,13 +32,13 @@ def milliseconds(seconds: float) -> int:
 
 
 def found(workdir: Path, *offline: PartitionState) -> list[dict[str, Any]]:
-    rows, warnings = last(workdir, "east", CLUSTER_ID, offline or (OFFLINE,))
+    rows, warnings = latest_healthy_rows(workdir, "east", CLUSTER_ID, offline or (OFFLINE,))
     assert warnings == []
     return rows
 
 
-def test_the_newest_snapshot_with_a_leader_is_told(tmp_path: Path) -> None:
-    assert found(tmp_path) == [], "nobody has taken any"
+def test_the_newest_snapshot_with_a_leader_is_used(tmp_path: Path) -> None:
+    assert found(tmp_path) == [], "no snapshots"
     for minute in range(20):
         end = 1000 + 6 * minute
         write(tmp_path, at(60 * minute), [mark("t", log_end_offset=end, high_watermark=end - 1, leader_epoch=3), mark("other", 7)])
@@ -65,7 +65,7 @@ def test_the_search_finds_the_last_leader_wherever_it_was(tmp_path: Path, last_l
 def test_few_of_thousands_of_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = write(tmp_path, at(0), [mark("t")])
     for minute in range(1, 3000):
-        # Files that would be refused: whoever reads one is found out.
+        # Files that would be refused: a test fails if one is read.
         first.with_name(f"{at(60 * minute)}.jsonl").write_text("{}")
     reads = []
     check = sealed_jsonl.check
@@ -92,7 +92,7 @@ def test_few_of_thousands_of_files_are_read(tmp_path: Path, monkeypatch: pytest.
         ({"log_end_offset": 40}, 20, None),  # too close
     ],
 )
-def test_a_rate_is_told_where_an_older_snapshot_fits(tmp_path: Path, before: dict[str, Any], seconds: int, rate: float | None) -> None:
+def test_a_rate_needs_a_suitable_older_snapshot(tmp_path: Path, before: dict[str, Any], seconds: int, rate: float | None) -> None:
     write(tmp_path, at(0), [mark("t", **before)])
     write(tmp_path, at(seconds), [mark("t")])
     assert [row["append_rate"] for row in found(tmp_path)] == [rate]
@@ -129,8 +129,8 @@ def test_runs_with_names_of_their_own_stand_where_they_were_taken(tmp_path: Path
 def test_files_that_cannot_be_used_are_left_out_by_name_and_reason(tmp_path: Path) -> None:
     good = write(tmp_path, at(0), [mark("t", log_end_offset=777)])
 
-    def told(path: Path) -> str:
-        rows, warnings = last(tmp_path, "east", CLUSTER_ID, [OFFLINE])
+    def warning_about(path: Path) -> str:
+        rows, warnings = latest_healthy_rows(tmp_path, "east", CLUSTER_ID, [OFFLINE])
         assert [row["log_end_offset"] for row in rows] == [777]
         assert len(warnings) == 1 and warnings[0].startswith(f"{path} is left out: ") and "\n" not in warnings[0]
         path.unlink()
@@ -138,36 +138,36 @@ def test_files_that_cannot_be_used_are_left_out_by_name_and_reason(tmp_path: Pat
 
     newer = good.with_name(f"{at(60)}.jsonl")
     newer.write_bytes(good.read_bytes()[:-40])
-    assert "cut off" in told(newer)
+    assert "cut off" in warning_about(newer)
     newer.write_bytes(good.read_bytes().replace(b"777", b"778"))
-    assert "changed after it was written" in told(newer)
+    assert "changed after it was written" in warning_about(newer)
     newer.write_bytes(good.read_bytes().replace(b'"schema":4', b'"schema":9'))
-    assert "schema 9" in told(newer)
+    assert "schema 9" in warning_about(newer)
     newer.touch()
-    assert "header" in told(newer)
+    assert "header" in warning_about(newer)
     newer.symlink_to(good)
-    assert "cannot be read" in told(newer)
-    assert "another_cluster" in told(write(tmp_path, at(60), [mark("t")], cluster_id="another_cluster"))
-    assert "expected a whole number" in told(write(tmp_path, at(60), [mark("t", log_end_offset=True)]))
-    assert "not between" in told(write(tmp_path, at(60), [mark("t", high_watermark=-5)]))
-    assert "does not say when" in told(write(tmp_path, at(60), [mark("t")], collected_at="yesterday"))
-    assert "no watermarks" in told(write(tmp_path, at(60), [{"kind": "partition", "topic": "t", "partition": 0}]))
+    assert "cannot be read" in warning_about(newer)
+    assert "another_cluster" in warning_about(write(tmp_path, at(60), [mark("t")], cluster_id="another_cluster"))
+    assert "expected a whole number" in warning_about(write(tmp_path, at(60), [mark("t", log_end_offset=True)]))
+    assert "not between" in warning_about(write(tmp_path, at(60), [mark("t", high_watermark=-5)]))
+    assert "collected_at" in warning_about(write(tmp_path, at(60), [mark("t")], collected_at="yesterday"))
+    assert "no watermarks" in warning_about(write(tmp_path, at(60), [{"kind": "partition", "topic": "t", "partition": 0}]))
     by_hand = good.with_name("by-hand.jsonl")
     by_hand.write_text(json.dumps(["no", "header"]))
-    assert "header" in told(by_hand)
+    assert "header" in warning_about(by_hand)
 
 
 def test_many_of_them_are_counted(tmp_path: Path) -> None:
     good = write(tmp_path, at(0), [mark("t")])
     for minute in range(1, 7):
         good.with_name(f"{at(60 * minute)}.jsonl").touch()
-    rows, warnings = last(tmp_path, "east", CLUSTER_ID, [OFFLINE])
+    rows, warnings = latest_healthy_rows(tmp_path, "east", CLUSTER_ID, [OFFLINE])
     assert len(rows) == 1
     assert len(warnings) == 4 and "3 more snapshots" in warnings[-1]
 
 
 def test_a_directory_that_others_may_write_in_is_not_trusted(tmp_path: Path) -> None:
     write(tmp_path, at(0), [mark("t")]).parent.chmod(0o777)
-    rows, warnings = last(tmp_path, "east", CLUSTER_ID, [OFFLINE])
+    rows, warnings = latest_healthy_rows(tmp_path, "east", CLUSTER_ID, [OFFLINE])
     assert rows == []
     assert len(warnings) == 1 and "chmod go-w" in warnings[0]

@@ -55,13 +55,13 @@ class Answering:
 
 
 def test_what_is_not_known_is_null_and_says_why() -> None:
-    found = healthy_snapshot.gather(Answering(), healthy_snapshot.OUT_OF_SYNC)
+    found = healthy_snapshot.collect_watermarks(Answering(), healthy_snapshot.OUT_OF_SYNC)
     rows = {row["partition"]: row for row in found.rows() if row["kind"] == "watermark"}
-    told = {
+    ends_by_partition = {
         number: (row["leader"], row["leader_epoch"], row["high_watermark"], row["log_end_offset"], row["error"])
         for number, row in rows.items()
     }
-    assert told == {
+    assert ends_by_partition == {
         0: (1, 5, 90, 99, None),  # the epoch in which the leader answered
         1: (-1, 4, None, None, None),
         2: (1, 4, None, None, "NOT_LEADER_OR_FOLLOWER"),
@@ -79,9 +79,9 @@ def test_what_is_not_known_is_null_and_says_why() -> None:
 )
 def test_followers_are_asked_as_far_as_that_is_wanted(followers: str, of_broker_2: list[int]) -> None:
     cluster = Answering()
-    healthy_snapshot.gather(cluster, followers)
+    healthy_snapshot.collect_watermarks(cluster, followers)
     assert cluster.asked[2] == [("t", number) for number in of_broker_2]
-    assert 3 not in cluster.asked, "nobody waits for a broker that is lost"
+    assert 3 not in cluster.asked, "lost brokers are not queried"
 
 
 def name(hours: float, minutes: int = 0) -> str:

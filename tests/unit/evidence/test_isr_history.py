@@ -67,10 +67,10 @@ def test_it_begins_when_all_survivors_were_in_the_isr_for_the_last_time() -> Non
     flapping = [change(isr=[1, 2]), change(isr=[1, 2, 3])] * 3
     assert isrs(replay([*START, *STORY[:2], *flapping, *STORY[2:]])) == [[1, 2, 3], [1, 2], [1], []]
     assert isrs(replay([*START, *STORY], alive=[2])) == [[1, 2], [1], []]
-    assert isrs(replay([*START, *STORY], alive=[])) == [[1], []], "nobody is alive: when the last leader was lost is told all the same"
+    assert isrs(replay([*START, *STORY], alive=[])) == [[1], []], "without live replicas the loss of the last leader is still known"
 
 
-def test_where_nobody_asks_about_survivors_nothing_is_forgotten() -> None:
+def test_without_survivors_all_changes_are_kept() -> None:
     healthy = [change(isr=[1], leader=1, recovering=1), change(isr=[1, 2, 3], recovering=0)]
     now = replace(STATE, leader=1, leader_epoch=2, isr=(1, 2, 3), eligible_leader_replicas=())
     entries = [Entry(place, 1000 + place, one) for place, one in enumerate([*START, *STORY, *healthy])]
@@ -88,7 +88,7 @@ def test_a_history_that_never_settles_keeps_its_newest_changes() -> None:
     assert isrs(row)[-1] == []
 
 
-def test_unclean_elections_and_reassignments_are_told() -> None:
+def test_unclean_elections_and_reassignments_are_marked() -> None:
     state = replace(STATE, leader_epoch=2)
 
     def story(*changes: bytes) -> list[tuple[bool, bool]]:
@@ -157,7 +157,7 @@ def test_records_of_a_transaction_happen_at_its_end_or_never() -> None:
 def test_what_is_not_understood_is_a_doubt_unless_everybody_was_in_sync_afterwards() -> None:
     unknown = value(99, 0)
     assert replay([unknown, *START, *STORY])["doubt"] is None
-    assert "offset 5 what is not understood (record key 99, version 0)" in str(replay([*START, *STORY[:3], unknown, *STORY[3:]])["doubt"])
+    assert "unknown record at offset 5 (record key 99, version 0)" in str(replay([*START, *STORY[:3], unknown, *STORY[3:]])["doubt"])
 
 
 def test_a_history_that_does_not_end_as_the_brokers_say_is_doubted() -> None:
@@ -169,18 +169,18 @@ def test_a_history_that_does_not_end_as_the_brokers_say_is_doubted() -> None:
 
 def test_gathering_tells_what_it_cost_and_why_it_ended() -> None:
     log = [batch(0, START), batch(2, STORY)]
-    rows, cost = isr_history.gather(Active(log, end=7), [STATE], [2, 3], 60)
+    rows, cost = isr_history.read_isr_history(Active(log, end=7), [STATE], [2, 3], 60)
     assert (rows[0]["doubt"], isrs(rows[0])[0]) == (None, [1, 2, 3])
     assert cost == {"bytes": sum(map(len, log)), "seconds": cost["seconds"], "from_snapshot": False, "doubt": None}
 
-    rows, cost = isr_history.gather(Active(log, end=9), [STATE], [2, 3], 60)
+    rows, cost = isr_history.read_isr_history(Active(log, end=9), [STATE], [2, 3], 60)
     assert (
         rows[0]["doubt"]
         == cost["doubt"]
         == "the metadata log could not be read to its end: the active controller sends no records at offset 7 of 9"
     )
     assert rows[0]["offline_since"] is None
-    rows, cost = isr_history.gather(Nobody(), [STATE], [2, 3], 60)
+    rows, cost = isr_history.read_isr_history(Nobody(), [STATE], [2, 3], 60)
     assert rows[0]["changes"] == []
     assert "none of them is the active controller" in rows[0]["doubt"]
 

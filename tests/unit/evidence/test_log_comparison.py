@@ -121,7 +121,7 @@ def test_whatever_a_broker_answers_the_comparison_ends_and_fits_the_logs(steps: 
 
 
 def test_the_longest_log_of_an_older_epoch_is_forked_where_the_leaders_changed() -> None:
-    """The live example: 100 common records, 80 that nobody copied, 20 of the next epoch."""
+    """The live example: 100 common records, 80 that no replica copied, 20 of the next epoch."""
     common = [(10, 0)] * 10
     brokers = Brokers({2: log_of(*common, (20, 1)), 3: log_of(*common, (80, 0))})
     assert row(settled(brokers)[2, 3]) == ("forked", None, 100)
