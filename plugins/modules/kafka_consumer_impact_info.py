@@ -159,8 +159,8 @@ offsets:
       offsets_read_and_lost: 29
       offsets_skipped: 19
       explanation: >-
-        it has read up to offset 150 and the log ends at 140: its consumers go where auto.offset.reset sends them, with latest past everything that is
-        written until then
+        it has read up to offset 150 and the log ends at 140: its consumers continue as auto.offset.reset says, with latest they skip everything
+        that is written until then
       command: kafka-consumer-groups.sh --bootstrap-server broker1:9092 --group billing --reset-offsets --topic orders:0 --to-offset 121 --execute
 transactions:
   description:
@@ -180,7 +180,7 @@ transactions:
       start_offset: 97
       ends_in_seconds: null
       explanation: >-
-        the coordinator has payments-1 as CompleteCommit, so its coordinator does not end it: consumers with read_committed do not get past it; abort it
+        the coordinator has payments-1 as CompleteCommit, so no coordinator will end it here: consumers with read_committed do not get past it; abort it
       command: kafka-transactions.sh --bootstrap-server broker1:9092 abort --topic orders --partition 0 --start-offset 97
 canaries:
   description: Some of the records that were written for O(canary_topic), including those with errors. C(canaries[].error) is Kafka's error name, or V(null).
@@ -211,12 +211,12 @@ def consumer_impact_info(module: KafkaModule, cluster: ConsumerAdmin) -> dict[st
     plan = Path(params["plan"]) if params["plan"] else None
     run = recovered_partitions.read(module.workdir, params["cluster"], params["run_id"], cluster.cluster_id, plan)
     impact = ConsumerImpact(cluster, params["cluster"], run, params["run_id"], module.workdir, module.connection, module.check_mode)
-    impact.look()
+    impact.collect()
     if params["canary_topic"]:
         impact.write_canaries(params["canary_topic"], module.check_mode)
     path = impact.write()
     if not module.check_mode:
-        recovered_partitions.note_impact(module.workdir, params["cluster"], params["run_id"], run, impact.noted())
+        recovered_partitions.note_impact(module.workdir, params["cluster"], params["run_id"], run, impact.result_entry())
     for warning in impact.warnings:
         module.ansible.warn(warning)
     return {**impact.report(params["preview"]), "path": path}

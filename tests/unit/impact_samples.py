@@ -19,7 +19,7 @@ def impact(cluster: str = "east", run_id: str = "run-1", **changes: Any) -> dict
     group: dict[str, Any] = {"group": "billing", "group_state": "Stable", "group_type": None, "partitions": 1, "in_doubt": 2}
     transaction = {
         **KEY, "state": "hanging", "transactional_id": None, "coordinator_state": None, "producer_id": 2**40, "producer_epoch": 2,
-        "start_offset": 97, "ends_in_seconds": None, "explanation": "nobody will end it", "command": "kafka-transactions.sh abort",
+        "start_offset": 97, "ends_in_seconds": None, "explanation": "no coordinator ends it", "command": "kafka-transactions.sh abort",
     }  # fmt: skip
     sound: dict[str, Any] = {**KEY, "outcome": "elected", "leader": 2, "readable": True, "writable": True, "explanation": None}
     return {

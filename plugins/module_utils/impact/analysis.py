@@ -1,11 +1,11 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Impact: what an unclean election means for consumers and transactional producers, and what is to be done for each. Pure: no I/O, no Kafka client.
+"""The impact of an unclean election on consumer groups and transactional producers, with the remedy for each. Pure: no I/O, no Kafka client.
 
-A group's committed offset carries the leader epoch of the last record that it read (KIP-320). An epoch has one leader, so the end of that epoch in
-the new leader's log is where that log parts from the one that the group has read. Where nothing of the epoch is in the log any more, the forks that
-the plan found tell; where a group committed no epoch, the end of the log at the election does.
+A group's committed offset has the leader epoch of the last record that it read (KIP-320). An epoch has one leader, so the new leader's log diverges
+from the log that the group has read at the end of that epoch. If the log has no record of the epoch, the forks in the plan show the divergence. If a
+group committed no epoch, the end of the log at the election does.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ INACTIVE = ("Empty", "Dead")  # the states in which a group's offsets can be set
 
 
 class Divergence(NamedTuple):
-    """The log parts from what a group has read at `offset` (None: not known where); `certain` where that is proven."""
+    """The log diverges from what a group has read at `offset` (None: the offset is not known). `certain`: whether that is proven."""
 
     offset: int | None
     certain: bool
 
 
 def divergence(offset: int, epoch: int, before: RecoveredPartition, log: Log, predates: bool) -> Divergence | None:
-    """Where the log parts from what a group has read that committed `offset` with `epoch` (-1: none); None where it does not.
+    """Return where the log diverges from what a group has read that committed `offset` with `epoch` (-1: none), or None if it does not.
 
     `predates`: the same offset had been committed before the election.
     """
@@ -44,16 +44,16 @@ def divergence(offset: int, epoch: int, before: RecoveredPartition, log: Log, pr
     if at is None:
         return _without_epoch(offset, before, log, predates)
     if at.leader_epoch == epoch or (before.leader_epoch is not None and epoch > before.leader_epoch):
-        # It is in the log as far as that. And whoever commits a later epoch than those from before the election has read the new log.
+        # The log has the epoch's records up to there. A group that commits an epoch from after the election has read the new log.
         return Divergence(at.end_offset, True) if offset > at.end_offset else None
-    # Nothing that was written in that epoch is left. A survivor whose log goes on to that epoch or further is of the branch that was read.
+    # The log has no record of that epoch. A survivor whose log reaches that epoch or a later one is on the branch that the group has read.
     forks = [fork.offset for fork in before.forks if fork.last_written_epoch is None or fork.last_written_epoch >= epoch]
     parted = min([*forks, at.end_offset])
     if offset > parted:
         return Divergence(parted, True)
     if forks or offset == 0 or offset <= (before.committed_below or 0):
         return None
-    # Either nothing was ever written in that epoch (a consumer that begins at the end commits the leader's), or what was is lost with its leader.
+    # Either no record was ever written in that epoch (a consumer that starts at the end commits the leader's epoch), or its records are lost.
     return Divergence(before.committed_below, False)
 
 
@@ -75,7 +75,11 @@ def group_rows(
     committed_before: Mapping[tuple[str, TopicPartition], int],
     tools: Tools,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each committed offset that the new log does not bear out, in the order of `committed`. See RETURN of the module."""
+    """Yield a row (RETURN of kafka_consumer_impact_info) for each committed offset that does not fit the new log, in the order of `committed`.
+
+    committed         group, partition, offset and leader epoch (-1: none)
+    committed_before  offsets that were committed before the election, by group and partition
+    """
     for name, key, offset, epoch in committed:
         before, log = recovered.get(key), logs.get(key)
         if before is None or log is None or log.log_end_offset is None:
@@ -100,27 +104,27 @@ def group_rows(
             "reset_to": reset_to,
             "offsets_read_and_lost": None if parted.offset is None else max(0, offset - parted.offset),
             "offsets_skipped": None if reset_to is None else max(0, min(offset, log.log_end_offset) - reset_to),
-            "explanation": _words(reason, offset, reset_to, log, parted.certain),
+            "explanation": _explanation(reason, offset, reset_to, log, parted.certain),
             "command": None if reset_to is None else tools.reset(name, group.type, key, reset_to),
         }
 
 
-def _words(reason: str, offset: int, reset_to: int | None, log: Log, certain: bool) -> str:
+def _explanation(reason: str, offset: int, reset_to: int | None, log: Log, certain: bool) -> str:
     if reason == BEYOND_LOG_END:
         doubt = "" if certain else "; where the log ended at the election is not known, so records written since may be skipped too"
         return (
-            f"it has read up to offset {offset} and the log ends at {log.log_end_offset}: its consumers go where auto.offset.reset sends them, "
-            f"with latest past everything that is written until then{doubt}"
+            f"it has read up to offset {offset} and the log ends at {log.log_end_offset}: its consumers continue as auto.offset.reset says, "
+            f"with latest they skip everything that is written until then{doubt}"
         )
     if reason == AFTER_FORK:
-        return f"what it read from offset {reset_to} on is gone, and other records have these offsets now: it would never see them"
+        return f"the records that it read from offset {reset_to} on are lost, and other records have these offsets now: it would never read them"
     if reset_to is None:
-        return "the records of the epoch that it read last are not in the log, and nothing tells whether it has read what is there instead"
+        return "the log has no records of the epoch that it read last, and it is not known whether it has read the present records"
     return f"it may have read other records than those that the log has from offset {reset_to} on; a reset to there skips none, and may repeat some"
 
 
-def summed_groups(rows: Sequence[Mapping[str, Any]], groups: Mapping[str, Group]) -> list[dict[str, Any]]:
-    """One row per group, most partitions first: how many need a reset (`certain`), and whether the group has to be stopped for it."""
+def group_totals(rows: Sequence[Mapping[str, Any]], groups: Mapping[str, Group]) -> list[dict[str, Any]]:
+    """Return one row per group, most partitions first: how many need a reset or are in doubt, and whether the group must be stopped for the reset."""
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
         group = groups.get(row["group"], Group())
@@ -152,13 +156,14 @@ def transaction_rows(
     now: int,
     tools: Tools,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each transaction that is not ended on a recovered partition, as its leader and the coordinators see it (KIP-664).
+    """Yield a row for each transaction that is not ended on a recovered partition, as reported by its leader and the coordinators (KIP-664).
 
-    `producers`: of the recovered partitions whose leader answered. `blind`: why some coordinators do not tell; then one that none knows is
-    IN_DOUBT. `now`: milliseconds since 1970.
+    producers  those of the recovered partitions whose leader answered
+    blind      why some coordinators did not answer; a transaction that no coordinator knows is then IN_DOUBT
+    now        milliseconds since 1970
 
-    A coordinator knows of a transaction before its first record is written and until the last of its markers is, so one that is open at a
-    leader and that its coordinator does not know (any more) hangs, however young it is: its marker was lost with the old leader.
+    A coordinator knows a transaction from before its first record until its last marker is written. So a transaction that is open at a leader, but
+    that its coordinator does not know, hangs, however young it is: its marker was lost with the old leader.
     """
     by_producer = {transaction.producer_id: transaction for transaction in transactions}
     for key in sorted(producers):
@@ -188,19 +193,19 @@ def _transaction(
         seconds = max(0.0, round((transaction.started_at + transaction.timeout - now) / 1000, 1))
     at = f"the coordinator has {transaction.transactional_id} as {transaction.state}" if transaction else "no coordinator knows it"
     if state == HANGING:
-        said = f"{at}, so nobody will end it here: consumers with read_committed do not get past it; abort it"
+        explanation = f"{at}, so no coordinator will end it here: consumers with read_committed do not get past it; abort it"
         command = tools.abort(key, producer.start_offset) if producer else None
     elif state == IN_DOUBT:
-        said = f"{at}, but not all could be asked ({'; '.join(blind)}); ask again before it is aborted"
+        explanation = f"{at}, but not all answered ({'; '.join(blind)}); run again before you abort it"
         command = None
     else:
         ends = f"aborted by itself in {seconds:g} s, unless its producer ends it" if seconds is not None else "being ended"
         lost = (
             ""
             if state == OPEN
-            else "the log has no record of it: had it written any here, they are lost, and a commit would be one in part; "
+            else "the log has no record of it: if it has written records here, they are lost, and a commit would be partial; "
         )
-        said = f"{lost}{at}, and it is {ends}"
+        explanation = f"{lost}{at}, and it is {ends}"
         command = tools.terminate(transaction.transactional_id) if transaction and seconds is not None else None
     return {
         "topic": key[0],
@@ -212,6 +217,6 @@ def _transaction(
         "producer_epoch": producer.producer_epoch if producer else transaction.producer_epoch if transaction else None,
         "start_offset": producer.start_offset if producer else None,
         "ends_in_seconds": seconds,
-        "explanation": said,
+        "explanation": explanation,
         "command": command,
     }

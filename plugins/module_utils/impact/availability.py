@@ -18,9 +18,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.top
 def partition_row(
     before: RecoveredPartition, state: PartitionState | None, log: Log, config: TopicConfig, unfenced: Collection[int]
 ) -> dict[str, Any]:
-    """Whether a recovered partition is readable and writable. `readable`: what is committed was fetched back, as consumers fetch it.
+    """Return a row on whether a recovered partition is readable and writable.
 
-    `writable`: with acks=all; None where min.insync.replicas is not known.
+    `readable`: the committed records were fetched as consumers fetch them. `writable`: with acks=all; None if min.insync.replicas is not known.
     """
     online = state is not None and has_live_leader(state, unfenced)
     readable, why_not = _readable(log) if online else (False, "it has no live leader")
@@ -48,7 +48,7 @@ def _readable(log: Log) -> tuple[bool, str]:
     if start is None or mark is None or log.error is not None:
         return False, "it cannot be read: its leader does not answer"
     if mark <= start:
-        return True, "nothing that is committed is in it" if (log.log_end_offset or 0) > mark else ""
+        return True, "it has no committed records" if (log.log_end_offset or 0) > mark else ""
     if not log.read_back:
         return False, f"a consumer gets nothing from it, although its high watermark is {mark}"
     behind = (log.last_stable_offset or mark) < mark
@@ -59,13 +59,16 @@ def _writable(state: PartitionState, config: TopicConfig, unfenced: Collection[i
     needed = config.effective_min_isr(len(state.replicas))
     live = sorted(broker for broker in state.replicas if broker in unfenced)
     if needed is None:
-        return None, "min.insync.replicas is not known, so nobody can say whether acks=all is taken; grant DESCRIBE_CONFIGS on the topic"
+        return (
+            None,
+            "min.insync.replicas is not known, so it is not known whether acks=all is accepted; grant DESCRIBE_CONFIGS on the topic",
+        )
     if len(state.isr) >= needed:
         return True, ""
-    short = f"acks=all is refused: the ISR {list(state.isr)} is smaller than min.insync.replicas {needed}"
+    too_small = f"acks=all is refused: the ISR {list(state.isr)} is smaller than min.insync.replicas {needed}"
     if len(live) >= needed:
-        return False, f"{short}; brokers {live} are alive, so it is over as soon as they have caught up"
+        return False, f"{too_small}; brokers {live} are alive, so it is over as soon as they have caught up"
     return False, (
-        f"{short}, and of its replicas only {live} are alive; give it other replicas (kafka_partition_reassignment), "
+        f"{too_small}, and of its replicas only {live} are alive; give it other replicas (kafka_partition_reassignment), "
         "start a lost broker, or lower min.insync.replicas"
     )

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands of Kafka's own tools that mend what was found. Pure: `commands` keeps the scripts that some of them need."""
+"""Commands of Kafka's own tools that reset offsets and end transactions. Pure: `commands` keeps the scripts that some of them need."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from dataclasses import dataclass
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands, option
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 
-STREAMS = "streams"  # type of the groups of KIP-1071, which have a tool of their own
+STREAMS = "streams"  # group type of KIP-1071, which has its own tool
 
 
 @dataclass(frozen=True)
 class Tools:
-    """How Kafka's tools reach the cluster. `secured`: they need a client configuration of the operator's own.
+    """Builds commands of Kafka's tools for one cluster. `secured`: they need a client configuration of the operator.
 
-    Every method returns one line for a shell, or None if a name cannot be handed to a program or Kafka can have no such topic.
+    Every method returns one line for a shell, or None if a name cannot be an argument of a program or of a Kafka topic.
     """
 
-    servers: str  # all of them: some may be among those that were lost
+    servers: str  # all bootstrap servers, because some may be lost
     commands: Commands
     secured: bool = False
 
-    def _line(self, tool: str, *words: str, more: tuple[str, ...] = ()) -> str | None:
+    def _line(self, tool: str, *arguments: str, more: tuple[str, ...] = ()) -> str | None:
         login = ["--command-config", "ADMIN.properties"] if self.secured else []
-        return self.commands.line([tool, *option("--bootstrap-server", self.servers), *login, *words], more)
+        return self.commands.line([tool, *option("--bootstrap-server", self.servers), *login, *arguments], more)
 
     def reset(self, group: str, kind: str, key: TopicPartition, offset: int) -> str | None:
-        """Set a group's offset on one partition."""
+        """Return the command that sets a group's offset on one partition."""
         if not can_be_partition(*key):
-            return None  # the tools read several partitions from some names
+            return None  # the tools take some invalid names for several partitions
         tool, topic = _reset_tool(kind)
         more = (*option(topic, f"{key[0]}:{key[1]}"), "--to-offset", str(offset), "--execute")
         return self._line(tool, *option("--group", group), "--reset-offsets", more=more)
 
     def reset_from(self, group: str, kind: str, path: object) -> str | None:
-        """Set a group's offsets to those of a file with rows of topic, partition, offset."""
+        """Return the command that sets a group's offsets to those of a file with rows of topic, partition, offset."""
         return self._line(_reset_tool(kind)[0], *option("--group", group), "--reset-offsets", "--from-file", str(path), "--execute")
 
     def abort(self, key: TopicPartition, start_offset: int) -> str | None:
-        """End a hanging transaction on one partition (KIP-664)."""
+        """Return the command that ends a hanging transaction on one partition (KIP-664)."""
         topic, partition = key
         if not can_be_partition(topic, partition):
             return None
@@ -50,7 +50,7 @@ class Tools:
         )
 
     def terminate(self, transactional_id: str) -> str | None:
-        """End a transaction on all of its partitions, through its coordinator. The tool of Kafka 4.1 or later has it."""
+        """Return the command that ends a transaction on all of its partitions, through its coordinator. Needs the tool of Kafka 4.1 or later."""
         return self._line("kafka-transactions.sh", "forceTerminateTransaction", *option("--transactionalId", transactional_id))
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run has recovered, and what was known of it before: read from its results, its plan and its landing file. No Kafka client."""
+"""The partitions that a run has recovered, and their state before: from its results, its plan and its landing file. No Kafka client."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.out
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, can_be_partition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import Fork, RecoveredPartition
 
-# A clean leader from the ELR lacks nothing; the last known leader, after an unclean shutdown, may lack the end of its log. Both are looked at.
+# A clean leader from the ELR has all records. The last known leader, after an unclean shutdown, may lack the end of its log. Both are checked.
 RECOVERED = (ELECTED, CLEAN_LEADER)
-# The key of the results under which a look at consumers and producers is noted.
+# The key of the results that has the impact on consumers and producers.
 IMPACT = "impact"
-# So many results are read to find a run that elected.
+# Results that are read at most to find a run that elected.
 NEWEST_RESULTS = 10
 _RESULTS = {
     "cluster_id": Name(),
@@ -45,15 +45,16 @@ _RESULTS = {
 
 
 class RecoveredError(RecoveryError):
-    """The files of a run cannot be used; the text names the file and the remedy."""
+    """The files of a run cannot be used. The message names the file and the remedy."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """`committed_before`: what groups had committed while the partitions were offline, by group and partition, as far as the landing file tells (see
-    `with_evidence`).
+    """The recovered partitions of a run.
 
-    `warnings`: which files were not used, and what cannot be said without them. `digest`: of the results, without what they say of an impact.
+    committed_before  offsets that groups had committed while the partitions were offline, by group and partition (see `with_evidence`)
+    warnings          which files were not used, and what is not known without them
+    digest            of the results without their impact
     """
 
     partitions: Mapping[TopicPartition, RecoveredPartition]
@@ -63,10 +64,10 @@ class Run:
 
 
 def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path | None = None) -> Run:
-    """Read results and plan of a run. `plan`: another plan file than the run's own.
+    """Read results and plan of a run. `plan`: a plan file to use in the place of the run's own.
 
-    Raises RecoveredError where the results are missing, damaged, or of another cluster than `cluster_id`, and where the plan that they
-    were made with is not the one that is found. After elections by hand less can be said.
+    Raises RecoveredError if the results are missing, damaged, or of another cluster than `cluster_id`, or if the plan is not the one of the results.
+    Without a plan, after elections by hand, there are no fork offsets and epochs.
     """
     safe_name("cluster", cluster)
     safe_name("run_id", run_id)
@@ -84,37 +85,39 @@ def read(workdir: Path, cluster: str, run_id: str, cluster_id: str, plan: Path |
 
 
 def with_evidence(run: Run, workdir: Path, cluster: str, run_id: str, cluster_id: str) -> Run:
-    """`run` with what its landing file tells, which only those need to know whose groups have committed something: it is several times as large as
-    the other files. One that cannot be used is a warning."""
+    """Return `run` with high watermarks and committed offsets of its landing file. A file that cannot be used is a warning.
+
+    Only runs with committed offsets need it: a landing file is several times as large as the other files.
+    """
     try:
         marks, before, damaged = _evidence(workdir, workdir / "landing" / run_id / f"{cluster}.jsonl", cluster_id)
     except RecoveryError as error:
-        said = f"the evidence of run {run_id} is not used ({error}), so for some groups it cannot be said what they have read"
-        return replace(run, warnings=(*run.warnings, said))
+        warning = f"the evidence of run {run_id} is not used ({error}), so for some groups it is not known what they have read"
+        return replace(run, warnings=(*run.warnings, warning))
     partitions = {
         key: part if part.leader is None else replace(part, committed_below=marks.get((key, part.leader)))
         for key, part in run.partitions.items()
     }
-    warnings = [f"the evidence of {damaged} is not used, so for some groups it cannot be said what they have read"] if damaged else []
+    warnings = [f"the evidence of {damaged} is not used, so for some groups it is not known what they have read"] if damaged else []
     return replace(run, partitions=partitions, committed_before=before, warnings=(*run.warnings, *warnings))
 
 
 def note_impact(workdir: Path, cluster: str, run_id: str, run: Run, impact: Mapping[str, Any]) -> None:
-    """Put `impact` into the results that `run` was read from, in the place of what an earlier look has left there; all else in them stays.
+    """Write `impact` into the results that `run` was read from, in the place of an earlier one. The rest of the results is not changed.
 
-    Raises RecoveredError where they are others by now: an election was repeated under this run id, and another look has to follow.
+    Raises RecoveredError if the results have changed since: an election was repeated with this run id, and the impact must be read again.
     """
     path = _results_path(workdir, cluster, run_id)
     results = _results(workdir, path)
     if _digest(results) != run.digest:
-        raise RecoveredError(f"{path} was written anew meanwhile, by an election with the same run_id; look again when it has ended")
+        raise RecoveredError(f"{path} has been replaced by an election with the same run_id; run again when that has ended")
     rows = results.pop("partitions")
     write_private(path, encode_row_per_line({**results, IMPACT: impact}, {"partitions": rows}))
 
 
 def _digest(results: Mapping[str, Any]) -> str:
-    told = {key: value for key, value in results.items() if key != IMPACT}
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    without_impact = {key: value for key, value in results.items() if key != IMPACT}
+    return hashlib.sha256(json.dumps(without_impact, sort_keys=True).encode()).hexdigest()
 
 
 def _results_path(workdir: Path, cluster: str, run_id: str) -> Path:
@@ -127,7 +130,7 @@ def _results(workdir: Path, path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         cluster, run_id = path.stem, path.parent.name
         newest = _newest_run(workdir, cluster)
-        runs = f"the newest one with results of {cluster} is {newest}" if newest else f"no run that elected in {cluster} is found"
+        runs = f"the newest one with results of {cluster} is {newest}" if newest else f"no run has elected in {cluster}"
         raise RecoveredError(
             f"{workdir} has no results of run {run_id} for the cluster {cluster}; name a run that elected with kafka_recovery_run_id (run_id); {runs}"
         ) from error
@@ -138,7 +141,7 @@ def _results(workdir: Path, path: Path) -> dict[str, Any]:
 
 
 def _parsed(workdir: Path, path: Path) -> dict[str, Any]:
-    """The results of this file. Raises FileError, OSError or ContentError."""
+    """Return the results in this file. Raises FileError, OSError or ContentError."""
     check_inside(workdir, path)
     results = strict_json.parse(read_regular(path))
     strict_json.check(results, _RESULTS)
@@ -149,23 +152,23 @@ def _parsed(workdir: Path, path: Path) -> dict[str, Any]:
 
 
 def _newest_run(workdir: Path, cluster: str) -> str:
-    """The newest run that elected partitions of this cluster, empty if none is found. Results that cannot be used are passed over."""
+    """Return the newest run that elected partitions of this cluster, or "" if there is none. Results that cannot be used are skipped."""
     paths: list[Path] = []
     with suppress(OSError):
-        # A file is at least as new as its results: a look at the impact writes it again.
+        # A file may be newer than its results: `note_impact` writes it again.
         paths = sorted((workdir / "results").glob(f"*/{cluster}.json"), key=lambda path: path.lstat().st_mtime, reverse=True)
     runs = []
     for path in paths[:NEWEST_RESULTS]:
         with suppress(OSError, ContentError, RecoveryError):
             results = _parsed(workdir, path)
-            # A run that is repeated finds online what it has elected.
+            # A repeated run finds its partitions online.
             if any(row["outcome"] in (*RECOVERED, ALREADY_ONLINE) for row in results["partitions"]):
                 runs.append((str(results.get("finished_at", "")), path.parent.name))
     return max(runs, default=("", ""))[1]
 
 
 def _entries(workdir: Path, path: Path, plan_id: str | None, warnings: list[str]) -> dict[TopicPartition, dict[str, Any]]:
-    """The entries of the plan that the results were made with."""
+    """Return the entries of the plan of the results, by partition."""
     if plan_id is None:
         warnings.append("the leaders were named by hand, without a plan: fork offsets and epochs from before are not known")
         return {}
@@ -180,7 +183,7 @@ def _entries(workdir: Path, path: Path, plan_id: str | None, warnings: list[str]
 
 
 def _gives_a_leader(row: Mapping[str, Any], entries: Mapping[TopicPartition, Any]) -> bool:
-    """Whether the run gave the partition a leader. What it was to elect and found online, it had elected when it was run before."""
+    """Return whether the run gave the partition a leader. A planned partition that was online had been elected when the run was started before."""
     return row["outcome"] in RECOVERED or (row["outcome"] == ALREADY_ONLINE and (row["topic"], row["partition"]) in entries)
 
 
@@ -199,12 +202,12 @@ def _recovered(row: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Recov
 def _evidence(
     workdir: Path, path: Path, cluster_id: str
 ) -> tuple[dict[tuple[TopicPartition, int], int], dict[tuple[str, TopicPartition], int], str]:
-    """Take from a landing file the high watermarks, by partition and broker, what groups had committed, by group and partition, and in words of
-    which partitions it cannot be used."""
+    """Return from a landing file the high watermarks by partition and broker, the committed offsets by group and partition, and a text that names
+    the partitions whose documents are damaged."""
     check_inside(workdir, path)
     header = sealed_jsonl.check(path)
     if header["cluster_id"] != cluster_id:
-        raise RecoveredError(f"it was gathered from the cluster {header['cluster_id']}")
+        raise RecoveredError(f"it was collected from cluster {header['cluster_id']}")
     marks: dict[tuple[TopicPartition, int], int] = {}
     before: dict[tuple[str, TopicPartition], int] = {}
     damaged = []

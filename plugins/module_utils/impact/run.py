@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One run's impact: gathered from the cluster, summed up, and written to the workdir with the files that Kafka's tools take."""
+"""The impact of one run: collected from the cluster, summed up, and written to the workdir with offset files for Kafka's tools."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ Rows = list[dict[str, Any]]
 
 
 class CanaryError(RecoveryError):
-    """No canary can be written; the text names the topic and the remedy."""
+    """No canary can be written. The message names the topic and the remedy."""
 
 
 class ConsumerImpact:
-    """What a run means for the people downstream. Files are proven writable when it is made. `warnings` are for the operator."""
+    """The impact of a run on consumers and producers. The constructor checks that files can be written. `warnings` are for the operator."""
 
     def __init__(
         self, cluster: ConsumerAdmin, name: str, run: Run, run_id: str, workdir: Path, connection: Connection, check_mode: bool = False
@@ -58,8 +58,8 @@ class ConsumerImpact:
         self._wrote = False
         self.warnings = list(run.warnings)
 
-    def look(self) -> None:
-        """Ask the cluster. Reads only."""
+    def collect(self) -> None:
+        """Read partitions, groups and transactions from the cluster."""
         states = self._states()
         if not states:
             return
@@ -67,14 +67,14 @@ class ConsumerImpact:
         if blind:
             self.warnings.append(f"groups and their offsets may be missing: {'; '.join(blind)}")
         if committed:
-            self._take_evidence()
+            self._read_evidence()
         before = {key: self._run.partitions[key] for key in sorted(states, key=in_recovery_order)}
         unfenced = self._cluster.unfenced()
         leaders = {key: states[key].leader for key in before if has_live_leader(states[key], unfenced)}
         epochs = {key: set() if part.leader_epoch is None else {part.leader_epoch} for key, part in before.items()}
         for _group, key, _offset, epoch in committed:
             epochs[key] |= {epoch} if epoch >= 0 else set()
-        committed = self._judged(committed, epochs)
+        committed = self._limit_epochs(committed, epochs)
         logs = self._cluster.logs(leaders, epochs)
         configs = self._cluster.topic_configs({topic for topic, _partition in before})
         if problem := configs.problem():
@@ -85,30 +85,30 @@ class ConsumerImpact:
         ]
         offsets = list(analysis.group_rows(committed, before, logs, groups, self._run.committed_before, self._tools))
         self._rows["offsets"] = offsets
-        self._rows["groups"] = analysis.summed_groups(offsets, groups)
+        self._rows["groups"] = analysis.group_totals(offsets, groups)
         self._rows["transactions"] = self._transactions(leaders)
 
-    def _judged(self, committed: list[Committed], epochs: dict[TopicPartition, set[int]]) -> list[Committed]:
-        """The committed offsets whose leader epochs are asked for. Of partitions with more than EPOCHS the others are taken out of `epochs` and named."""
+    def _limit_epochs(self, committed: list[Committed], epochs: dict[TopicPartition, set[int]]) -> list[Committed]:
+        """Return the committed offsets whose leader epochs are queried: at most EPOCHS per partition. Others are removed from `epochs`, with a warning."""
         for key, own in epochs.items():
             first = self._run.partitions[key].leader_epoch
             own.difference_update(sorted(own - {first})[EPOCHS:])
         known = [row for row in committed if row[3] < 0 or row[3] in epochs[row[1]]]
         if len(known) < len(committed):
             self.warnings.append(
-                f"{len(committed) - len(known)} committed offsets are not looked at: groups committed more than {EPOCHS} leader epochs on a partition"
+                f"{len(committed) - len(known)} committed offsets are not checked: groups committed more than {EPOCHS} leader epochs on a partition"
             )
         return known
 
-    def _take_evidence(self) -> None:
-        said = self._run.warnings
+    def _read_evidence(self) -> None:
+        earlier = self._run.warnings
         self._run = recovered_partitions.with_evidence(
             self._run, self._workdir, self._header["cluster"], self._header["run_id"], self._header["cluster_id"]
         )
-        self.warnings += self._run.warnings[len(said) :]
+        self.warnings += self._run.warnings[len(earlier) :]
 
     def _states(self) -> dict[TopicPartition, PartitionState]:
-        """The recovered partitions that there still are."""
+        """Return the states of the recovered partitions that still exist. Others get a warning."""
         known = self._cluster.partitions(self._run.partitions.keys())
         found, gone = {}, []
         for key, before in self._run.partitions.items():
@@ -118,7 +118,9 @@ class ConsumerImpact:
             else:
                 found[key] = state
         if gone:
-            self.warnings.append(f"{len(gone)} partitions were deleted since they were recovered, or made anew ({', '.join(gone[:5])})")
+            self.warnings.append(
+                f"{len(gone)} partitions were deleted, or deleted and created again, since they were recovered ({', '.join(gone[:5])})"
+            )
         return found
 
     def _transactions(self, leaders: Mapping[TopicPartition, int]) -> Rows:
@@ -127,14 +129,17 @@ class ConsumerImpact:
             key, error = min(seen.unanswered.items())
             self.warnings.append(
                 f"transactions on {len(seen.unanswered)} partitions are not known (first {key[0]}-{key[1]}: {error}); "
-                "DescribeProducers takes READ on the topic"
+                "grant READ on the topic for DescribeProducers"
             )
         if seen.blind:
             self.warnings.append(f"not all transactions are known: {'; '.join(seen.blind)}")
         return list(analysis.transaction_rows(seen.producers, seen.transactions, seen.blind, int(time.time() * 1000), self._tools))
 
     def write_canaries(self, topic: str, check_mode: bool) -> None:
-        """Write one record to each partition of `topic` and fetch it back. In check mode only say where. CanaryError: it cannot be meant."""
+        """Write one record to each partition of `topic` and fetch it back. In check mode only list the partitions.
+
+        Raises CanaryError if the topic is internal or does not exist.
+        """
         if topic.startswith("__"):
             raise CanaryError(f"canary_topic {topic} is Kafka's own: name a topic that was made for canaries")
         states = self._cluster.partitions_of(topic)
@@ -153,9 +158,9 @@ class ConsumerImpact:
         self._wrote = bool(leaders) if check_mode else any(row["offset"] is not None for row in written.values())
 
     def write(self) -> str:
-        """Write what was found, and a file of offsets for each group that needs a reset; return the path of the first one.
+        """Write the impact file, and an offset file for each group that needs a reset. Return the path of the impact file.
 
-        In check mode write neither, and return an empty path: a command that needs a file of offsets is left out.
+        In check mode write neither and return an empty path. Commands that need an offset file are left out then.
         """
         if self._check_mode:
             self._rows["groups"] = [{**group, "command": None} for group in self._rows["groups"]]
@@ -176,8 +181,8 @@ class ConsumerImpact:
         write_private(self._path, encode_row_per_line({**self._header, "summary": self._summary(), "warnings": self.warnings}, self._rows))
         return str(self._path)
 
-    def noted(self) -> dict[str, Any]:
-        """What the results of the run say of it."""
+    def result_entry(self) -> dict[str, Any]:
+        """Return the entry for the results of the run: path, time and summary."""
         return {"path": str(self._path), "observed_at": self._header["observed_at"], "summary": self._summary()}
 
     def _summary(self) -> dict[str, int]:
@@ -197,7 +202,7 @@ class ConsumerImpact:
         }
 
     def report(self, preview: int) -> dict[str, Any]:
-        """What the module returns. `changed` only where a canary was written."""
+        """Return the result of the module. Lists have at most `preview` rows; `changed` is true if a canary was written."""
         return {
             "changed": self._wrote,
             "summary": self._summary(),

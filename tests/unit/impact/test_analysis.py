@@ -84,7 +84,7 @@ def two_logs(draw: st.DrawFn) -> tuple[list[int], list[int], int]:
 
 
 @given(two_logs(), st.data(), st.integers(0, 4))
-def test_a_group_is_told_exactly_when_it_has_read_something_else(
+def test_a_group_is_reported_exactly_when_it_has_read_other_records(
     logs: tuple[list[int], list[int], int], data: st.DataObject, written_since: int
 ) -> None:
     read, won, parted = logs
@@ -111,7 +111,7 @@ def test_a_group_is_told_exactly_when_it_has_read_something_else(
 
 
 @given(two_logs(), st.data(), st.integers(0, 4))
-def test_a_group_without_an_epoch_is_told_when_it_is_past_the_end_at_the_election(
+def test_a_group_without_an_epoch_is_reported_when_it_is_past_the_end_at_the_election(
     logs: tuple[list[int], list[int], int], data: st.DataObject, written_since: int
 ) -> None:
     read, won, _ = logs
@@ -154,14 +154,14 @@ def test_a_group_beyond_the_end_is_reset_to_where_the_logs_part() -> None:
 def test_a_group_inside_of_the_new_log_would_skip_what_it_has_not_read() -> None:
     (row,) = rows(150, 2, log_of([0] * 100 + [1] * 21 + [NEW] * 79))
     assert (row["reason"], row["reset_to"], row["offsets_skipped"]) == (AFTER_FORK, 121, 29)
-    # The longest log won, with records that nobody had committed; a survivor had the branch that was read.
+    # The longest log won, with records that were not committed; a survivor had the branch that was read.
     fork = recovered(Fork(2, 100, 1))
     (row,) = rows(121, 1, log_of([0] * 180), fork)
     assert (row["reason"], row["reset_to"], row["offsets_read_and_lost"], row["offsets_skipped"]) == (AFTER_FORK, 100, 21, 21)
     assert rows(100, 0, log_of([0] * 180), fork) == []
 
 
-def test_a_group_in_doubt_is_told_what_would_skip_nothing() -> None:
+def test_a_group_in_doubt_gets_an_offset_that_skips_nothing() -> None:
     (row,) = rows(121, 1, log_of([0] * 180), recovered(committed_below=90))
     assert (row["reason"], row["certain"], row["reset_to"]) == (IN_DOUBT, False, 90)
     (row,) = rows(121, 1, log_of([0] * 180))
@@ -187,7 +187,7 @@ def test_groups_are_summed_up_the_worst_first() -> None:
     found = [*rows(150, 2, log_of([0] * 10)), *rows(121, 1, log_of([0] * 180))]
     found.append({**found[0], "group": "audit", "partition": 1})
     found.append({**found[0], "group": "audit", "partition": 2})
-    summed = analysis.summed_groups(found, {"billing": Group("Stable", "classic"), "audit": Group("Empty", "consumer")})
+    summed = analysis.group_totals(found, {"billing": Group("Stable", "classic"), "audit": Group("Empty", "consumer")})
     assert [(row["group"], row["partitions"], row["in_doubt"], row["must_stop"]) for row in summed] == [
         ("audit", 2, 0, False),
         ("billing", 1, 1, True),
@@ -197,7 +197,7 @@ def test_groups_are_summed_up_the_worst_first() -> None:
 
 def test_a_group_that_commits_the_largest_offset_everywhere_is_still_written_and_read(tmp_path: Path) -> None:
     found = rows(2**63 - 1, 1, log_of([0]))
-    (group,) = analysis.summed_groups([*found, *found, *found], {})
+    (group,) = analysis.group_totals([*found, *found, *found], {})
     assert group["partitions"] == 3 and group["offsets_read_and_lost"] == 2**63 - 1
     head = {"cluster": "east", "cluster_id": "id", "run_id": "r", "observed_at": "now", "summary": dict.fromkeys(COUNTS, 0), "warnings": []}
     sections: dict[str, list[Any]] = {**{name: [] for name in SECTIONS}, "groups": [{**group, "command": None}], "offsets": found}
@@ -229,8 +229,8 @@ def test_an_open_transaction_says_when_it_ends_and_is_ended_everywhere_or_nowher
 @pytest.mark.parametrize("known", [None, "CompleteCommit", "Empty", "Ongoing"])
 def test_one_that_its_coordinator_does_not_owe_an_end_hangs(known: str | None) -> None:
     # Ongoing, but by now on another partition: of this one it knows nothing.
-    told = [] if known is None else [transaction(known, ("elsewhere", 0))]
-    (row,) = states([BEGUN], *told)
+    known_transactions = [] if known is None else [transaction(known, ("elsewhere", 0))]
+    (row,) = states([BEGUN], *known_transactions)
     assert (row["state"], row["coordinator_state"], row["producer_id"], row["producer_epoch"]) == (HANGING, known, 4000, 2)
     assert shlex.split(row["command"])[3:] == ["abort", "--topic", "orders", "--partition", "0", "--start-offset", "97"]
 
@@ -244,7 +244,7 @@ def test_nothing_is_aborted_while_a_coordinator_may_know_of_it() -> None:
 
 
 @pytest.mark.parametrize("producers", [[], [ENDED]])
-def test_a_transaction_whose_records_the_log_does_not_have_is_told(producers: list[Producer]) -> None:
+def test_a_transaction_whose_records_the_log_does_not_have_is_reported(producers: list[Producer]) -> None:
     (row,) = states(producers, transaction("Ongoing", KEY))
     assert (row["state"], row["start_offset"], row["ends_in_seconds"]) == (RECORDS_LOST, None, 40.0)
     (row,) = states(producers, transaction("PrepareCommit", KEY))

@@ -33,19 +33,19 @@ def test_a_partition_that_is_well_has_nothing_to_say() -> None:
     assert (found["log_end_offset"], found["end_at_election"]) == (121, 100)
 
 
-@pytest.mark.parametrize(("log", "readable", "said"), [
+@pytest.mark.parametrize(("log", "readable", "explanation"), [
     (Log("KAFKA_STORAGE_ERROR"), False, "KAFKA_STORAGE_ERROR"),
     (Log(), False, "does not answer"),
     (Log(NO_ANSWER, 0, 121, 121, 121), False, "does not answer"),
     (Log(None, 0, 121, 121, 121), False, "a consumer gets nothing"),
     (Log(None, 0, 121, 121, 97, (0, 120)), True, "read_committed read up to 97"),
     (Log(None, 50, 50, 50, 50), True, None),
-    (Log(None, 0, 20, 0, 0), True, "nothing that is committed"),
+    (Log(None, 0, 20, 0, 0), True, "no committed records"),
 ])  # fmt: skip
-def test_readable_is_what_consumers_get(log: Log, readable: bool, said: str | None) -> None:
+def test_readable_is_what_consumers_get(log: Log, readable: bool, explanation: str | None) -> None:
     found = row(log)
     assert found["readable"] == readable
-    assert (found["explanation"] is None) if said is None else (said in found["explanation"])
+    assert (found["explanation"] is None) if explanation is None else (explanation in found["explanation"])
 
 
 def test_writable_is_an_isr_that_is_large_enough() -> None:

@@ -82,7 +82,7 @@ def workdir(tmp_path: Path) -> Path:
 def look(workdir: Path, cluster: Cluster, topic_id: str = "id") -> ConsumerImpact:
     run = Run({key: RecoveredPartition(*key, "elected", topic_id, 3) for key in KEYS}, warnings=("no plan",))
     found = ConsumerImpact(cast(ConsumerAdmin, cluster), "east", run, "r1", workdir, Connection(("b:9092",)))
-    found.look()
+    found.collect()
     return found
 
 
@@ -98,16 +98,16 @@ def test_everything_that_is_found_is_in_the_file(workdir: Path) -> None:
         "transactions_hanging": 1, "transactions_open": 0, "transactions_records_lost": 0, "transactions_in_doubt": 0,
     }  # fmt: skip
     assert len(report["offsets"]) == len(report["partitions"]) == 1
-    said = " | ".join(found.warnings)
+    warnings = " | ".join(found.warnings)
     assert all(
-        text in said
+        text in warnings
         for text in ("no plan", "evidence of run r1 is not used", "broker 1 does not answer", "orders-0: TOPIC_AUTHORIZATION_FAILED")
     )
 
     written = json.loads(path.read_text())
     assert path == workdir / "impact" / "r1" / "east.json"
     assert (written["summary"], written["cluster_id"], written["warnings"]) == (report["summary"], "abc", found.warnings)
-    assert found.noted() == {"path": str(path), "observed_at": written["observed_at"], "summary": report["summary"]}
+    assert found.result_entry() == {"path": str(path), "observed_at": written["observed_at"], "summary": report["summary"]}
     assert impact_file.read(path) == written and tuple(written["summary"]) == impact_file.COUNTS
     assert [len(written[name]) for name in ("partitions", "groups", "offsets", "transactions", "canaries")] == [3, 1, 2, 1, 0]
 
@@ -127,7 +127,7 @@ def test_a_group_gets_a_file_of_offsets_and_no_old_one_is_left(workdir: Path) ->
     assert sorted(path.name for path in folder.iterdir()) == ["east.json", "north.reset-1.csv"]
 
 
-def test_evidence_is_read_only_where_somebody_has_committed_something(workdir: Path) -> None:
+def test_evidence_is_read_only_with_committed_offsets(workdir: Path) -> None:
     cluster = Cluster()
     cluster.committed = []
     assert not any("evidence" in warning for warning in look(workdir, cluster).warnings)
@@ -139,7 +139,7 @@ def test_offsets_of_more_leader_epochs_than_a_partition_has_are_counted_and_not_
     found = look(workdir, cluster)
     assert cluster.asked_epochs[KEYS[0]] == set(range(EPOCHS + 1)), "and the epoch from before the election"
     assert (
-        f"{1000 - EPOCHS - 1} committed offsets are not looked at: groups committed more than {EPOCHS} leader epochs on a partition"
+        f"{1000 - EPOCHS - 1} committed offsets are not checked: groups committed more than {EPOCHS} leader epochs on a partition"
         in found.warnings
     )
     assert len(found.report(9999)["offsets"]) == EPOCHS + 2
@@ -150,7 +150,7 @@ def test_topics_that_were_made_anew_are_not_those_that_were_recovered(workdir: P
     cluster.unfenced = lambda: pytest.fail("nothing to ask")  # type: ignore[method-assign]
     found = look(workdir, cluster, topic_id="of another topic")
     assert found.report(9)["summary"]["partitions"] == 0
-    assert any("made anew" in warning for warning in found.warnings)
+    assert any("deleted" in warning for warning in found.warnings)
 
 
 def test_canaries_are_written_to_partitions_with_a_leader_and_not_in_check_mode(workdir: Path) -> None:
@@ -166,9 +166,9 @@ def test_canaries_are_written_to_partitions_with_a_leader_and_not_in_check_mode(
     ]
 
 
-@pytest.mark.parametrize(("topic", "said"), [("__consumer_offsets", "Kafka's own"), ("nowhere", "there is no canary_topic nowhere")])
-def test_a_canary_goes_nowhere_by_mistake(workdir: Path, topic: str, said: str) -> None:
+@pytest.mark.parametrize(("topic", "text"), [("__consumer_offsets", "Kafka's own"), ("nowhere", "there is no canary_topic nowhere")])
+def test_a_canary_goes_nowhere_by_mistake(workdir: Path, topic: str, text: str) -> None:
     cluster = Cluster()
-    with pytest.raises(CanaryError, match=said):
+    with pytest.raises(CanaryError, match=text):
         look(workdir, cluster).write_canaries(topic, check_mode=False)
     assert cluster.written == []
