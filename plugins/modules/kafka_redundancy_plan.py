@@ -177,7 +177,7 @@ def redundancy_plan(module: AnsibleModule) -> dict[str, Any]:
     options = reassignment_files.Options(**{name: params[name] for name in ("replication_factor", "topics", "max_disk_percent")})
     options.check()
     workdir = Path(params["workdir"]).absolute()
-    found = reassignment_files.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
+    found = reassignment_files.find_layout_files(workdir, params["run_id"], params["clusters"], params["other_clusters"])
     if params["lost_brokers"] is not None:
         landed = [*found.files, *(Path(row["path"]).stem for row in found.quarantine)]
         known = {*(params["clusters"] or landed), *params["other_clusters"]}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layouts of clusters that have lost brokers, and in plain Python what any plan for them has to fulfil, whoever made it."""
+"""Layouts of clusters that have lost brokers, and in plain Python what any plan for them has to fulfil, whatever made it."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def random_layout(rng: random.Random) -> list[Row]:
     for one, state in states.items():
         total = {"unknown": None, "equal": 10**6, "mixed": rng.choice([10**6, 2 * 10**6]), "tight": 20_000}[disks]
         usable = None if total is None else rng.randint(total // 10, total) if disks == "tight" else total
-        told = state == "unfenced"
-        rows.append(broker(one, state, rng.choice(racks), usable if told else None, total if told else None))
+        known = state == "unfenced"
+        rows.append(broker(one, state, rng.choice(racks), usable if known else None, total if known else None))
     for number in range(rng.randint(1, 60)):
         replicas = rng.sample(sorted(states), min(count, rng.choice([1, 2, 3, 3, 3, 4])))
         live = [one for one in replicas if states[one] == "unfenced"]
@@ -131,7 +131,7 @@ class Oracle:
         return (self.brokers[one]["rack"] or "") if self.rack_aware else ""
 
     def check(self, plan: Mapping[str, Any]) -> None:
-        """Assert all that holds for a plan, as its file tells it."""
+        """Assert all that holds for a plan, as in its file."""
         planned: dict[Key, Row] = {(row["topic"], row["partition"]): row for row in plan["partitions"]}
         held = {(row["topic"], row["partition"]): row["reason"] for row in plan["held"]}
         assert len(planned) + len(held) == len(plan["partitions"]) + len(plan["held"])
@@ -153,8 +153,8 @@ class Oracle:
         kept, added = [one for one in new if one in row["replicas"]], [one for one in new if one not in row["replicas"]]
         assert len(new) == len(set(new)) == wanted, "as many replicas as it is to have, on as many brokers"
         assert len(kept) == min(wanted, len(survivors)) and set(kept) <= set(survivors), "nothing but lost replicas is replaced"
-        assert set(added) <= self.live, "nobody who is not there gets a replica"
-        assert row["leader"] in new, "there is somebody to copy from"
+        assert set(added) <= self.live, "only live brokers get a replica"
+        assert row["leader"] in new, "there is a replica to copy from"
         assert move["replicas_before"] == row["replicas"] and move["topic_id"] == row["topic_id"]
         assert set(move["adding_replicas"]) == set(added) and set(move["removing_replicas"]) == set(row["replicas"]) - set(new)
         assert move["bytes"] == (len(added) * self.size(row) if row["sizes"] else None), "no byte more than has to be copied is"
@@ -187,13 +187,13 @@ class Oracle:
             if one not in self.live:
                 assert row["bytes"] is row["replicas"] is row["leaders"] is row["adding_bytes"] is None
                 continue
-            told = (row["bytes"], row["replicas"], row["leaders"], row["adding_bytes"])
-            assert told == (size[one], replicas[one], leaders[one], adding[one])
+            loads = (row["bytes"], row["replicas"], row["leaders"], row["adding_bytes"])
+            assert loads == (size[one], replicas[one], leaders[one], adding[one])
             usable, total = self.brokers[one]["usable_bytes"], self.brokers[one]["total_bytes"]
             assert usable is None or not adding[one] or adding[one] <= usable - total // 100 * 10
 
     def _check_evenness(self, plan: Mapping[str, Any]) -> None:
-        """Nobody has much more than another who could have had it instead."""
+        """No broker has a much larger load than another one that could have taken part of it."""
         surplus = [self.surplus_of_leaders(plan), self.surplus_of_fill(plan)]
         assert surplus[0] <= 2, f"first replicas are uneven by {surplus[0]}"
         assert surplus[1] <= 2, f"disks are uneven by {surplus[1]:.2f} of the largest replica"
@@ -243,7 +243,7 @@ def plan_all(spark: SparkSession, workdir: Path, clusters: Mapping[str, Sequence
         land(workdir, cluster, rows)
     wanted = reassignment_files.Options(**options)
     wanted.check()
-    result = reassignment_files.write(spark, reassignment_files.landing(workdir, RUN, None), workdir, wanted)
+    result = reassignment_files.write(spark, reassignment_files.find_layout_files(workdir, RUN, None), workdir, wanted)
     assert result["quarantine"] == []
     return {plan["cluster"]: json.loads(Path(plan["path"]).read_text()) for plan in result["plans"]}
 

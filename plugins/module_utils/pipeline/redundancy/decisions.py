@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is to be done with each partition after brokers were lost: it gets back as many replicas as it is to have, and nothing else is moved.
+"""Decides for each partition after a loss of brokers which replicas stay and how many are added. Nothing else is moved.
 
-A replica on a broker that is not lost stays, unless there are to be fewer of them. So the bytes that are copied are as few as can be, whoever
-gets them (see `placement`).
+A replica on a broker that is not lost stays, unless the new replication factor is smaller. So the number of copied bytes is the least possible,
+whatever brokers `placement` chooses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as F
 
@@ -37,13 +37,18 @@ def tasks(
     replication_factor: int | None = None,
     topics: Sequence[str] | None = None,
 ) -> DataFrame:
-    """Say of each of `layouts.partitions` what is to be done with it. `clusters`: those of `layouts.clusters`.
+    """Add the decision to each row of `layout_rows.partitions`. `clusters`: rows of `layout_rows.clusters`.
 
-    Adds `outcome` (STAYS, MOVES, HELD), `reason` (one of REASONS where it is held, else null), `wanted` (replicas that it is to have),
-    `live` (how many brokers are unfenced), `gone` (replicas on lost brokers), `kept` (replicas that stay, in the order of the assignment)
-    with their `kept_racks`, and `missing` (how many are to be added). `lost_brokers`: the brokers that are given up; in a cluster
-    for which none are named, those that are fenced.
-    `topics`: the only ones to plan, None for all.
+    outcome     STAYS, MOVES or HELD
+    reason      one of REASONS if the partition is held, else null
+    wanted      number of replicas that the partition should have
+    live        number of unfenced brokers
+    gone        replicas on lost brokers
+    kept        replicas that stay, in the order of the assignment; `kept_racks`: their racks
+    missing     number of replicas to add
+
+    `lost_brokers`: the lost brokers, by default those that are fenced. `replication_factor`: None to keep each partition's own. `topics`: topics to
+    plan, None for all.
     """
     ids = F.transform("brokers", lambda row: row["broker_id"])
     states = clusters.select(
@@ -83,7 +88,7 @@ def tasks(
 
 
 def lost(lost_brokers: LostBrokers) -> Column:
-    """Ids of `brokers` that are given up."""
+    """Return the ids of the lost brokers: those of `lost_brokers` that the cluster has, or the fenced ones if none are named."""
     named = named_lost(lost_brokers)
     return F.when(named.isNull(), of_state("fenced")).otherwise(
         F.filter(named, lambda broker: any_of("brokers", lambda row: row["broker_id"] == broker))
@@ -91,12 +96,12 @@ def lost(lost_brokers: LostBrokers) -> Column:
 
 
 def of_state(state: str) -> Column:
-    """Ids of `brokers` in a state."""
+    """Return the ids of `brokers` in a state."""
     return F.transform(F.filter("brokers", lambda row: row["broker_state"] == state), lambda row: row["broker_id"])
 
 
 def rack_aware() -> Column:
-    """Whether racks count in a cluster: every broker that may get a replica has one. It is how Kafka's own tools do it (RackAwareMode.Safe)."""
+    """Return whether placement considers racks: every broker that may get a replica has one. Kafka's tools do the same (RackAwareMode.Safe)."""
     return ~any_of("brokers", lambda row: (row["broker_state"] == "unfenced") & row["rack"].isNull())
 
 
@@ -115,12 +120,12 @@ def _rack(racks: str, broker: Column) -> Column:
 
 
 def _reason() -> Column:
-    """Why nothing can be done for a partition, null where something can."""
+    """Return the reason why a partition is held, or null."""
     return (
         F.when(F.col("reassigning"), F.lit(REASSIGNING))
         .when(~false_if_null(F.size(F.array_except("replicas", "known")) == 0), F.lit(INCOMPLETE))
         .when(~false_if_null(F.array_contains("unfenced", F.col("leader"))), F.lit(NO_LEADER))
-        # Replicas on brokers that come back count: they need no broker of their own.
+        # Replicas on brokers that are coming back count, because they need no other broker.
         .when(F.size(F.array_union("unfenced", "survivors")) < F.col("wanted"), F.lit(TOO_FEW_BROKERS))
         .when(
             false_if_null((F.col("wanted") < F.size("replicas")) & (F.col("wanted") < F.col("min_insync_replicas"))),
@@ -130,7 +135,8 @@ def _reason() -> Column:
 
 
 def _chosen_to_stay() -> Column:
-    """The `wanted` of more survivors that stay: the leader, then members of the ISR, from as many racks as there are, in the order of the assignment."""
+    """Return the `wanted` survivors that stay if there are more: the leader first, then members of the ISR, then from racks with the fewest chosen,
+    then in the order of the assignment."""
 
     def take(chosen: Column, _step: Column) -> Column:
         racks = F.transform(chosen, lambda broker: _rack("racks", broker))

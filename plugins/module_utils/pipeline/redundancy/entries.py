@@ -1,13 +1,13 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lines of a reassignment file (see `redundancy_plans`) as JSON objects, in the order in which they are written."""
+"""The entries of a reassignment file (see `reassignment_files`) as JSON objects, in the order in which they are written."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as F
 
@@ -27,15 +27,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.col
 
 QUARANTINE, PARTITIONS, HELD_BACK, BROKERS = "quarantine", "partitions", "held", "brokers"
 SECTIONS = (QUARANTINE, PARTITIONS, HELD_BACK, BROKERS)
-# Word of a partition that has two replicas in one rack although there are racks enough.
+# `word` of a partition with two replicas in one rack although there are enough racks.
 RACK_VIOLATION = "rack_violation"
 
 
 def entries(clusters: DataFrame, tasks: DataFrame, placements: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
-    """One row (cluster, section, word, entry) per line, clusters whole and each in the order of SECTIONS, internal topics first.
+    """Return one row (cluster, section, word, entry) per entry. The rows of a cluster stay together, in the order of SECTIONS, internal topics first.
 
-    `entry` is JSON. `word` is the reason of what is held, RACK_VIOLATION of a partition that has one, else null. The row of a broken file comes
-    before all others of its cluster, which are then not to be used.
+    `entry` is JSON. `word` is the reason of a held partition, RACK_VIOLATION of a planned partition with one, else null. A broken file has a row of
+    section QUARANTINE before all others of its cluster, which must not be used then.
     """
     rows = _partition_rows(placements).unionByName(_held_rows(tasks)).unionByName(_broker_rows(clusters, placements, lost_brokers))
     broken = clusters.where(F.col("broken").isNotNull())
@@ -43,7 +43,7 @@ def entries(clusters: DataFrame, tasks: DataFrame, placements: DataFrame, lost_b
         broken.select(
             "cluster",
             F.lit(QUARANTINE).alias("section"),
-            *_nowhere(),
+            *_null_keys(),
             F.lit(None).cast("string").alias("word"),
             as_json(F.struct(F.col("broken").alias("reason"))).alias("entry"),
         )
@@ -51,7 +51,7 @@ def entries(clusters: DataFrame, tasks: DataFrame, placements: DataFrame, lost_b
     return in_plan_order(rows, SECTIONS, "broker_id", "entry").select("cluster", "section", "word", "entry")
 
 
-def _nowhere() -> list[Column]:
+def _null_keys() -> list[Column]:
     return [
         F.lit(None).cast("string").alias("topic"),
         F.lit(None).cast("int").alias("partition"),
@@ -60,12 +60,12 @@ def _nowhere() -> list[Column]:
 
 
 def _partition_rows(placements: DataFrame) -> DataFrame:
-    """What is to be reassigned, and what would be if there was room."""
+    """Return rows of the partitions to reassign, and of those that are held for want of room."""
     live_racks = F.array_distinct(F.transform("before", lambda row: row["rack"]))
     moves = placements.select("cluster", "before", live_racks.alias("live_racks"), F.explode("moves").alias("move")).select(
         "cluster", "before", "live_racks", "move.*"
     )
-    told = moves.withColumns(
+    with_replicas = moves.withColumns(
         {
             "new_replicas": new_replicas(),
             "racks": F.array_distinct(
@@ -89,7 +89,7 @@ def _partition_rows(placements: DataFrame) -> DataFrame:
         (F.col("bytes") * F.size("added")).alias("bytes"),
     )
     held = F.struct("topic", "partition", "replicas", F.lit(NO_ROOM).alias("reason"), _no_room().alias("explanation"))
-    return told.select(
+    return with_replicas.select(
         "cluster",
         F.when(F.col("placed"), F.lit(PARTITIONS)).otherwise(F.lit(HELD_BACK)).alias("section"),
         "topic",
@@ -102,7 +102,7 @@ def _partition_rows(placements: DataFrame) -> DataFrame:
 
 def _no_room() -> Column:
     return format_template(
-        "there are not %d brokers beside those that have it with room for its %s bytes: make room, add brokers, or raise max_disk_percent",
+        "fewer than %d brokers without a replica of it have room for its %s bytes: make room, add brokers, or raise max_disk_percent",
         F.col("missing"),
         F.col("size"),
     )
@@ -111,13 +111,13 @@ def _no_room() -> Column:
 def _held_rows(tasks: DataFrame) -> DataFrame:
     reason = F.col("reason")
     explanation = (
-        F.when(reason == REASSIGNING, F.lit("a reassignment of it is under way: let it end or cancel it, then gather the layout anew"))
-        .when(reason == INCOMPLETE, F.lit("the layout says nothing of a broker that has a replica of it: gather the layout anew"))
-        .when(reason == NO_LEADER, F.lit("it has no live leader to copy from: recover it first, then gather the layout anew"))
+        F.when(reason == REASSIGNING, F.lit("a reassignment of it is under way: let it end or cancel it, then collect the layout again"))
+        .when(reason == INCOMPLETE, F.lit("the layout does not have a broker with a replica of it: collect the layout again"))
+        .when(reason == NO_LEADER, F.lit("it has no live leader to copy from: recover it first, then collect the layout again"))
         .when(
             reason == TOO_FEW_BROKERS,
             format_template(
-                "it is to have %d replicas, and %d brokers are unfenced: start more brokers, or set a smaller replication_factor",
+                "it needs %d brokers for its replicas, and %d brokers are unfenced: start more brokers, or set a smaller replication_factor",
                 F.col("wanted"),
                 F.col("live"),
             ),
@@ -125,7 +125,7 @@ def _held_rows(tasks: DataFrame) -> DataFrame:
         .when(
             reason == BELOW_MIN_ISR,
             format_template(
-                "with %d replicas it could never have the %d in sync that its min.insync.replicas asks for: change that first",
+                "with %d replicas it can never reach its min.insync.replicas of %d: change that first",
                 F.col("wanted"),
                 F.col("min_insync_replicas"),
             ),
@@ -143,7 +143,7 @@ def _held_rows(tasks: DataFrame) -> DataFrame:
 
 
 def _broker_rows(clusters: DataFrame, placements: DataFrame, lost_brokers: LostBrokers) -> DataFrame:
-    """What each broker has when all is done, null where it is not unfenced."""
+    """Return one row per broker: its loads after the reassignment, null if it is not unfenced."""
     broker = F.col("broker")
 
     def of(state: str) -> Column:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rows of layout files (see `layout`), told apart. A row that breaks the schema makes its whole file useless: what it hides may be a full disk."""
+"""Reads the rows of layout files (see `layout_file`). A row that breaks the schema makes its whole file unusable: it may hide a full disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
@@ -22,34 +22,34 @@ PARTITION = (
     "topic string, partition int, topic_id string, leader int, replicas array<int>, isr array<int>, reassigning boolean, "
     "min_insync_replicas int, sizes array<array<bigint>>"
 )
-# Beyond that no disk and no replica is (1 PiB), and arithmetic would overflow.
+# 1 PiB: no disk and no replica is larger, and sums of larger numbers would overflow.
 MOST_BYTES = 1 << 50
 SCHEMA = f"kind string, {BROKER}, {PARTITION}, damaged string"
 
 
-# One list for every cluster, a list by cluster, or None: whoever is fenced.
+# Lost brokers: one list for every cluster, a list by cluster, or None for the fenced brokers.
 LostBrokers = Sequence[int] | Mapping[str, Sequence[int]] | None
 
 
 def records(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """One row per line of `files` (absolute paths, each named `<cluster>.jsonl`), with its `cluster`; `damaged` holds a line that breaks the schema."""
+    """Return one row per line of `files` (absolute paths, each named `<cluster>.jsonl`), with its `cluster`. `damaged` has a line that breaks the schema."""
     return lines(spark, SCHEMA, files).withColumn("cluster", cluster_of_file())
 
 
 def named_lost(lost_brokers: LostBrokers) -> Column:
-    """Ids that are named as lost for the cluster of a row, null if none are named for it."""
+    """Return the ids that `lost_brokers` has for the cluster of a row, or null if it has none."""
     if lost_brokers is None:
         return F.lit(None).cast("array<int>")
     if isinstance(lost_brokers, Mapping):
-        # One literal, however many clusters there are: an expression for each would keep Spark's optimizer busy.
+        # One literal for all clusters: an expression per cluster would slow Spark's optimizer.
         by_cluster = json.dumps({cluster: list(brokers) for cluster, brokers in lost_brokers.items()})
         return F.try_element_at(F.from_json(F.lit(by_cluster), "map<string,array<int>>"), F.col("cluster"))
     return F.array(*(F.lit(broker) for broker in sorted(set(lost_brokers)))).cast("array<int>")
 
 
 def clusters(records: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
-    """One row per cluster: `brokers`, sorted array of (broker_id, broker_state, rack, usable_bytes, total_bytes), and `broken`: why its file
-    cannot be used, null if it can. A file that shows one of its cluster's `lost_brokers` alive cannot."""
+    """Return one row per cluster: `brokers`, a sorted array of (broker_id, broker_state, rack, usable_bytes, total_bytes), and `broken`, the reason why
+    its file cannot be used, or null. A file in which a lost broker is unfenced cannot be used."""
     kind = F.col("kind")
     found = records.groupBy("cluster").agg(
         F.sort_array(
@@ -69,8 +69,8 @@ def clusters(records: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
     alive = F.filter("brokers", lambda row: (row["broker_state"] == "unfenced") & F.array_contains(named, row["broker_id"]))
     broken = (
         F.when(F.col("fault").isNotNull(), F.col("fault"))
-        .when(F.size(F.array_distinct(ids)) < F.size("brokers"), F.lit("a broker stands in it twice"))
-        .when(F.col("partitions") < F.col("partition_rows"), F.lit("a partition stands in it twice"))
+        .when(F.size(F.array_distinct(ids)) < F.size("brokers"), F.lit("it has two rows of a broker"))
+        .when(F.col("partitions") < F.col("partition_rows"), F.lit("it has two rows of a partition"))
         .when(
             F.size(alive) > 0,
             F.concat(
@@ -86,18 +86,18 @@ def clusters(records: DataFrame, lost_brokers: LostBrokers = None) -> DataFrame:
 
 
 def partitions(records: DataFrame) -> DataFrame:
-    """One row per partition: its fields, and for `sizes` its `bytes`, what each replica will hold when it is in sync: as much as the
-    leader does, else as the largest whose broker told; null where none did."""
+    """Return one row per partition: its fields, and in the place of `sizes` its `bytes`, the size of a replica that is in sync. That is the size of the
+    leader's replica, else of the largest known one, or null if no size is known."""
     fields = [field.split()[0] for field in PARTITION.split(", ")]
     size_of_leader = first(F.filter("sizes", lambda row: F.get(row, F.lit(0)) == F.col("leader")))
-    told = F.coalesce(F.get(size_of_leader, F.lit(1)), F.array_max(F.transform("sizes", lambda row: F.get(row, F.lit(1)))))
+    replica_bytes = F.coalesce(F.get(size_of_leader, F.lit(1)), F.array_max(F.transform("sizes", lambda row: F.get(row, F.lit(1)))))
     return records.where((F.col("kind") == "partition") & false_if_null(_sound_partition())).select(
-        "cluster", *(name for name in fields if name != "sizes"), told.alias("bytes")
+        "cluster", *(name for name in fields if name != "sizes"), replica_bytes.alias("bytes")
     )
 
 
 def _fault() -> Column:
-    """Why a row makes its file useless, null where it does not."""
+    """Return the reason why a row makes its file unusable, or null."""
     kind = F.coalesce("kind", F.lit(""))
     return (
         F.when(kind.isin("header", "seal"), F.lit(None).cast("string"))

@@ -1,18 +1,18 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who takes over the replicas that are missing, and who comes first in the lists whose first replica was lost.
+"""Chooses brokers for missing replicas, and the preferred leader of replica lists whose first replica was lost.
 
-A new replica goes to the rack that has fewest of its partition, there to the broker whose disk is then least full. The largest partitions go
-first, and when all have a place each is taken up again and put where it is best as the others lie now: those that had no choice may have
-come last. Integers only, and no ties but by broker id, so that the same layout gives the same lists anywhere.
+A new replica goes to the rack with the fewest replicas of its partition, and there to the broker whose disk is then least full. The largest partitions
+are placed first. Then each one is placed again, given the placement of all others, because partitions without a choice may have come last. All
+arithmetic is with integers, and ties are broken by broker id, so that the same layout gives the same lists everywhere.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame
     from pyspark.sql import functions as F
 
@@ -27,33 +27,33 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.col
     quotient,
 )
 
-# Once more over all partitions puts right what those that had no choice have upset. More sweeps change next to nothing; the second limit is for
-# clusters where even these would take long.
+# The second sweep corrects the effect of partitions without a choice. More than three change almost nothing. VISITS limits the sweeps of large
+# clusters.
 SWEEPS = 3
 VISITS = 200_000
-# Spark copies the state of a fold at each step. So partitions go through in pieces, about as many as each has partitions, but of at least this
-# many. What is chosen does not depend on it.
+# Spark copies the state of a fold at each step. So partitions are processed in pieces: the square root of their number, each of at least this many
+# partitions. The choice does not depend on it.
 PIECE = 16
-# Bytes that a broker of which nobody knows how much room it has is taken to have.
-ENDLESS = 1 << 60
-# The share of the largest disk that a disk is, in thousandths.
+# Free bytes of a broker whose free space is not known.
+UNKNOWN_CAPACITY_BYTES = 1 << 60
+# The size of the largest disk. Other disks are measured in thousandths of it.
 WHOLE = 1000
-NOBODY = -1
+NO_BROKER = -1
 
 
 def placements(tasks: DataFrame, clusters: DataFrame, max_disk_percent: int) -> DataFrame:
-    """One row per cluster: `before` and `after`, (broker_id, rack, share, room, bytes, replicas, leaders) of its unfenced brokers, and `moves`.
+    """Return one row per cluster: `before` and `after`, arrays of (broker_id, rack, share, room, bytes, replicas, leaders) of unfenced brokers, and `moves`.
 
-    `moves` has one struct for each partition that MOVES, with its fields of `tasks`, `added` (who gets a replica; nobody where there is no room for
-    all that are missing) and `first_replica` (who comes first in the new list, NOBODY where nobody is added for want of room). `bytes`,
-    `replicas` and `leaders` are of the replicas that stay, `leaders` those that come first; `after` counts what is added too.
-    A broker gets no replica that would fill its disk by more than `max_disk_percent`.
+    `moves` has one struct per partition that MOVES, with its fields of `tasks`, `added` (brokers that get a replica, empty without room for all missing
+    replicas) and `first_replica` (preferred leader of the new list, NO_BROKER without room). In `before`, `bytes`, `replicas` and `leaders` (preferred
+    leaders) count the replicas that stay; `after` counts added replicas too. A broker gets no replica that would fill its disk by more than
+    `max_disk_percent`.
     """
     loads = (
         tasks.select("cluster", F.coalesce("bytes", F.lit(0)).alias("bytes"), "replicas", F.explode("kept").alias("broker_id"))
         .groupBy("cluster", "broker_id")
         .agg(
-            F.least(capped_sum("bytes"), F.lit(ENDLESS)).alias("bytes"),
+            F.least(capped_sum("bytes"), F.lit(UNKNOWN_CAPACITY_BYTES)).alias("bytes"),
             F.count("*").alias("replicas"),
             F.sum(F.when(first("replicas") == F.col("broker_id"), F.lit(1)).otherwise(F.lit(0))).alias("leaders"),
         )
@@ -70,7 +70,7 @@ def placements(tasks: DataFrame, clusters: DataFrame, max_disk_percent: int) -> 
         .withColumn("before", _before(max_disk_percent))
         .select("cluster", "before", "mean", "moves")
     )
-    placed = begun.withColumn("placed", F.when(F.col("moves").isNotNull(), _placed()))
+    placed = begun.withColumn("placed", F.when(F.col("moves").isNotNull(), _place_moves()))
     return placed.select(
         "cluster",
         "before",
@@ -83,13 +83,13 @@ _MOVE = ("topic", "partition", "topic_id", "replicas", "gone", "kept", "kept_rac
 
 
 def _move() -> Column:
-    """A partition as it is taken up and put down: the largest first."""
+    """Return a partition as a struct that sorts the largest first."""
     size = F.coalesce("bytes", F.lit(0))
     return F.struct((-size).alias("rank"), *_MOVE, size.alias("size"))
 
 
 def _with_choices(choices: Column) -> Column:
-    """The moves with what was chosen for each."""
+    """Return the moves, each with its choice."""
 
     def joined(move: Column, place: Column) -> Column:
         choice = F.get(choices, place)
@@ -102,14 +102,18 @@ def _with_choices(choices: Column) -> Column:
 def _before(max_disk_percent: int) -> Column:
     live = F.filter("brokers", lambda row: row["broker_state"] == "unfenced")
     largest = F.array_max(F.transform(live, lambda row: row["total_bytes"]))
-    all_told = ~any_of(live, lambda row: ~false_if_null(row["total_bytes"] > 0))
+    all_sizes_known = ~any_of(live, lambda row: ~false_if_null(row["total_bytes"] > 0))
 
     def share(row: Column) -> Column:
-        return F.when(all_told, F.greatest(F.lit(1), quotient(row["total_bytes"] * WHOLE, largest))).otherwise(F.lit(WHOLE)).cast("bigint")
+        return (
+            F.when(all_sizes_known, F.greatest(F.lit(1), quotient(row["total_bytes"] * WHOLE, largest)))
+            .otherwise(F.lit(WHOLE))
+            .cast("bigint")
+        )
 
     def room(row: Column) -> Column:
         reserve = F.when(row["total_bytes"] > 0, quotient(row["total_bytes"], F.lit(100)) * (100 - max_disk_percent)).otherwise(F.lit(0))
-        return F.when(row["usable_bytes"] >= 0, row["usable_bytes"] - reserve).otherwise(F.lit(ENDLESS))
+        return F.when(row["usable_bytes"] >= 0, row["usable_bytes"] - reserve).otherwise(F.lit(UNKNOWN_CAPACITY_BYTES))
 
     def loaded(row: Column) -> Column:
         return bind(
@@ -126,18 +130,18 @@ def _before(max_disk_percent: int) -> Column:
     return F.transform(live, loaded)
 
 
-def _placed() -> Column:
-    """All `moves` put down, sweep after sweep: `brokers` as they then are, and `choices`, (added, first_replica) by piece and move."""
+def _place_moves() -> Column:
+    """Place all `moves`, sweep after sweep. Return the `brokers` afterwards, and `choices`, (added, first_replica) by piece and move."""
 
     def nothing_chosen(move: Column) -> Column:
-        return F.struct(F.slice(move["kept"], 1, 0).alias("added"), F.lit(NOBODY).alias("first_replica"))
+        return F.struct(F.slice(move["kept"], 1, 0).alias("added"), F.lit(NO_BROKER).alias("first_replica"))
 
-    def swept(pieces: Column) -> Column:
+    def sweep_all(pieces: Column) -> Column:
         choices = F.transform(pieces, lambda piece: F.transform(piece, nothing_chosen))
         start = F.struct(F.col("before").alias("brokers"), choices.alias("choices"))
-        return F.aggregate(_sweeps(), start, lambda state, _: _swept(state, pieces))
+        return F.aggregate(_sweeps(), start, lambda state, _: _sweep(state, pieces))
 
-    return bind(_pieces(), swept)
+    return bind(_pieces(), sweep_all)
 
 
 def _pieces() -> Column:
@@ -155,49 +159,49 @@ def _sweeps() -> Column:
     return F.array_repeat(F.lit(1), wanted)
 
 
-def _swept(state: Column, pieces: Column) -> Column:
-    """Take up every partition and put it down anew."""
+def _sweep(state: Column, pieces: Column) -> Column:
+    """Place every partition again, given the placement of all others."""
 
-    def piece_swept(done: Column, index: Column) -> Column:
+    def sweep_piece(done: Column, index: Column) -> Column:
         moves = F.transform(
             F.get(pieces, index),
             lambda move, place: F.struct(move.alias("move"), F.get(F.get(state["choices"], index), place).alias("choice")),
         )
         start = F.struct(done["brokers"].alias("brokers"), F.slice(first(state["choices"]), 1, 0).alias("choices"))
         return bind(
-            F.aggregate(moves, start, _put_down_anew),
+            F.aggregate(moves, start, _place_again),
             lambda piece: F.struct(
                 piece["brokers"].alias("brokers"), F.concat(done["choices"], F.array(piece["choices"])).alias("choices")
             ),
         )
 
     start = F.struct(state["brokers"].alias("brokers"), F.slice(state["choices"], 1, 0).alias("choices"))
-    return F.aggregate(F.sequence(F.lit(0), F.size(pieces) - 1), start, piece_swept)
+    return F.aggregate(F.sequence(F.lit(0), F.size(pieces) - 1), start, sweep_piece)
 
 
-def _put_down_anew(state: Column, taken_up: Column) -> Column:
-    move, before = taken_up["move"], taken_up["choice"]
+def _place_again(state: Column, choice_before: Column) -> Column:
+    move, before = choice_before["move"], choice_before["choice"]
 
-    def put_down(brokers: Column) -> Column:
+    def place(brokers: Column) -> Column:
         return bind(
-            _added(brokers, move),
+            _choose_brokers(brokers, move),
             lambda added: bind(
                 _first_replica(brokers, move, added),
                 lambda leader: F.struct(
-                    _shifted(brokers, move, added, leader, 1).alias("brokers"),
+                    _shift_loads(brokers, move, added, leader, 1).alias("brokers"),
                     F.concat(state["choices"], F.array(F.struct(added.alias("added"), leader.alias("first_replica")))).alias("choices"),
                 ),
             ),
         )
 
-    return bind(_shifted(state["brokers"], move, before["added"], before["first_replica"], -1), put_down)
+    return bind(_shift_loads(state["brokers"], move, before["added"], before["first_replica"], -1), place)
 
 
-def _shifted(brokers: Column, move: Column, added: Column, leader: Column, sign: int) -> Column:
-    """The brokers with (1) or without (-1) the replicas that are added for a partition. One that comes first and did before was counted before."""
-    leads = F.when(leader == first(move["replicas"]), F.lit(NOBODY)).otherwise(leader)
+def _shift_loads(brokers: Column, move: Column, added: Column, leader: Column, sign: int) -> Column:
+    """Return the brokers with (sign 1) or without (-1) the replicas that are added for a partition. An unchanged preferred leader is counted already."""
+    leads = F.when(leader == first(move["replicas"]), F.lit(NO_BROKER)).otherwise(leader)
 
-    def shifted(row: Column) -> Column:
+    def shift(row: Column) -> Column:
         replica = F.array_contains(added, row["broker_id"]).cast("bigint") * sign
         return F.struct(
             row["broker_id"].alias("broker_id"),
@@ -209,12 +213,12 @@ def _shifted(brokers: Column, move: Column, added: Column, leader: Column, sign:
             (row["leaders"] + (leads == row["broker_id"]).cast("bigint") * sign).alias("leaders"),
         )
 
-    return F.transform(brokers, shifted)
+    return F.transform(brokers, shift)
 
 
-def _added(brokers: Column, move: Column) -> Column:
-    """Who gets the missing replicas of a partition; nobody where there is not room for all of them."""
-    nobody = F.slice(move["kept"], 1, 0)
+def _choose_brokers(brokers: Column, move: Column) -> Column:
+    """Return the brokers that get the missing replicas of a partition, or an empty array without room for all of them."""
+    no_brokers = F.slice(move["kept"], 1, 0)
 
     def pick(state: Column, _step: Column) -> Column:
         able = F.filter(
@@ -246,23 +250,24 @@ def _added(brokers: Column, move: Column) -> Column:
             ),
         )
 
-    start = F.struct(nobody.alias("added"), move["kept_racks"].alias("racks"))
+    start = F.struct(no_brokers.alias("added"), move["kept_racks"].alias("racks"))
     return bind(
         F.aggregate(F.array_repeat(F.lit(1), move["missing"]), start, pick, lambda state: state["added"]),
-        lambda added: F.when(F.size(added) == move["missing"], added).otherwise(nobody),
+        lambda added: F.when(F.size(added) == move["missing"], added).otherwise(no_brokers),
     )
 
 
 def _fill(row: Column, size: Column) -> Column:
-    """How full a disk is with one more replica of `size`, beside others. A replica counts for its bytes and, as many partitions are empty, as
-    much as an average one for being there. Replicas of others than Kafka do not count: there has to be room for them, and that is `room`."""
+    """Return how full a disk is with one more replica of `size`, for comparison with other disks. A replica counts its bytes plus those of an average
+    replica, because many partitions are empty. Files that are not Kafka's do not count here but in `room`."""
     weight = F.try_add(row["bytes"] + size, F.try_multiply(row["replicas"] + 1, F.col("mean")))
-    # Sizes that brokers claim can be so large that one disk is as full as another.
+    # Brokers can report sizes that overflow. Then all disks count as equally full.
     return quotient(F.coalesce(F.try_multiply(weight, F.lit(WHOLE)), F.lit(MOST_INT64)), row["share"])
 
 
 def _first_replica(brokers: Column, move: Column, added: Column) -> Column:
-    """Who comes first in the new list: who did before, else whoever does in the fewest lists; an old replica rather than a new one."""
+    """Return the preferred leader of the new list: the present one if it is kept, else the broker that is preferred leader least often, a kept replica
+    before an added one."""
 
     def fewest(new: Column) -> Column:
         return F.array_min(
@@ -278,14 +283,14 @@ def _first_replica(brokers: Column, move: Column, added: Column) -> Column:
 
     before = first(move["replicas"])
     return (
-        F.when(F.size(added) < move["missing"], F.lit(NOBODY))
+        F.when(F.size(added) < move["missing"], F.lit(NO_BROKER))
         .when(F.array_contains(move["kept"], before), before)
-        .otherwise(F.coalesce(bind(F.concat(move["kept"], added), fewest), F.lit(NOBODY)))
+        .otherwise(F.coalesce(bind(F.concat(move["kept"], added), fewest), F.lit(NO_BROKER)))
     )
 
 
 def new_replicas() -> Column:
-    """The new list of a move: each added replica stands where a lost one stood, others behind; who comes first in front of all."""
+    """Return the new replica list of a move: each added replica in the position of a lost one, further ones at the end, the preferred leader first."""
     left = F.array_except("replicas", "kept")
     in_place = F.transform(
         "replicas",

@@ -1,13 +1,13 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the layout files of a run to one reassignment file per cluster, `<workdir>/reassignments/<run_id>/<cluster>.json`.
+"""Makes one reassignment file per cluster, `<workdir>/reassignments/<run_id>/<cluster>.json`, from the layout files of a run.
 
-The file is one of kafka-reassign-partitions, version 1, so that Kafka's own tool takes it: `partitions` with `topic`, `partition` and
-`replicas`, without `log_dirs`, so that each broker chooses among its own. Beside these each partition has `replicas_before`,
-`adding_replicas`, `removing_replicas`, `topic_id` and `bytes` (that are copied, null where no broker told a size). `held` has what
-cannot be planned (`topic`, `partition`, `replicas`, `reason`, `explanation`), `brokers` what each has afterwards. Nobody seals
-it: it is there to be read and changed, and what it says is checked against the cluster before anything moves.
+The file has version 1 of kafka-reassign-partitions.sh, so that Kafka's tool accepts it: `partitions` with `topic`, `partition` and `replicas`,
+without `log_dirs`, so that each broker chooses its directory. Each partition also has `replicas_before`, `adding_replicas`, `removing_replicas`,
+`topic_id` and `bytes` (the copied bytes, null if no size is known). `held` has the partitions that cannot be planned (`topic`, `partition`,
+`replicas`, `reason`, `explanation`), `brokers` the loads of brokers afterwards. The file has no seal, because operators may change it. It is checked
+against the cluster before a reassignment starts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
@@ -42,18 +42,18 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.clu
 
 VERSION = 1
 FOLDER = "reassignments"
-# As many as a replication factor can say.
+# Kafka's replication factor is a 16-bit number.
 MOST_REPLICAS = 2**15 - 1
 _SECTIONS = (redundancy_entries.PARTITIONS, redundancy_entries.HELD_BACK, redundancy_entries.BROKERS)
 
 
 class OptionError(RecoveryError):
-    """An option cannot be used; the text names it."""
+    """An option cannot be used. The message names it."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for; see the options of kafka_redundancy_plan."""
+    """The options of kafka_redundancy_plan."""
 
     lost_brokers: layout_rows.LostBrokers = None
     replication_factor: int | None = None
@@ -61,11 +61,11 @@ class Options:
     max_disk_percent: int = 90
 
     def check(self) -> None:
-        """Raise OptionError for what no cluster can have."""
+        """Raise OptionError if a value is not valid for any cluster."""
         if self.replication_factor is not None and not 1 <= self.replication_factor <= MOST_REPLICAS:
             raise OptionError(f"replication_factor {self.replication_factor} is not between 1 and {MOST_REPLICAS}")
         if self.topics is not None and not self.topics:
-            # A list that a template made empty must not mean "everything", nor silently nothing.
+            # A template that gives an empty list must mean neither "everything" nor, silently, nothing.
             raise OptionError("option topics is empty: name some topics, or leave it out to plan all")
         for topic in self.topics or ():
             if not can_be_partition(topic, 0):
@@ -74,12 +74,12 @@ class Options:
             raise OptionError(f"max_disk_percent {self.max_disk_percent} is not between 1 and 100")
 
     def lost_in(self, cluster: str) -> list[int] | None:
-        """The brokers that are named as lost for a cluster, None if none are."""
+        """Return the brokers that are named as lost for a cluster, or None if none are named."""
         named = self.lost_brokers.get(cluster) if isinstance(self.lost_brokers, Mapping) else self.lost_brokers
         return None if named is None else sorted(set(named))
 
     def for_cluster(self, cluster: str) -> dict[str, Any]:
-        """The options of one cluster, as its file has them."""
+        """Return the options of one cluster in the form of its file."""
         return {
             "lost_brokers": self.lost_in(cluster),
             "replication_factor": self.replication_factor,
@@ -90,7 +90,7 @@ class Options:
 
 @dataclass
 class Totals:
-    """What a reassignment file amounts to. Skews are of unfenced brokers: the most that one has above the mean, in percent of the mean, rounded down."""
+    """Totals of a reassignment file."""
 
     planned: int = 0
     held: Counter[str] = field(default_factory=Counter)
@@ -101,7 +101,7 @@ class Totals:
     brokers: list[dict[str, Any]] = field(default_factory=list)
 
     def count(self, section: str, word: str | None, entry: dict[str, Any]) -> None:
-        """Take one entry of the file into account."""
+        """Count one entry of the file. `word`: the reason of a held partition, or RACK_VIOLATION."""
         if section == redundancy_entries.BROKERS:
             self.brokers.append(entry)
         elif section == redundancy_entries.HELD_BACK:
@@ -114,7 +114,7 @@ class Totals:
             self.rack_violations += word == redundancy_entries.RACK_VIOLATION
 
     def summary(self) -> dict[str, Any]:
-        """The counts, as data."""
+        """Return the totals as data, with skews over unfenced brokers (see `skew_percent`)."""
         return {
             "planned": self.planned,
             "held": sum(self.held.values()),
@@ -130,7 +130,7 @@ class Totals:
 
 
 def skew_percent(loads: Iterable[int | None]) -> int | None:
-    """By how much the largest is above the mean, in percent of the mean, rounded down; None where there is nothing to be uneven about."""
+    """Return by how much the largest load is above the mean, in percent of the mean, rounded down. None if all loads are zero or unknown."""
     known = [load for load in loads if load is not None]
     total = sum(known)
     return (max(known) * len(known) - total) * 100 // total if total else None
@@ -138,7 +138,7 @@ def skew_percent(loads: Iterable[int | None]) -> int | None:
 
 def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
     if header.get("content") != layout_file.CONTENT:
-        raise sealed_jsonl.SnapshotError("it holds something else than the layout of a cluster")
+        raise sealed_jsonl.SnapshotError("it does not have the layout of a cluster")
     if (header["cluster"], header["run_id"]) != (name, run_id):
         raise sealed_jsonl.SnapshotError(f"it is of cluster {header['cluster']} and run {header['run_id']}: a copied or renamed file")
 
@@ -146,13 +146,13 @@ def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
 LAYOUT = Kind(layout_file.FOLDER, "layout file", ("layout", "kafka_partition_reassignment_info"), _prove)
 
 
-def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> RunFiles:
-    """Look through `<workdir>/layout/<run_id>`, see `sealed.look`."""
+def find_layout_files(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> RunFiles:
+    """Check the files of `<workdir>/layout/<run_id>`, see `cluster_batches.find_run_files`."""
     return find_run_files(workdir, LAYOUT, run_id, clusters, others)
 
 
 def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: Keep) -> DataFrame:
-    """Build the entries (see `redundancy_entries.entries`) of all `files`."""
+    """Return the entries (see `redundancy_entries.entries`) of all `files`."""
     records = layout_rows.records(spark, files)
     clusters = keep(layout_rows.clusters(records, options.lost_brokers))
     tasks = keep(
@@ -163,7 +163,7 @@ def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: K
 
 
 def write(spark: SparkSession, found: RunFiles, workdir: Path, options: Options) -> dict[str, Any]:
-    """Write the file of every cluster whose layout can be used; return `plans`, `quarantine`, `summary` and `warnings`."""
+    """Write the file of every cluster with a usable layout. Return `plans`, `quarantine`, `summary` and `warnings`."""
     paths = {name: work_file(workdir, FOLDER, name, found.run_id) for name in found.files}
     counted = write_each(
         found,
@@ -180,7 +180,7 @@ def write(spark: SparkSession, found: RunFiles, workdir: Path, options: Options)
 
 
 def _write(path: Path, header: Mapping[str, Any], options: Options, rows: Iterable[Row]) -> Totals:
-    told = {
+    head = {
         "version": VERSION,
         "plan_id": str(uuid.uuid4()),
         "cluster": header["cluster"],
@@ -192,7 +192,7 @@ def _write(path: Path, header: Mapping[str, Any], options: Options, rows: Iterab
     }
     totals, rest = Totals(), iter(rows)
     with replacing(path) as stream:
-        stream.write(b"{\n" + b"".join(f"{json.dumps(key)}: {json.dumps(value)},\n".encode() for key, value in told.items()))
+        stream.write(b"{\n" + b"".join(f"{json.dumps(key)}: {json.dumps(value)},\n".encode() for key, value in head.items()))
         row = next(rest, None)
         for section in _SECTIONS:
             row = _write_section(stream, section, row, rest, totals)
@@ -201,7 +201,7 @@ def _write(path: Path, header: Mapping[str, Any], options: Options, rows: Iterab
 
 
 def _write_section(stream: IO[bytes], section: str, row: Row | None, rest: Iterator[Row], totals: Totals) -> Row | None:
-    """Write the rows of one section, of which `row` is the first if there is any; return the first row after it."""
+    """Write the rows of one section, starting with `row` if it belongs to the section. Return the first row after the section."""
     stream.write(f"{json.dumps(section)}: [".encode())
     comma = b""
     while row is not None and row.section in (section, redundancy_entries.QUARANTINE):
@@ -234,16 +234,16 @@ def _warnings(options: Options, counted: Mapping[str, Totals]) -> Iterator[str]:
     known = {name: {broker["broker_id"] for broker in totals.brokers} for name, totals in counted.items()}
     if options.lost_brokers is not None and not isinstance(options.lost_brokers, Mapping):
         for broker in sorted(set(options.lost_brokers).difference(*known.values())):
-            yield f"lost_brokers names {broker}, which no cluster that was planned has ever had: nothing was planned for it"
+            yield f"lost_brokers names {broker}, which is in no planned cluster: nothing was planned for it"
     for name, totals in sorted(counted.items()):
         if isinstance(options.lost_brokers, Mapping):
             for broker in sorted(set(options.lost_in(name) or ()) - known[name]):
-                yield f"{name}: lost_brokers names {broker}, which this cluster has never had: nothing was planned for it"
+                yield f"{name}: lost_brokers names {broker}, which is not in this cluster: nothing was planned for it"
         returning = [broker["broker_id"] for broker in totals.brokers if broker["broker_state"] == "coming_back" and not broker["lost"]]
         if returning:
             yield (
                 f"{name}: coming back: {', '.join(map(str, returning))}; nothing was planned for the replicas there: collect the layout again "
-                "when they are back, or name in lost_brokers the brokers that are to be given up"
+                "when they are back, or name the brokers to give up in lost_brokers"
             )
         if totals.unknown_sizes:
-            yield f"{name}: no broker told the size of {totals.unknown_sizes} of the partitions: they count as empty, and disks may fill up more than planned"
+            yield f"{name}: the size of {totals.unknown_sizes} partitions is not known: they count as empty, and disks may fill up more than planned"

@@ -36,7 +36,7 @@ ROWS = [
 
 
 def written(spark: SparkSession, workdir: Path, clusters: list[str] | None = None, **options: Any) -> dict[str, Any]:
-    return reassignment_files.write(spark, reassignment_files.landing(workdir, RUN, clusters), workdir, Options(**options))
+    return reassignment_files.write(spark, reassignment_files.find_layout_files(workdir, RUN, clusters), workdir, Options(**options))
 
 
 def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: SparkSession, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
     folder = tmp_path / "layout" / RUN
     shutil.copy(folder / "east.jsonl", folder / "copied.jsonl")
     (folder / "cut.jsonl").write_bytes((folder / "east.jsonl").read_bytes()[:-200])
-    (folder / "no file of ours").write_text("not looked at")
+    (folder / "no file of ours").write_text("not read")
     result = written(spark, tmp_path, ["east", "nothing", "evidence", "copied", "cut", "unreached"])
     assert [(plan["cluster"], plan["planned"], plan["held"], plan["bytes"]) for plan in result["plans"]] == [
         ("east", 2, 1, 1000),
@@ -57,7 +57,7 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
     expected = {
         "copied": "it is of cluster east and run run-1",
         "cut": "no seal at its end",
-        "evidence": "something else than the layout",
+        "evidence": "does not have the layout",
         "stranger": "not among the expected",
         "unreached": "there is no layout file",
     }
@@ -79,15 +79,15 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
 
 
 BROKEN: dict[str, tuple[list[Any], str]] = {
-    "broker-twice": ([broker(1), broker(1, "fenced")], "a broker stands in it twice"),
-    "partition-twice": ([broker(1), partition("orders", 0, [1]), partition("orders", 0, [1])], "a partition stands in it twice"),
+    "broker-twice": ([broker(1), broker(1, "fenced")], "it has two rows of a broker"),
+    "partition-twice": ([broker(1), partition("orders", 0, [1]), partition("orders", 0, [1])], "it has two rows of a partition"),
     "replica-twice": ([partition("orders", 0, [1, 1])], "a partition row that breaks the schema"),
     "no-replicas": ([partition("orders", 0, [])], "a partition row that breaks the schema"),
     "negative-size": ([partition("orders", 0, [1], size=-1)], "a partition row that breaks the schema"),
     "size-of-no-disk": ([partition("orders", 0, [1], size=2**63 - 1)], "a partition row that breaks the schema"),
     "disk-of-no-machine": ([broker(1, usable=1000, total=2**63 - 1)], "a broker row that breaks the schema"),
     "room-on-no-disk": ([broker(1, usable=2**50 + 1, total=1000)], "a broker row that breaks the schema"),
-    "size-of-nobody": ([partition("orders", 0, [1], sizes=[[1]])], "a partition row that breaks the schema"),
+    "size-without-broker": ([partition("orders", 0, [1], sizes=[[1]])], "a partition row that breaks the schema"),
     "text-for-a-number": ([partition("orders", 0, [1], leader="one")], "a partition row that breaks the schema"),
     "no-topic": ([partition("no topic", 0, [1])], "a partition row that breaks the schema"),
     "lost-field": (
@@ -101,7 +101,7 @@ BROKEN: dict[str, tuple[list[Any], str]] = {
 
 @pytest.mark.slow
 def test_a_file_with_a_row_that_breaks_the_schema_is_not_used(spark: SparkSession, tmp_path: Path) -> None:
-    """Whatever its seal says: nobody knows what is missing. The other clusters are planned."""
+    """A file with a valid seal and an invalid row is not used. The other clusters are planned."""
     land(tmp_path, "east", ROWS)
     for name, (rows, _) in BROKEN.items():
         land(tmp_path, name, rows)
@@ -135,7 +135,7 @@ def test_a_cluster_in_which_a_lost_broker_lives_is_not_planned(spark: SparkSessi
 
 @pytest.mark.slow
 def test_each_cluster_is_judged_by_its_own_lost_brokers(spark: SparkSession, tmp_path: Path) -> None:
-    """The same id lives in one cluster and is lost in another. A cluster that is not named gives up whoever is fenced."""
+    """The same id lives in one cluster and is lost in another. A cluster that is not named gives up its fenced brokers."""
     rows = [partition("orders", 0, [1, 3], [3]), partition("orders", 1, [2, 3], [3])]
     for name, lost in (("east", 1), ("west", 2), ("north", 1)):
         land(tmp_path, name, [*(broker(one, "fenced" if one == lost else "unfenced") for one in (1, 2, 3)), *rows])
@@ -161,7 +161,7 @@ def test_each_cluster_is_judged_by_its_own_lost_brokers(spark: SparkSession, tmp
     }
     ((path, reason),) = [(Path(row["path"]).stem, row["reason"]) for row in result["quarantine"]]
     assert path == "alive" and "broker 3 is named in lost_brokers, but it is unfenced" in reason
-    assert result["warnings"] == ["west: lost_brokers names 8, which this cluster has never had: nothing was planned for it"]
+    assert result["warnings"] == ["west: lost_brokers names 8, which is not in this cluster: nothing was planned for it"]
 
 
 @pytest.mark.slow
@@ -175,10 +175,10 @@ def test_brokers_that_come_back_are_named_and_keep_their_replicas(spark: SparkSe
 
 
 @pytest.mark.slow
-def test_a_size_that_nobody_told_is_warned_of(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_unknown_size_gives_a_warning(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, "east", [broker(1, "fenced"), broker(2), broker(3), partition("orders", 0, [1, 2], [2], None)])
     (warning,) = written(spark, tmp_path)["warnings"]
-    assert warning.startswith("east: no broker told the size of 1 of the partitions")
+    assert warning.startswith("east: the size of 1 partitions is not known")
 
 
 def test_the_file_is_one_of_kafka_reassign_partitions(spark: SparkSession, tmp_path: Path) -> None:
@@ -214,14 +214,14 @@ def test_the_same_layout_gives_the_same_bytes_but_for_id_and_time(
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoSnapshotError, match="collect the layout of run run-9 first"):
-        reassignment_files.landing(tmp_path, "run-9", None)
+        reassignment_files.find_layout_files(tmp_path, "run-9", None)
 
 
 @pytest.mark.parametrize(("run_id", "clusters"), [("../etc", None), (RUN, ["../east"]), (RUN, [".."]), (RUN, [""])])
 def test_names_that_leave_the_directory_are_refused(tmp_path: Path, run_id: str, clusters: list[str] | None) -> None:
     land(tmp_path, "east", ROWS)
     with pytest.raises(FileError, match="cannot be a file name"):
-        reassignment_files.landing(tmp_path, run_id, clusters)
+        reassignment_files.find_layout_files(tmp_path, run_id, clusters)
 
 
 @pytest.mark.parametrize(
