@@ -191,7 +191,7 @@ def recovery_plan(module: AnsibleModule) -> dict[str, Any]:
     params, where = module.params, options.session_arguments(module)
     check_strategies(params["topic_strategies"])
     workdir = Path(params["workdir"]).absolute()
-    found = plan_files.landing(workdir, params["run_id"], params["clusters"], params["other_clusters"])
+    found = plan_files.find_landing_files(workdir, params["run_id"], params["clusters"], params["other_clusters"])
     options.fail_if_no_input(module, found.files, found.quarantine, "landing file")
     where["conf"] = {**found.settings(), **where["conf"]}
     with session(**where, input_bytes=found.bytes) as spark:

@@ -27,9 +27,9 @@ def plan(
     counted: Counter[str] = Counter()
     for file in sorted((workdir / "landing" / run_id).glob("*.jsonl")):
         header = sealed_jsonl.check(file)
-        cluster = landing_lines.cluster(header)
+        cluster = landing_lines.read_cluster(header)
         with file.open("rb") as lines:
-            rows = plan_files.in_order(worker.planned(line, file.stem, cluster, policy) for line in lines)
+            rows = plan_files.sort_rows(worker.plan_row(line, file.stem, cluster, policy) for line in lines)
         path = workdir / folder / run_id / f"{file.stem}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         seats = Seats(Counter(tuple(row[5]) for row in rows if len(row[5] or ()) > 1))

@@ -29,7 +29,7 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
     "cut": (cut_off, "cut off"),
     "edited": (edited, "changed after it was written"),
     "foreign": (of_something_else, "does not begin with the header of a landing file"),
-    "copied": (str, "gathered from cluster sound"),
+    "copied": (str, "collected from cluster sound"),
     "empty": (lambda _sound: "", "header"),
 }
 

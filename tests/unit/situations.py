@@ -34,7 +34,7 @@ class Log:
 
     @classmethod
     def of(cls, *runs: tuple[int, int], branch: int = 0, high_watermark: int | None = 0, fenced: bool = False) -> Log:
-        """Build from (number of records, epoch) runs; `branch` tells logs apart that have the same epochs."""
+        """Build from (number of records, epoch) runs; `branch` distinguishes logs with the same epochs."""
         epochs = tuple(epoch for count, epoch in runs for _ in range(count))
         return cls(epochs, (branch,) * len(epochs), high_watermark, fenced)
 
@@ -195,12 +195,12 @@ def documents_of(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def land(workdir: Path, cluster: str, rows: Iterable[Mapping[str, Any]], run_id: str = RUN, **header: Any) -> Path:
     """Write the landing file of a cluster."""
-    told = list(rows)
-    brokers = [{name: value for name, value in row.items() if name != "kind"} for row in told if row["kind"] == "broker"]
+    all_rows = list(rows)
+    brokers = [{name: value for name, value in row.items() if name != "kind"} for row in all_rows if row["kind"] == "broker"]
     path = workdir / "landing" / run_id / f"{cluster}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     fields = {"cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "collected_at": GATHERED}
-    documents = documents_of(row for row in told if row["kind"] != "broker")
+    documents = documents_of(row for row in all_rows if row["kind"] != "broker")
     sealed_jsonl.write(
         path, {**fields, "backend": "compat", "options": {}, "unreachable_brokers": [], "brokers": brokers, **header}, documents
     )

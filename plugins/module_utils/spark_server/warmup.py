@@ -142,7 +142,7 @@ def write_synthetic_landing_file(workdir: Path, partitions: int) -> RunFiles:
         "brokers": BROKERS,
     }
     sealed_jsonl.write(work_file(workdir, "landing", WARM, WARM, ".jsonl"), header, documents(partitions))
-    return plan_files.landing(workdir, WARM, None)
+    return plan_files.find_landing_files(workdir, WARM, None)
 
 
 def run_warmup_plans(folder: Folder, server: Server, sizes: Sequence[int]) -> None:

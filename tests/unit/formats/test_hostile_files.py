@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plans, landing files, journals and lists of partitions that anybody may have made: either they are used as they are meant, or refused in words.
+"""Plans, landing files, journals and lists of partitions from unknown writers: they are either used as intended, or refused with a message.
 
 Behind them stands a made-up cluster on which the sound file would elect, so that a request too many is noticed.
 """
@@ -48,7 +48,7 @@ def designated(partition: int, replicas: list[int]) -> dict[str, Any]:
     guards = {"topic_id": "id", "leader_epoch": 1, "replicas": replicas, "survivors": SURVIVORS}
     place = {"topic": "t", "partition": partition, "designatedLeader": 2, "replicas_best_first": [2, 3, 1], "evidence": "prefix"}
     standing = {"isr": [], "eligible_leader_replicas": [1], "last_known_elr": [1], "named": False}
-    return {**place, "explanation": "words", "guards": guards, "loss": LOSS, "truncated": TRUNCATED, **standing, **CONFIGS}
+    return {**place, "explanation": "text", "guards": guards, "loss": LOSS, "truncated": TRUNCATED, **standing, **CONFIGS}
 
 
 PLAN = {
@@ -56,7 +56,7 @@ PLAN = {
     "backend": "compat", "strategy": "balanced", "topic_strategies": [], "ranking": "last_written_epoch", "dry_run": False,
     "brokers": [{"broker_id": 1, "broker_state": "fenced", "silent_seconds": 12.3}],
     "partitions": [designated(0, [1, 3, 2]), designated(1, [1, 2, 3])],
-    "held": [{"topic": "t", "partition": 7, "reason_code": "forked", "evidence": "forked", "candidate": 2, "explanation": "words", "loss": LOSS,
+    "held": [{"topic": "t", "partition": 7, "reason_code": "forked", "evidence": "forked", "candidate": 2, "explanation": "text", "loss": LOSS,
               "truncated": TRUNCATED, "survivors": SURVIVORS, "named": False, **CONFIGS}],
     "online": [{"topic": "t", "partition": 2, "leader": 3}],
 }  # fmt: skip
@@ -67,7 +67,7 @@ CONNECTION = Connection(("localhost:9092",))
 
 
 class Watching(Controller):
-    """Lets nothing be told but what belongs to an election of its own offline partitions."""
+    """Answers as a cluster and refuses every write but the election of its own offline partitions."""
 
     cluster_id = "abc"
     backend = "compat"
@@ -89,7 +89,7 @@ def recovery(controller: Watching, workdir: Path) -> Recovery:
     return Recovery(controller, name="east", run_id="r1", workdir=workdir, duration=5.0, attempts=0)  # type: ignore[arg-type]
 
 
-def assert_told(plan: Mapping[str, Any], controller: Watching) -> None:
+def assert_reported(plan: Mapping[str, Any], controller: Watching) -> None:
     """Leaders are what the plan designates, under the guards that the cluster stands up to; orders are as they were."""
     before = Watching().states
     for key, state in controller.states.items():
@@ -128,7 +128,7 @@ def apply(path: Path, content: bytes, workdir: Path) -> None:
     results = json.loads(Path(work.write_results()).read_text())
     json.dumps(work.report(20, with_diff=True))
     assert all(str(row["reason"]).isprintable() for row in results["partitions"])
-    assert_told(plan, controller)
+    assert_reported(plan, controller)
 
 
 @FUZZ
@@ -260,7 +260,7 @@ def test_landing_files_of_any_name(tmp_path: Path, name: bytes) -> None:
     rows = copy.deepcopy(LANDING)
     rows[0]["cluster"] = name.decode(errors="replace")
     Path(folder, name.decode(errors="surrogateescape") + ".jsonl").write_bytes(with_seal(rows))
-    found = plan_files.landing(tmp_path, "r1", None)
+    found = plan_files.find_landing_files(tmp_path, "r1", None)
     assert not found.files
     (row,) = found.quarantine
     assert row["path"].isprintable() and row["reason"].isprintable()

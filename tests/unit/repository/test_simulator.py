@@ -40,7 +40,7 @@ def test_every_file_is_sealed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_every_kind_of_damage_is_planned_and_no_row_is_unsound(spark: SparkSession, tmp_path: Path) -> None:
     write_fleet(FLEET, tmp_path, "run", processes=1)
-    done = plan_files.write_plans(spark, plan_files.landing(tmp_path, "run", None), tmp_path, "balanced", "last_written_epoch")
+    done = plan_files.write_plans(spark, plan_files.find_landing_files(tmp_path, "run", None), tmp_path, "balanced", "last_written_epoch")
     assert done["quarantine"] == []
     rows = [row for plan in done["plans"] for section in ("partitions", "held") for row in plan_file.load(plan["path"])[section]]
     assert not [row for row in rows if "cannot be trusted" in row["explanation"]]

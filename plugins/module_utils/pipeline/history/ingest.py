@@ -103,7 +103,7 @@ def _batch(runs: list[Run], batch: Batch) -> Batch:
 
 def _publish(spark: SparkSession, publication: Publication, batch: Batch, now: datetime, summary: Summary) -> None:
     """Stage all tables' rows of a batch, the audit's last: it counts the others."""
-    worker.by_value()
+    worker.register_for_workers()
     _refuse_broken(spark, batch)
     rows, refused = batch.rows(now), batch.quarantine(now)
     if not rows:
@@ -139,7 +139,8 @@ def _frames(spark: SparkSession, batch: Batch, runs: DataFrame, rows: list[dict[
     recoveries, watched = (runs.where(runs["origin"] == origin) for origin in (RECOVERY, HEALTHY))
     if landing:
         clusters = {
-            f"{source.run.run_id}/{source.run.cluster}": landing_lines.cluster(sealed_jsonl.header_of(source.path)) for source in landing
+            f"{source.run.run_id}/{source.run.cluster}": landing_lines.read_cluster(sealed_jsonl.header_of(source.path))
+            for source in landing
         }
         frames["replica_log"] = [observed_rows.replica_log(spark, _paths(landing), clusters, recoveries)]
         rankings = {Run(row["origin"], row["cluster"], row["run_id"]): row["ranking"] or Ranking.LAST_WRITTEN_EPOCH for row in rows}

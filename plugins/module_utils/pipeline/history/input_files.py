@@ -177,7 +177,7 @@ def _plain(read: Callable[[Path], Mapping[str, Any]]) -> Callable[[Path], Mappin
 
 def _landing(path: Path) -> Mapping[str, Any]:
     header = sealed_jsonl.check(path)
-    landing_lines.cluster(header)
+    landing_lines.read_cluster(header)
     return header
 
 

@@ -34,8 +34,8 @@ RUNS = (
 
 
 def lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """The lines of landing files `<run_id>/<cluster>.jsonl` (see `landing_lines.by_cluster`), by run."""
-    return landing_lines.by_cluster(spark, files, run_key(".jsonl"))
+    """The lines of landing files `<run_id>/<cluster>.jsonl` (see `landing_lines.lines_by_cluster`), by run."""
+    return landing_lines.lines_by_cluster(spark, files, run_key(".jsonl"))
 
 
 def run_key(suffix: str) -> Column:

@@ -1,4 +1,4 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Landing files to plan files: Spark carries the decision."""
+"""Spark makes plan files from landing files. Its workers run package `decision`."""

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requested partitions that the cluster did not have: a landing file names them in its header, and the plan holds them, so that they get a result."""
+"""Requested partitions that the cluster did not have. A landing file names them in its header, and the plan holds them, so that they get a result."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.clu
 NO_LOSS = Loss(None, NONE, (), None, NONE, None, UNKNOWN)
 
 
-def absent(header: Mapping[str, Any]) -> tuple[TopicPartition, ...]:
-    """Return the partitions that the header of a landing file names as absent. SnapshotError if it cannot be used."""
+def read_absent_partitions(header: Mapping[str, Any]) -> tuple[TopicPartition, ...]:
+    """Return the partitions that the header of a landing file names as absent. Raises SnapshotError if they are not valid."""
     try:
         return read_absent(header)
     except DocumentError as error:
         raise SnapshotError(f"the header, {error}") from error
 
 
-def with_absent(rows: Iterable[Row], header: Mapping[str, Any], place: Callable[[Row], Any]) -> Iterator[Row]:
-    """Yield `rows` of a cluster (`worker.PLAN_ROWS`, in the order of `place`) with those of absent partitions in their places."""
-    own = sorted(absent(header), key=in_recovery_order)
+def insert_absent(rows: Iterable[Row], header: Mapping[str, Any], place: Callable[[Row], Any]) -> Iterator[Row]:
+    """Yield the rows of a cluster (`worker.PLAN_ROWS`, sorted by `place`) and rows for its absent partitions, in the same order."""
+    own = sorted(read_absent_partitions(header), key=in_recovery_order)
     if not own:
         return iter(rows)
     return merge(rows, (_row(header["cluster"], *key) for key in own), key=place)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Landing files as lines: what Spark reads, and what a header says of its cluster."""
+"""How Spark reads landing files line by line, and how their headers are read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
@@ -22,14 +22,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.jso
 
 
 def cluster_of(file: str) -> str:
-    """The cluster that a landing file is named after."""
+    """Return the cluster that a landing file is named after."""
     return Path(file).name.removesuffix(".jsonl")
 
 
-def by_cluster(spark: SparkSession, files: Sequence[str], key: Column | None = None) -> DataFrame:
-    """One row (value, cluster) per line of `files` (absolute paths). `value`: its bytes, which need not be text.
+def lines_by_cluster(spark: SparkSession, files: Sequence[str], key: Column | None = None) -> DataFrame:
+    """Return one row (value, cluster) per line of `files` (absolute paths). `value`: the bytes of the line, which may be invalid UTF-8.
 
-    `key`: what stands for the cluster, by default what the file is named after.
+    `key`: the value of column `cluster`, by default the cluster that the file is named after.
     """
     lines = spark.read.text([literal_path(file) for file in files], lineSep="\n")
     named = cluster_of_file() if key is None else key
@@ -37,9 +37,9 @@ def by_cluster(spark: SparkSession, files: Sequence[str], key: Column | None = N
 
 
 def first_fault(file: Path) -> str | None:
-    """Return the number of the first line that cannot be put down to a partition, and why. None if there is none.
+    """Return the number of the first line that has no valid partition, and the reason. None if there is no such line.
 
-    Spark does not know the numbers of lines. So a file that is quarantined is read once more.
+    Spark does not know line numbers, so a quarantined file is read once more.
     """
     with suppress(OSError), file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -50,8 +50,8 @@ def first_fault(file: Path) -> str | None:
     return None
 
 
-def cluster(header: Mapping[str, Any]) -> Cluster:
-    """What the header of a landing file says of its cluster. SnapshotError if it cannot be used."""
+def read_cluster(header: Mapping[str, Any]) -> Cluster:
+    """Return the cluster that the header of a landing file describes. Raises SnapshotError if a field is not valid."""
     try:
         return read_header(header)
     except DocumentError as error:

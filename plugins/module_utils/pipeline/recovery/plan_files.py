@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the landing files of a run to one plan file per cluster."""
+"""Makes one plan file per cluster from the landing files of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import functions as F
 
@@ -28,7 +28,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file, sealed_jsonl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.absent_partitions import absent, with_absent
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.absent_partitions import (
+    insert_absent,
+    read_absent_partitions,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import (
     BrokenFileError,
     Keep,
@@ -51,7 +54,7 @@ SECTIONS = (worker.QUARANTINE, worker.FRAME, PARTITIONS, HELD, ONLINE)
 
 @dataclass
 class Plan:
-    """The plan of one cluster while it is made. `seats`: who leads the next partition of those with the same choices."""
+    """The plan of one cluster while it is made. `seats`: spread leaders over partitions with the same equally good replicas."""
 
     path: Path
     header: Mapping[str, Any]
@@ -63,25 +66,28 @@ class Plan:
 
 def _prove(header: Mapping[str, Any], name: str, run_id: str) -> None:
     if header["cluster"] != name:
-        raise sealed_jsonl.SnapshotError(f"it was gathered from cluster {header['cluster']}: a copied or renamed file")
+        raise sealed_jsonl.SnapshotError(f"it was collected from cluster {header['cluster']}: a copied or renamed file")
     if header["run_id"] != run_id:
         raise sealed_jsonl.SnapshotError(f"it belongs to run {header['run_id']}")
-    landing_lines.cluster(header)
-    absent(header)
+    landing_lines.read_cluster(header)
+    read_absent_partitions(header)
 
 
 LANDING = Kind("landing", "landing file", ("evidence", "kafka_replica_log_info"), _prove)
 
 
-def landing(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> RunFiles:
-    """Look through `<workdir>/landing/<run_id>`, see `sealed.look`."""
+def find_landing_files(workdir: Path, run_id: str, clusters: Sequence[str] | None, others: Sequence[str] = ()) -> RunFiles:
+    """Check the files of `<workdir>/landing/<run_id>`, see `cluster_batches.find_run_files`."""
     return find_run_files(workdir, LANDING, run_id, clusters, others)
 
 
 def policy_and_options(
     strategy: str, ranking: str, dry_run: bool = False, topic_strategies: Mapping[str, str] | None = None
 ) -> tuple[Policy, Options]:
-    """Return the policy, and what a plan says of how it was made. `dry_run`: the report does not take a dry run for a recovery."""
+    """Return the policy, and its fields for the header of a plan. `dry_run` is for the report, which does not count a dry run as a recovery.
+
+    `topic_strategies`: strategies by topic, which replace `strategy` there.
+    """
     own = dict(sorted((topic_strategies or {}).items()))
     rows = [{"topic": topic, "strategy": one} for topic, one in own.items()]
     policy = Policy(Strategy(strategy), Ranking(ranking), {topic: Strategy(one) for topic, one in own.items()})
@@ -97,27 +103,27 @@ def write_plans(
     dry_run: bool = False,
     topic_strategies: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Write `<workdir>/plans/<run_id>/<cluster>.json` for every cluster whose file can be read; return plans, quarantine and summary.
+    """Write `<workdir>/plans/<run_id>/<cluster>.json` for every cluster with a usable file. Return `plans`, `quarantine` and `summary`.
 
-    `topic_strategies`: of topics that have their own, by name.
+    Arguments as in `policy_and_options`. Raises FileError if a plan cannot be written.
     """
     policy, options = policy_and_options(strategy, ranking, dry_run, topic_strategies)
     plans = {
-        name: Plan(work_file(workdir, "plans", name, found.run_id), found.headers[name], landing_lines.cluster(found.headers[name]))
+        name: Plan(work_file(workdir, "plans", name, found.run_id), found.headers[name], landing_lines.read_cluster(found.headers[name]))
         for name in found.files
     }
 
     def rows(files: Sequence[str], keep: Keep) -> DataFrame | Sequence[Row]:
         clusters = {name: plans[name].cluster for name in map(landing_lines.cluster_of, files)}
-        decided = landing_lines.by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS)
-        # To count and to sort in Spark takes two more jobs, which pays for more rows than fit into memory.
+        decided = landing_lines.lines_by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS)
+        # To count and to sort in Spark takes two more jobs, so it is done only if the rows do not fit into memory.
         if found.is_small(files):
-            few = in_order(decided.collect())
-            _seat(plans, clusters, Counter((row[0], tuple(row[5])) for row in few if row[5]))
+            few = sort_rows(decided.collect())
+            _assign_seats(plans, clusters, Counter((row[0], tuple(row[5])) for row in few if row[5]))
             return few
         decided = keep(decided)
         groups = decided.where(F.size("choices") > 1).groupBy("cluster", "choices").count().collect()
-        _seat(plans, clusters, {(row["cluster"], tuple(row["choices"])): row["count"] for row in groups})
+        _assign_seats(plans, clusters, {(row["cluster"], tuple(row["choices"])): row["count"] for row in groups})
         return in_plan_order(decided, SECTIONS)
 
     def write(name: str, of_cluster: Iterable[Row]) -> None:
@@ -126,7 +132,7 @@ def write_plans(
         except BrokenFileError as error:
             raise BrokenFileError(landing_lines.first_fault(found.files[name]) or str(error)) from error
 
-    worker.by_value()
+    worker.register_for_workers()
     written = write_each(found, rows, write)
     return {
         "plans": [_row(name, plans[name]) for name in sorted(written)],
@@ -135,18 +141,18 @@ def write_plans(
     }
 
 
-def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Rows of `worker.PLAN_ROWS` as `in_plan_order` has them."""
-    return sorted(rows, key=lambda row: (row[0], _place(row)))
+def sort_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return rows of `worker.PLAN_ROWS` in the order of `columns.in_plan_order`."""
+    return sorted(rows, key=lambda row: (row[0], _sort_key(row)))
 
 
-def _place(row: Row) -> tuple[int, tuple[int, str, int]]:
-    """Sort key of a row of `worker.PLAN_ROWS` in the plan of its cluster."""
+def _sort_key(row: Row) -> tuple[int, tuple[int, str, int]]:
+    """Return the sort key of a row of `worker.PLAN_ROWS` in the plan of its cluster."""
     return SECTIONS.index(row[1]), in_recovery_order((row[3] or "", row[4] or 0))
 
 
-def _seat(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple[str, tuple[int, ...]], int]) -> None:
-    """Give the plans of these clusters their seats. `groups`: by cluster and choices, the number of partitions that have them."""
+def _assign_seats(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple[str, tuple[int, ...]], int]) -> None:
+    """Set the seats of the plans of these clusters. `groups`: number of partitions by cluster and choices (equally good replicas)."""
     counts: dict[str, dict[tuple[int, ...], int]] = {name: {} for name in names}
     for (name, choices), count in groups.items():
         if len(choices) > 1:
@@ -155,8 +161,8 @@ def _seat(plans: Mapping[str, Plan], names: Iterable[str], groups: Mapping[tuple
         plans[name].seats = Seats(own)
 
 
-def _head(header: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    """The first fields of the plan of a landing file with this header."""
+def _plan_header(header: Mapping[str, Any], options: Options) -> dict[str, Any]:
+    """Return the header of the plan that is made from a landing file with this header."""
     return {
         "plan_id": str(uuid.uuid4()),
         "cluster": header["cluster"],
@@ -169,14 +175,17 @@ def _head(header: Mapping[str, Any], options: Options) -> dict[str, Any]:
 
 
 def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> None:
-    """Write the plan of one cluster. `rows`: those of `worker.PLAN_ROWS`, in the order of SECTIONS and of recovery. BrokenFileError if they are no plan."""
+    """Write the plan of one cluster. `rows`: of `worker.PLAN_ROWS`, in the order of SECTIONS and of recovery.
+
+    Raises BrokenFileError if a line is not valid, a partition comes twice, or header or seal are missing.
+    """
     frame = 0
     seen: set[tuple[str, int]] = set()
-    with plan_file.open_writer(plan.path, _head(plan.header, options)) as writer:
+    with plan_file.open_writer(plan.path, _plan_header(plan.header, options)) as writer:
         for broker in sorted(plan.cluster.brokers):
             writer.add("brokers", plan.cluster.brokers[broker]._asdict())
-        # Taken apart, since to ask a Row for a field by its name takes longer than to write it.
-        for _cluster, section, word, topic, partition, choices, order, entry in with_absent(rows, plan.header, _place):
+        # Unpacked by position, because a Row finds a field by its name more slowly than the field is written.
+        for _cluster, section, word, topic, partition, choices, order, entry in insert_absent(rows, plan.header, _sort_key):
             if section == worker.QUARANTINE:
                 raise BrokenFileError(entry)
             if section == worker.FRAME:

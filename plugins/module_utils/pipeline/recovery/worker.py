@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Spark's workers do with the lines of landing files: decode, decide, and say so in rows.
+"""The functions that Spark's workers apply to the lines of landing files: they decode, decide, and return rows.
 
-These functions go to the workers by value, with the package `decision`. A worker needs Python of the same minor version and pyarrow, nothing else.
+The functions are pickled by value, with package `decision`. A worker needs Python of the same minor version and pyarrow, and no other library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     import pyarrow as pa
     from pyspark import cloudpickle
 
@@ -28,7 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
 
-# Beside the sections of a plan: a line that cannot be put down to a partition, and the header and the seal of a file.
+# In addition to the sections of a plan: a line without a valid partition, and the header and the seal of a file.
 QUARANTINE, FRAME = "quarantine", "frame"
 # Every sealed file has one header and one seal.
 FRAME_LINES, BROKEN_FRAME = 2, "a header or a seal in the middle of it"
@@ -46,35 +46,36 @@ CANDIDATES = (
     "last_written_epoch int, partition_leader_epoch int, proven bigint, resolved boolean, relation_to_winner string, common_offset bigint"
 )
 _FRAME_LINE = b'{"kind":'
-# Each field of an entry as a plan file has it: sorted names, no spaces, ASCII.
+# The JSON form of `plan_file.canonical`: sorted names, no spaces, ASCII.
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
-_WORDS = {None: "null", False: "false", True: "true"}
+_LITERALS = {None: "null", False: "false", True: "true"}
 
 Row = tuple[Any, ...]
-Carry = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+ArrowMapper = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
-def by_value() -> None:
-    """Have the functions of this module travel with all that they call."""
+def register_for_workers() -> None:
+    """Register this module and package `decision` with cloudpickle, so that Spark sends their functions by value."""
     cloudpickle.register_pickle_by_value(decision)
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
-def plan(clusters: Mapping[str, Cluster], policy: Policy) -> Carry:
-    """Make rows of PLAN_ROWS from lines with their clusters.
+def plan(clusters: Mapping[str, Cluster], policy: Policy) -> ArrowMapper:
+    """Return a function for mapInArrow that makes rows of PLAN_ROWS from rows (line, cluster).
 
-    `entry`: what the plan says, field by field on lines; if there are `choices`, without those that depend on who leads (`entry.with_leader`).
-    `word`: the evidence of what is elected, the reason of what is held. A line that is QUARANTINE has the reason as its entry.
+    entry  the JSON of the plan's fields, one per line; with `choices`, without the fields that depend on the leader (see `entry.with_leader`).
+           The reason in a QUARANTINE row
+    word   the evidence of a partition to elect, or the reason code of a held one
     """
 
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
-        yield planned(line, cluster, clusters[cluster], policy)
+        yield plan_row(line, cluster, clusters[cluster], policy)
 
-    return _carried(rows, PLAN_ROWS)
+    return _arrow_mapper(rows, PLAN_ROWS)
 
 
-def planned(line: bytes, name: str, cluster: Cluster, policy: Policy) -> Row:
-    """The row of PLAN_ROWS of one line."""
+def plan_row(line: bytes, name: str, cluster: Cluster, policy: Policy) -> Row:
+    """Return the row of PLAN_ROWS of one line. `name`: of the cluster."""
     try:
         evidence = read_line(line)
     except DocumentError as error:
@@ -89,16 +90,16 @@ def planned(line: bytes, name: str, cluster: Cluster, policy: Policy) -> Row:
 
 
 def _text(value: object) -> str:
-    """The canonical JSON of a field. Most of them are one number or word, or an empty list: to set an encoder up takes longer than to encode these."""
+    """Return the canonical JSON of a field. Most fields are one number, a literal or an empty list, for which a JSON encoder is slow."""
     if type(value) is int:
         return str(value)
     if value is None or type(value) is bool:
-        return _WORDS[value]
+        return _LITERALS[value]
     return "[]" if value == [] else _canonical(value)
 
 
-def faults() -> Carry:
-    """Make rows of FAULTS, one for each line: its partition, or why it cannot be put down to one; neither of a header or a seal."""
+def faults() -> ArrowMapper:
+    """Return a function that makes rows of FAULTS, one per line: its partition, or the reason why it has none; neither for a header or a seal."""
 
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
         try:
@@ -108,11 +109,11 @@ def faults() -> Carry:
             return
         yield (cluster, evidence.topic, evidence.partition, None) if evidence else (cluster, None, None, None)
 
-    return _carried(rows, FAULTS)
+    return _arrow_mapper(rows, FAULTS)
 
 
-def replica_log(clusters: Mapping[str, Cluster]) -> Carry:
-    """Make rows of REPLICA_LOG: each replica of each partition as it was seen. Nothing is judged."""
+def replica_log(clusters: Mapping[str, Cluster]) -> ArrowMapper:
+    """Return a function that makes rows of REPLICA_LOG: each replica of each partition as collected, without a decision."""
 
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
         evidence = read_line(line)
@@ -128,11 +129,11 @@ def replica_log(clusters: Mapping[str, Cluster]) -> Carry:
                 log.high_watermark, log.partition_leader_epoch, log.last_written_epoch, log.error,
             )  # fmt: skip
 
-    return _carried(rows, REPLICA_LOG)
+    return _arrow_mapper(rows, REPLICA_LOG)
 
 
-def candidates(ranking: Ranking) -> Carry:
-    """Make rows of CANDIDATES: the survivors of each partition without a leader, best first, with the word of evidence."""
+def candidates(ranking: Ranking) -> ArrowMapper:
+    """Return a function that makes rows of CANDIDATES: the survivors of each partition without a leader, best first, with the kind of evidence."""
 
     def rows(line: bytes, cluster: str) -> Iterator[Row]:
         evidence = read_line(line)
@@ -148,11 +149,11 @@ def candidates(ranking: Ranking) -> Carry:
                 relation.relation if relation else None, relation.common_offset if relation else None,
             )  # fmt: skip
 
-    return _carried(rows, CANDIDATES)
+    return _arrow_mapper(rows, CANDIDATES)
 
 
 def read_line(line: bytes) -> PartitionEvidence | None:
-    """The document of a line, None for the header and the seal."""
+    """Return the document of a line, or None for the header and the seal. Raises DocumentError if the line has no valid partition."""
     return None if line.startswith(_FRAME_LINE) else decode(line)
 
 
@@ -161,7 +162,7 @@ def _word(decided: Decision) -> str | None:
 
 
 class _NoPandas:
-    """An importer to which there is no pandas."""
+    """An importer that hides pandas."""
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> None:
@@ -170,7 +171,7 @@ class _NoPandas:
 
 
 def _arrow() -> Any:
-    """Import pyarrow alone. With its first array it tries to import pandas, in case the values are from there, which takes 0.4 s in each worker."""
+    """Import pyarrow without pandas. Pyarrow imports pandas with its first array, in case the values are from pandas: 0.4 s in each worker."""
     import pyarrow as arrow
 
     sys.meta_path.insert(0, _NoPandas)
@@ -181,12 +182,12 @@ def _arrow() -> Any:
     return arrow
 
 
-def _carried(rows: Callable[[bytes, str], Iterable[Row]], schema: str) -> Carry:
-    """Apply `rows` to each (line, cluster), Arrow batch by Arrow batch."""
+def _arrow_mapper(rows: Callable[[bytes, str], Iterable[Row]], schema: str) -> ArrowMapper:
+    """Return a function for mapInArrow that applies `rows` to each (line, cluster) and returns rows of `schema`."""
     names = [field.split()[0] for field in schema.split(", ")]
     types = [field.split(maxsplit=1)[1] for field in schema.split(", ")]
 
-    def carry(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def map_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrow = _arrow()
         kinds = {
             "string": arrow.string(), "int": arrow.int32(), "bigint": arrow.int64(), "boolean": arrow.bool_(),
@@ -200,4 +201,4 @@ def _carried(rows: Callable[[bytes, str], Iterable[Row]], schema: str) -> Carry:
                 [arrow.array(values, type=kinds[kind]) for values, kind in zip(columns, types, strict=True)], names=names
             )
 
-    return carry
+    return map_batches

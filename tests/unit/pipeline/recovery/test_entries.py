@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The entries of a plan: what they say in words, what they bound, and in which order they stand."""
+"""The entries of a plan: their explanations and bounds, and in which order they stand."""
 
 from __future__ import annotations
 
@@ -133,13 +133,13 @@ CASES: dict[str, tuple[Situation, tuple[int | None, str], list[tuple[int, int | 
         (0, "high_watermark"),
         [],
     ),
-    "odd-words": (
-        Situation("odd-words", {1: FENCED, 2: LONG, 3: ODD}),
+    "odd-text": (
+        Situation("odd-text", {1: FENCED, 2: LONG, 3: ODD}),
         (0, "high_watermark"),
         [],
     ),
-    "nobody": (
-        Situation("nobody", {1: FENCED, 9: COMING_BACK}, state={"isr": [9]}),
+    "no-survivor": (
+        Situation("no-survivor", {1: FENCED, 9: COMING_BACK}, state={"isr": [9]}),
         (None, "none"),
         [],
     ),
@@ -163,7 +163,7 @@ def plan(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 @pytest.mark.parametrize("topic", CASES)
 def test_workers_write_the_explanation_of_the_decision(plan: Plan, topic: str) -> None:
-    """Its words are tested in test_explain."""
+    """test_explain tests its text."""
     header = cluster(BROKERS)
     decision = decide(evidence(CASES[topic][0]), Policy())
     assert by_topic(plan)[topic]["explanation"] == explanation(decision, bounds(decision, header), header)
@@ -204,13 +204,13 @@ def test_where_eligible_leader_replicas_are_off_that_is_said_of_whom_the_isr_kee
         ("older", {}),
     ):
         land(tmp_path, name, rows, **header)
-    result = plan_files.write_plans(spark, plan_files.landing(tmp_path, RUN, None), tmp_path, "balanced", "last_written_epoch")
-    said = {plan["cluster"]: by_topic(plan_file.load(plan["path"])) for plan in result["plans"]}
-    assert "elects it by itself (last in the ISR, eligible leader replicas are off)" in said["off"]["fenced"]["explanation"]
-    assert said["off"]["returning"]["explanation"].endswith("the end of its log may be missing, eligible leader replicas are off")
+    result = plan_files.write_plans(spark, plan_files.find_landing_files(tmp_path, RUN, None), tmp_path, "balanced", "last_written_epoch")
+    entries = {plan["cluster"]: by_topic(plan_file.load(plan["path"])) for plan in result["plans"]}
+    assert "elects it by itself (last in the ISR, eligible leader replicas are off)" in entries["off"]["fenced"]["explanation"]
+    assert entries["off"]["returning"]["explanation"].endswith("the end of its log may be missing, eligible leader replicas are off")
     for name in ("on", "older"):
-        assert "may elect it by itself (last in the ISR, whether" in said[name]["fenced"]["explanation"]
-        assert "eligible leader replicas are off" not in said[name]["returning"]["explanation"]
+        assert "may elect it by itself (last in the ISR, whether" in entries[name]["fenced"]["explanation"]
+        assert "eligible leader replicas are off" not in entries[name]["returning"]["explanation"]
 
 
 def test_entries_carry_what_the_controller_goes_by(plan: Plan) -> None:

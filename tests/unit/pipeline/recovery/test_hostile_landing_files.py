@@ -60,7 +60,7 @@ def test_whatever_the_documents_hold(spark: SparkSession, tmp_path: Path) -> Non
         land(workdir, name, [encoded(SOUND), line])
     land(workdir, "sound", [encoded(SOUND), encoded(TARGET)])
 
-    result = plan_files.write_plans(spark, plan_files.landing(workdir, RUN, None), workdir, "aggressive", "last_written_epoch")
+    result = plan_files.write_plans(spark, plan_files.find_landing_files(workdir, RUN, None), workdir, "aggressive", "last_written_epoch")
 
     reasons = {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]}
     made = {plan["cluster"]: by_topic(plan_file.load(plan["path"])) for plan in result["plans"]}
@@ -98,7 +98,7 @@ def test_what_no_reader_of_json_takes_is_a_damaged_document(spark: SparkSession,
     }
     for name, line in odd.items():
         land(tmp_path, name, [encoded(SOUND), line])
-    result = plan_files.write_plans(spark, plan_files.landing(tmp_path, RUN, None), tmp_path, "aggressive", "last_written_epoch")
+    result = plan_files.write_plans(spark, plan_files.find_landing_files(tmp_path, RUN, None), tmp_path, "aggressive", "last_written_epoch")
     made = {plan["cluster"]: by_topic(plan_file.load(plan["path"])) for plan in result["plans"]}
     reasons = {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]}
     assert len(made) + len(reasons) == len(odd)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the ISR history proves, or why it proves nothing, told to the operator of a fork."""
+"""What the ISR history proves, or why it proves nothing, as shown to the operator of a fork."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ ROWS = [
 
 
 def written(spark: SparkSession, workdir: Path, clusters: list[str] | None = None) -> dict[str, Any]:
-    return plan_files.write_plans(spark, plan_files.landing(workdir, RUN, clusters), workdir, "balanced", "last_written_epoch")
+    return plan_files.write_plans(spark, plan_files.find_landing_files(workdir, RUN, clusters), workdir, "balanced", "last_written_epoch")
 
 
 def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: SparkSession, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
     shutil.move(tmp_path / "landing" / "run-0" / "other-run.jsonl", folder)
     shutil.copy(folder / "east.jsonl", folder / "copied.jsonl")
     (folder / "cut.jsonl").write_bytes((folder / "east.jsonl").read_bytes()[:-200])
-    (folder / "no file of ours").write_text("not looked at")
+    (folder / "no file of ours").write_text("not read")
     result = written(spark, tmp_path, ["east", "quiet", "nothing", "other-run", "copied", "cut", "unreached"])
     assert [(plan["cluster"], plan["elect"], plan["held"], plan["online"]) for plan in result["plans"]] == [
         ("east", 2, 1, 1),
@@ -63,7 +63,7 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
     }
     reasons = {Path(row["path"]).stem: row["reason"] for row in result["quarantine"]}
     expected = {
-        "copied": "gathered from cluster east",
+        "copied": "collected from cluster east",
         "cut": "no seal at its end",
         "other-run": "it belongs to run run-0",
         "stranger": "not among the expected",
@@ -136,7 +136,7 @@ def test_spark_and_python_put_the_rows_of_a_plan_in_the_same_order(spark: SparkS
         (cluster, section, None, *key, [], None, None) for cluster in ("west", "east", "East-2") for section, *key in [*partitions, *frame]
     ]
     random.Random(7).shuffle(rows)
-    expected = plan_files.in_order(rows)
+    expected = plan_files.sort_rows(rows)
     ordered = [tuple(row) for row in in_plan_order(spark.createDataFrame(rows, worker.PLAN_ROWS), plan_files.SECTIONS).collect()]
     for cluster in ("west", "east", "East-2"):
         own = [row for row in expected if row[0] == cluster]
@@ -162,17 +162,17 @@ def test_what_fits_into_memory_takes_one_job_of_spark(spark: SparkSession, tmp_p
 def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
     for number in range(60):
         land(tmp_path, f"cluster-{number}", ROWS)
-    found, own = plan_files.landing(tmp_path, RUN, None), spark.newSession()
+    found, own = plan_files.find_landing_files(tmp_path, RUN, None), spark.newSession()
     for name, value in found.settings().items():
         own.conf.set(name, value)
-    lines = landing_lines.by_cluster(own, [str(file) for file in found.files.values()])
+    lines = landing_lines.lines_by_cluster(own, [str(file) for file in found.files.values()])
     assert lines.rdd.getNumPartitions() <= spark.sparkContext.defaultParallelism
 
 
 def test_a_batch_is_as_large_as_allowed_or_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, rows in (("a", 10), ("b", 10), ("c", 200), ("d", 10)):
         land(tmp_path, name, broker_rows(rows))
-    found = plan_files.landing(tmp_path, RUN, None)
+    found = plan_files.find_landing_files(tmp_path, RUN, None)
     size = {name: path.stat().st_size for name, path in found.files.items()}
     monkeypatch.setattr(cluster_batches, "BATCH_BYTES", size["a"] + size["b"])
     assert [[path.stem for path in batch] for batch in found.batches()] == [["a", "b"], ["c"], ["d"]]
@@ -187,7 +187,7 @@ def test_a_batch_is_as_large_as_allowed_or_one_file(tmp_path: Path, monkeypatch:
 
 def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoSnapshotError, match="collect the evidence of run run-9 first"):
-        plan_files.landing(tmp_path, "run-9", None)
+        plan_files.find_landing_files(tmp_path, "run-9", None)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_run_without_a_directory_is_named(tmp_path: Path) -> None:
 )
 def test_absent_partitions_that_cannot_be_read_quarantine_the_file(tmp_path: Path, absent: Any) -> None:
     land(tmp_path, "east", ROWS, absent=absent)
-    found = plan_files.landing(tmp_path, RUN, None)
+    found = plan_files.find_landing_files(tmp_path, RUN, None)
     assert not found.files and "the header, absent" in found.quarantine[0]["reason"]
 
 
@@ -211,7 +211,7 @@ def test_absent_partitions_that_cannot_be_read_quarantine_the_file(tmp_path: Pat
 )
 def test_a_header_that_cannot_be_read_quarantines_the_file(tmp_path: Path, field: str, value: Any) -> None:
     land(tmp_path, "east", ROWS, **{field: value})
-    found = plan_files.landing(tmp_path, RUN, None)
+    found = plan_files.find_landing_files(tmp_path, RUN, None)
     (refused,) = found.quarantine
     assert not found.files and "the header, " in refused["reason"] and field in refused["reason"]
 
@@ -227,10 +227,10 @@ def test_a_partition_that_is_absent_and_has_evidence_breaks_the_file(spark: Spar
 def test_names_that_leave_the_directory_are_refused(tmp_path: Path, run_id: str, clusters: list[str] | None) -> None:
     land(tmp_path, "east", ROWS)
     with pytest.raises(FileError, match="cannot be a file name"):
-        plan_files.landing(tmp_path, run_id, clusters)
+        plan_files.find_landing_files(tmp_path, run_id, clusters)
 
 
-def test_a_plan_that_cannot_be_written_is_told_before_spark_reads(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_plan_that_cannot_be_written_fails_before_spark_reads(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, "east", ROWS)
     (tmp_path / "plans").write_text("in the way")
     with pytest.raises(FileError, match=re.escape(str(tmp_path / "plans"))):
@@ -240,7 +240,7 @@ def test_a_plan_that_cannot_be_written_is_told_before_spark_reads(spark: SparkSe
 def test_the_files_of_clusters_that_another_batch_plans_are_left_alone(tmp_path: Path) -> None:
     for cluster in ("east", "west", "stranger"):
         land(tmp_path, cluster, ROWS)
-    found = plan_files.landing(tmp_path, RUN, ["west"], ["east", "not yet gathered"])
+    found = plan_files.find_landing_files(tmp_path, RUN, ["west"], ["east", "not yet gathered"])
     assert set(found.files) == {"west"}
     assert [Path(row["path"]).stem for row in found.quarantine] == ["stranger"]
 
@@ -248,7 +248,7 @@ def test_the_files_of_clusters_that_another_batch_plans_are_left_alone(tmp_path:
 def test_a_file_that_is_emptied_after_it_was_checked_is_refused_alone(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, "east", ROWS)
     land(tmp_path, "west", ROWS)
-    found = plan_files.landing(tmp_path, RUN, None)
+    found = plan_files.find_landing_files(tmp_path, RUN, None)
     found.files["east"].write_bytes(b"")
     result = plan_files.write_plans(spark, found, tmp_path, "balanced", "last_written_epoch")
     assert [plan["cluster"] for plan in result["plans"]] == ["west"]
