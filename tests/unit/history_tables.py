@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, Change, DataFile
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run, take_out
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run, remove_runs
 
 DAY = date(2026, 11, 20)
 # Rows of a run: table → values.
@@ -29,9 +29,9 @@ Found = Counter[tuple[str, str, date, str, int]]
 
 def publish(catalog: Catalog, runs: Mapping[Run, tuple[date, Content]], replaced: Mapping[Run, Collection[str]]) -> None:
     """Put the rows of runs in the place of those named as replaced, as `Store.publishing` does."""
-    with catalog.writing() as change:
+    with catalog.begin_change() as change:
         stage(change, runs)
-        take_out(catalog.root, change, replaced)
+        remove_runs(catalog.root, change, replaced)
 
 
 def stage(change: Change, runs: Mapping[Run, tuple[date, Content]]) -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keeping the history tables small: many files of a day become one, and days that are too old go. Needs no Spark."""
+"""Keeps the history tables small: merges the files of a day, and removes old days. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.manifest import Catalog, Change, DataFile
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.parquet_rewrite import rewrite
 
-# Days are committed together until so many bytes were written anew: what a killed run has done by then stays done.
+# A change is committed when it has rewritten so many bytes. A killed run loses at most one change.
 COMMIT_BYTES = 256 << 20
 AUDIT = "recovery_audit"
 
 
 class RetentionError(RecoveryError):
-    """Days of retention that cannot be meant."""
+    """The days of retention are not valid."""
 
 
 def compact(catalog: Catalog, today: date) -> int:
-    """Merge the files of every table, cluster and day before `today`; return how many files fewer there are. The rows stay as they are."""
+    """Merge the files of every table, cluster and day before `today`. Return by how many files the tables have shrunk. Rows do not change."""
     fewer = 0
     while _mergeable(catalog.files(), today):
-        with catalog.writing() as change:
+        with catalog.begin_change() as change:
             fewer += _merge(catalog, change, today)
     return fewer
 
 
 def _mergeable(files: tuple[DataFile, ...], today: date) -> list[list[DataFile]]:
-    """Files that can become one: of one table, cluster and day."""
+    """Return groups of files that can be merged: of one table, cluster and day."""
     past = [file for file in files if file.date < today]
     groups = (list(group) for _key, group in groupby(past, key=lambda file: (file.table, file.cluster, file.date)))
     return [group for group in groups if len(group) > 1]
@@ -52,10 +52,11 @@ def _merge(catalog: Catalog, change: Change, today: date) -> int:
 
 
 def expire(catalog: Catalog, today: date, days: int, audit_days: int | None = None) -> int:
-    """Remove the days before `today` minus `days`, of recovery_audit those before `today` minus `audit_days` (None: keep all); return how many files go."""
+    """Remove the days before `today` minus `days`, of recovery_audit those before `today` minus `audit_days` (None: keep all). Return how many files
+    were removed. Raises RetentionError if the audit would be kept for less time than the other tables."""
     if days < 1 or (audit_days is not None and audit_days < days):
         raise RetentionError(
-            f"history for {days} days and its audit for {audit_days} cannot be kept: give at least 1 day, and the audit no less than the rest"
+            f"history for {days} days and its audit for {audit_days} cannot be kept: give at least 1 day, and for the audit no less than for the rest"
         )
     first = {True: date.min if audit_days is None else day_before(today, audit_days), False: day_before(today, days)}
 
@@ -64,12 +65,12 @@ def expire(catalog: Catalog, today: date, days: int, audit_days: int | None = No
 
     if not too_old(catalog.files()):
         return 0
-    with catalog.writing() as change:
+    with catalog.begin_change() as change:
         gone = too_old(change.current)
         change.replace(gone, None)
     return len(gone)
 
 
 def day_before(today: date, days: int) -> date:
-    """The day that lies `days` before `today`, or the first of all days."""
+    """Return the day `days` before `today`, at the earliest date.min."""
     return today - timedelta(days=min(days, (today - date.min).days))

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""History of what was decided and done: rows of `plan`, `loss`, `result` and `impact` from the files of these, and of `recovery_audit`.
+"""Rows of the tables `plan`, `loss`, `result`, `impact`, `risk`, `quarantine` and `recovery_audit`.
 
-The files were checked before (see `sources`); here they are read once more, side by side, by Spark.
+`input_files` has checked the files. Here Spark reads them again, many at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
@@ -37,7 +37,7 @@ RESULTS = (
     "partitions array<struct<topic: string, partition: int, outcome: string, leader: int, designated_leader: int, evidence: string, "
     "reason_code: string, reason: string>>"
 )
-# The columns of the table that rows of each kind have, by the section of the file that they are from.
+# By section of an impact file: the `kind` of its rows in the table, and their columns.
 FOUND = {
     "groups": ("group", "group_id group_state group_type partitions in_doubt offsets_read_and_lost must_stop command"),
     "transactions": (
@@ -48,30 +48,31 @@ FOUND = {
     "canaries": ("canary", "topic partition offset error read_back"),
 }
 _TYPES = dict(field.split() for field in schemas.SCHEMAS["impact"].split(", "))
-# What the file calls `group` would be a word of SQL.
+# `group` of the file is a keyword of SQL.
 _NAMES = {"group_id": "group"}
 _FIELDS = {
     section: ", ".join(f"{_NAMES.get(name, name)}: {_TYPES[name]}" for name in columns.split())
     for section, (_table, columns) in FOUND.items()
 }
 IMPACT = ", ".join([*(f"{section} array<struct<{fields}>>" for section, fields in _FIELDS.items()), "warnings array<string>"])
-TOLD_BY_PLAN = {"plan_id": "plan_id", "planned_at": "planned_at", "ranking": "ranking", "backend": "backend"}
+PLAN_COLUMNS = {"plan_id": "plan_id", "planned_at": "planned_at", "ranking": "ranking", "backend": "backend"}
 
 
 def documents(spark: SparkSession, files: Sequence[str], schema: str) -> DataFrame:
-    """One row per file `<run_id>/<cluster>.json`, by run."""
+    """Return one row per file `<run_id>/<cluster>.json`. Column `cluster` has the key of the run."""
     read = spark.read.schema(schema).option("multiLine", value=True).json([literal_path(file) for file in files])
     return read.withColumn("cluster", run_key(".json"))
 
 
 def _strategy_of(topic: Column) -> Column:
-    """The strategy by which a plan decides a topic: the topic's own, else that of the plan."""
+    """Return the strategy of a topic: its own, else that of the plan."""
     own = F.filter("topic_strategies", lambda row: row["topic"] == topic)
     return F.coalesce(F.get(own, F.size(own) - 1)["strategy"], F.col("strategy"))
 
 
 def entries(plans: DataFrame) -> DataFrame:
-    """The entries of plan files, all sections in one form; `leader` is who is designated or, where the partition is held, would be."""
+    """Return the entries of plan files, all sections in one form. `leader`: the designated leader, the best candidate of a held partition, or the
+    leader of a partition that is online."""
 
     def section(name: str, designated: str | None, leader: str | None, rest: Sequence[str]) -> Column:
         def field(row: Column, of: str | None, kind: str) -> Column:
@@ -92,18 +93,18 @@ def entries(plans: DataFrame) -> DataFrame:
             ),
         )
 
-    told = ("evidence", "explanation", "loss")
+    texts = ("evidence", "explanation", "loss")
     sections = F.concat(
-        section("partitions", "designatedLeader", "designatedLeader", told),
-        section("held", None, "candidate", (*told, "reason_code")),
+        section("partitions", "designatedLeader", "designatedLeader", texts),
+        section("held", None, "candidate", (*texts, "reason_code")),
         section("online", None, "leader", ()),
     )
     return plans.select("cluster", F.explode(sections).alias("entry")).select("cluster", "entry.*")
 
 
 def plan(entries: DataFrame, runs: DataFrame) -> DataFrame:
-    """One row per partition of a plan."""
-    return of_runs(entries, runs, TOLD_BY_PLAN).select(*schemas.columns("plan"))
+    """Return one row per partition of a plan."""
+    return of_runs(entries, runs, PLAN_COLUMNS).select(*schemas.columns("plan"))
 
 
 def _and_truncated(total: Column, cut: Column) -> Column:
@@ -111,7 +112,7 @@ def _and_truncated(total: Column, cut: Column) -> Column:
 
 
 def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
-    """One row per partition that a plan elects or holds: what its `loss` says."""
+    """Return one row per partition that a plan elects or holds, with its `loss`."""
     rows = entries.where(F.col("loss").isNotNull()).select(
         "cluster",
         "topic",
@@ -125,17 +126,17 @@ def loss(entries: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def result(results: DataFrame, runs: DataFrame) -> DataFrame:
-    """One row per partition of a results file."""
+    """Return one row per partition of a results file."""
     rows = results.select("cluster", F.explode("partitions").alias("result")).select("cluster", "result.*")
     return of_runs(rows, runs, {"finished_at": "finished_at"}).select(*schemas.columns("result"))
 
 
 def impact(looks: DataFrame, runs: DataFrame) -> DataFrame:
-    """One row per group, transaction, canary and warning that looks at consumers and producers have found, and per partition that is not usable."""
+    """Return one row per group, transaction, canary and warning of impact files (`looks`), and per partition that is not readable or writable."""
     names = [name for name in _TYPES if name not in ("run_id", "observed_at")]
 
-    def row_of(kind: str, told: Mapping[str, Column]) -> Column:
-        values = {"kind": F.lit(kind), **told}
+    def row_of(kind: str, columns: Mapping[str, Column]) -> Column:
+        values = {"kind": F.lit(kind), **columns}
         return F.struct(*(values.get(name, F.lit(None)).cast(_TYPES[name]).alias(name) for name in names))
 
     def section(name: str) -> Column:
@@ -150,21 +151,21 @@ def impact(looks: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def risk(risks: DataFrame, runs: DataFrame) -> DataFrame:
-    """One row per partition of a healthy snapshot that is at risk (see `risk.risks`)."""
+    """Return one row per partition of a healthy snapshot that is at risk (see `risk.risks`)."""
     days = runs.select("cluster", "run_id", "date")
     return risks.join(F.broadcast(days), ["cluster", "run_id"]).select(*schemas.columns("risk"))
 
 
 def quarantine(runs: DataFrame, refused: DataFrame) -> DataFrame:
-    """One row per file that was refused. `refused`: origin, cluster, run_id, refused_at, kind, path, reason."""
+    """Return one row per refused file. `refused`: origin, cluster, run_id, refused_at, kind, path, reason."""
     days = runs.select("origin", "cluster", "run_id", "date")
     return refused.join(F.broadcast(days), ["origin", "cluster", "run_id"]).select(*schemas.columns("quarantine"))
 
 
 def recovery_audit(runs: DataFrame, written: Mapping[str, DataFrame]) -> DataFrame:
-    """One row per run: when it happened, which files it was read from, and how many rows each table has got of it.
+    """Return one row per run: its times, the digests of its files, and its number of rows in each table.
 
-    `written`: the tables as they are staged. What a run has in other tables from before, because a file of it is gone, is counted as it was.
+    `written`: the staged rows by table. Rows of a run in other tables, from a file that is gone meanwhile, keep their former count.
     """
     key = ["origin", "cluster", "run_id"]
 
@@ -198,7 +199,7 @@ def recovery_audit(runs: DataFrame, written: Mapping[str, DataFrame]) -> DataFra
 
 
 def _with_origin(table: str, rows: DataFrame) -> DataFrame:
-    """`rows` with their `origin`; most tables have rows of one origin only, and do not say it."""
+    """Return `rows` with their `origin`. Tables with rows of one origin do not have that column."""
     if "origin" in rows.columns:
         return rows
     return rows.withColumn("origin", F.lit(next(origin for origin, names in schemas.WRITTEN_BY.items() if table in names)))

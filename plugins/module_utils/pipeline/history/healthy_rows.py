@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Healthy snapshots as DataFrames. Nothing is judged here.
+"""Healthy snapshots as DataFrames, without a decision.
 
-`files` are absolute paths `…/<cluster>/<run_id>.jsonl` whose seals were proven before (`snapshot.check`).
+`files` are absolute paths `…/<cluster>/<run_id>.jsonl` whose seals have been checked (`sealed_jsonl.check`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
@@ -28,13 +28,13 @@ WATERMARK = (
 )
 ENDS = "replica_ends array<array<bigint>>"
 SCHEMA = f"kind string, {BROKER}, {WATERMARK}, {ENDS}, damaged string"
-# What a row of a partition has to say; the rest may be null.
+# Required fields of a partition's row. The others may be null.
 NEEDED = ("topic", "partition", "topic_id", "leader", "leader_epoch", "replicas", "isr", "eligible_leader_replicas", "replica_ends")
 
 
 def watermarks(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """One row per partition of each snapshot: `cluster`, `run_id`, `observed_at` (timestamp), the fields of WATERMARK, and `replica_ends`,
-    an array of (broker_id, log_end_offset). `leader` is -1 where there is none."""
+    """Return one row per partition of each snapshot: `cluster`, `run_id`, `observed_at` (timestamp), the fields of WATERMARK, and `replica_ends`,
+    an array of (broker_id, log_end_offset). `leader` is -1 if there is none."""
     named = [field.split()[0] for field in WATERMARK.split(", ")]
     ends = F.transform("replica_ends", lambda end: F.struct(end[0].cast("int").alias("broker_id"), end[1].alias("log_end_offset")))
     return (
@@ -46,14 +46,14 @@ def watermarks(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 
 
 def brokers(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """One row per broker of each snapshot: `cluster`, `run_id` and the fields of BROKER."""
+    """Return one row per broker of each snapshot: `cluster`, `run_id` and the fields of BROKER."""
     named = [field.split()[0] for field in BROKER.split(", ")]
     sound = F.col("damaged").isNull() & F.col("broker_id").isNotNull() & F.col("broker_state").isNotNull()
     return _records(spark, files).where((F.col("kind") == "broker") & sound).select("cluster", "run_id", *named)
 
 
 def broken_files(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """One row (cluster, run_id, reason) per snapshot with rows that the functions above leave out: writer and reader disagree about them."""
+    """Return one row (cluster, run_id, reason) per snapshot with invalid rows, which `watermarks` and `brokers` leave out."""
     kind = F.coalesce("kind", F.lit(""))
     partition = (kind == "watermark") & ~_whole()
     broker = (kind == "broker") & (F.col("damaged").isNotNull() | F.col("broker_id").isNull() | F.col("broker_state").isNull())
@@ -79,7 +79,7 @@ def _whole() -> Column:
 
 
 def _taken(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """When each snapshot was taken, from its first line: Spark would read all of it for that."""
+    """Return the time of each snapshot from its first line. Spark would read the whole file for that."""
     rows = [
         {"cluster": path.parent.name, "run_id": path.stem, "collected_at": sealed_jsonl.header_of(path)["collected_at"]}
         for path in map(Path, files)

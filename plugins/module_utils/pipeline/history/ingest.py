@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring into the history tables what lies in the workdir and is new or has changed: each run whole, exactly once.
+"""Ingests new and changed files of the workdir into the history tables: each run as a whole, exactly once.
 
-A file that cannot be used is quarantined with the reason, and everything else goes on. Files wait as long as nobody ingests them.
+A file that cannot be used is quarantined with the reason, and all others are ingested. Files can be ingested at any later time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import DataFrame, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
@@ -38,9 +38,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     QUARANTINE,
     Batch,
     Changes,
-    known,
-    recent,
-    thinned,
+    leave_out_old,
+    read_audit,
+    thin_out,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Publication, Run, Store
@@ -48,16 +48,21 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark import local_frame
 
 HISTORY = "history"
-# Bytes of files that are brought in together: what a killed run has done by then stays done.
+# Bytes of files that are published together. A killed run loses at most one publication.
 BATCH_BYTES = 4 << 30
 REFUSED = "origin string, cluster string, run_id string, refused_at timestamp, kind string, path string, reason string"
 
 
 @dataclass
 class Summary:
-    """What became of the runs: brought in (`replaced`: of which the tables had rows before), as they were, left out by thinning or age.
+    """Counts of runs.
 
-    `quarantine`: (path, reason) of files that were refused now; `remarks`: (cluster, run_id, remark) of what is odd.
+    ingested    runs that were ingested
+    replaced    of these, the runs that had rows in the tables before
+    unchanged   runs without a change
+    left_out    runs that were left out because of thinning or age
+    quarantine  rows (path, reason) of files that were refused now
+    remarks     rows (cluster, run_id, remark) of anomalies
     """
 
     ingested: int = 0
@@ -69,21 +74,21 @@ class Summary:
 
 
 def ingest(spark: SparkSession, workdir: Path, keep_days: int | None = None, now: datetime | None = None) -> Summary:
-    """Bring in what is new or changed below `workdir`; the tables lie in `<workdir>/history`.
+    """Ingest new and changed files below `workdir` into the tables in `<workdir>/history`.
 
-    `keep_days`: leave out runs that are older, as `compaction.expire` would remove them. Of healthy snapshots that are named by time the first of
-    each hour is brought in, and the newest. CatalogError where there is no room, or another run writes for too long.
+    `keep_days`: leave out older runs, which `compaction.expire` would remove. Of healthy snapshots whose run id is a time, only the first of each hour
+    and the newest are ingested. Raises CatalogError if the disk is full, or if another run writes for too long.
     """
     now = now or datetime.now(UTC)
     store, found = Store(spark, workdir / HISTORY), find(workdir)
-    files = thinned(found)
+    files = thin_out(found)
     if keep_days is not None:
-        files = recent(files, keep_days, now, known(store.catalog.root, store.catalog.files()))
+        files = leave_out_old(files, keep_days, now, read_audit(store.catalog.root, store.catalog.files()))
     summary, changes, done = Summary(left_out=len(found) - len(files)), Changes(files), set[Run]()
-    while set(changes.of(known(store.catalog.root, store.catalog.files()))) - done:
-        with store.publishing() as publication:
-            # Anew, because somebody else may have brought some of it in before it was our turn.
-            audit = known(store.catalog.root, publication.current)
+    while set(changes.of(read_audit(store.catalog.root, store.catalog.files()))) - done:
+        with store.begin_publication() as publication:
+            # Read again, because another run may have ingested some of the files while this one waited.
+            audit = read_audit(store.catalog.root, publication.current)
             batch = _batch([run for run in changes.of(audit) if run not in done], Batch(files, audit, changes))
             _publish(spark, publication, batch, now, summary)
         done |= batch.headers.keys()
@@ -94,7 +99,7 @@ def ingest(spark: SparkSession, workdir: Path, keep_days: int | None = None, now
 def _batch(runs: list[Run], batch: Batch) -> Batch:
     size = 0
     for run in runs:
-        batch.take(run)
+        batch.check(run)
         size += sum(source.bytes for source in batch.files[run].values())
         if size >= BATCH_BYTES:
             break
@@ -102,7 +107,7 @@ def _batch(runs: list[Run], batch: Batch) -> Batch:
 
 
 def _publish(spark: SparkSession, publication: Publication, batch: Batch, now: datetime, summary: Summary) -> None:
-    """Stage all tables' rows of a batch, the audit's last: it counts the others."""
+    """Stage the rows of a batch for all tables, recovery_audit last, because it counts the others."""
     worker.register_for_workers()
     _refuse_broken(spark, batch)
     rows, refused = batch.rows(now), batch.quarantine(now)
@@ -122,7 +127,7 @@ def _publish(spark: SparkSession, publication: Publication, batch: Batch, now: d
 
 
 def _refuse_broken(spark: SparkSession, batch: Batch) -> None:
-    """Files whose seal is sound, with rows that cannot be put down to a partition: nobody knows what is missing."""
+    """Refuse files with a valid seal that have lines without a valid partition, because it is not known which partitions are missing."""
     landing, snapshots = _paths(batch.usable(LANDING)), _paths(batch.usable(HEALTHY))
     for key, reason in observed_rows.faults(spark, landing).items() if landing else ():
         run_id, _slash, cluster = key.partition("/")
@@ -133,7 +138,7 @@ def _refuse_broken(spark: SparkSession, batch: Batch) -> None:
 
 
 def _frames(spark: SparkSession, batch: Batch, runs: DataFrame, rows: list[dict[str, Any]]) -> dict[str, DataFrame]:
-    """The rows of each table that has new ones."""
+    """Return the new rows by table."""
     frames: dict[str, list[DataFrame]] = {}
     landing, snapshots, plans, results, looks = (batch.usable(kind) for kind in (LANDING, HEALTHY, PLAN, RESULT, IMPACT))
     recoveries, watched = (runs.where(runs["origin"] == origin) for origin in (RECOVERY, HEALTHY))

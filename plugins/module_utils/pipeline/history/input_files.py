@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a workdir that the history tables are made from: which there are, whether they have changed, and whether they can be used."""
+"""The files of a workdir from which the history tables are made: finds them, computes their digests and checks them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FOLDERS = {
 }
 # Files of these kinds end with a seal.
 SEALED = (LANDING, PLAN, HEALTHY)
-# Where a file's name cannot be that of a cluster or a run.
+# Prefix that replaces a name which is not valid for a cluster or a run.
 NAMELESS = "_nameless"
 _SEAL = re.compile(rb'"sha256": ?"([0-9a-f]{64})"\s*\}\n\Z')
 _END = 4096
@@ -67,12 +67,12 @@ _RESULTS = {
 
 
 class SourceError(RecoveryError):
-    """A file cannot be used; the text says why."""
+    """A file cannot be used. The message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file. `changed_at`: when it was written, in nanoseconds since 1970; `bytes`: its size."""
+    """One file. `changed_at`: time of its last change, in nanoseconds since 1970; `bytes`: its size."""
 
     kind: str
     run: Run
@@ -81,7 +81,7 @@ class Source:
     bytes: int
 
     def digest(self) -> str:
-        """The digest that the file seals itself with, or that of its content. Nothing is checked: it tells whether a file is another one."""
+        """Return the digest in the file's seal, or of its content if it has no seal. It identifies the version of a file and is not checked here."""
         try:
             with opened_regular(self.path, follow=False) as stream:
                 stream.seek(max(0, self.bytes - _END))
@@ -91,7 +91,7 @@ class Source:
             return self.content_digest()
 
     def content_digest(self) -> str:
-        """The digest of all that is in the file, as it is kept of one that is refused: mended, it is another file, whatever its seal says."""
+        """Return the digest of the whole content, which the tables keep for a refused file: a repaired file differs, even with the same seal."""
         digest = hashlib.sha256()
         try:
             with opened_regular(self.path, follow=False) as stream:
@@ -102,20 +102,20 @@ class Source:
         return digest.hexdigest()
 
     def check(self) -> dict[str, Any]:
-        """Prove that the file is whole and the one that its name says; return what its header tells. RecoveryError otherwise."""
+        """Check that the file is complete and matches its path, and return its header. Raises RecoveryError if not."""
         if any(name.startswith(NAMELESS) for name in (self.run.cluster, self.run.run_id)):
             raise SourceError(
                 "its path is not that of a run: use at most 200 letters, digits, dots, dashes and underscores, a letter or digit first"
             )
-        told = _CHECKS[self.kind](self.path)
+        header = _CHECKS[self.kind](self.path)
         for name, wanted in (("cluster", self.run.cluster), ("run_id", self.run.run_id)):
-            if told[name] != wanted:
-                raise SourceError(f"its {name} is {told[name]}, and not the one of its path, {wanted}: a copied or renamed file")
-        return dict(told)
+            if header[name] != wanted:
+                raise SourceError(f"its {name} is {header[name]}, but its path has {wanted}: a copied or renamed file")
+        return dict(header)
 
 
 def find(workdir: Path) -> dict[Run, dict[str, Source]]:
-    """The files of all runs that lie in `workdir`, by run and kind. Files that are being written, and others' files, are left out."""
+    """Return the files of all runs in `workdir`, by run and kind. Temporary and other files are left out. Raises FileError for unsafe folders."""
     runs: dict[Run, dict[str, Source]] = {}
     for kind, (folder, suffix) in FOLDERS.items():
         check_inside(workdir, workdir / folder / "any")
@@ -123,18 +123,18 @@ def find(workdir: Path) -> dict[Run, dict[str, Source]]:
             names = (outer, path.name.removesuffix(suffix))
             run_id, cluster = map(_name, names[::-1] if kind == HEALTHY else names)
             run = Run(HEALTHY if kind == HEALTHY else RECOVERY, cluster, run_id)
-            told = path.lstat()
-            runs.setdefault(run, {})[kind] = Source(kind, run, path, told.st_mtime_ns, told.st_size)
+            status = path.lstat()
+            runs.setdefault(run, {})[kind] = Source(kind, run, path, status.st_mtime_ns, status.st_size)
     return runs
 
 
 def _name(text: str) -> str:
-    """A cluster's or run's name by its path; where it can be none, one that only files of this path have: each is to be refused by itself."""
+    """Return the name of a cluster or run in a path. An invalid name is replaced by a unique one, so that each such file is refused by itself."""
     return text if SAFE_NAME.fullmatch(text) else f"{NAMELESS}-{hashlib.sha256(os.fsencode(text)).hexdigest()[:12]}"
 
 
 def _files(top: Path, suffix: str) -> Iterator[tuple[str, Path]]:
-    """Files `<top>/<outer>/<name><suffix>` with their `outer`."""
+    """Yield `outer` and path of the files `<top>/<outer>/<name><suffix>`."""
     if not top.is_dir():
         return
     for outer in sorted(os.scandir(top), key=lambda entry: entry.name):
@@ -147,7 +147,7 @@ def _files(top: Path, suffix: str) -> Iterator[tuple[str, Path]]:
 def _plan(path: Path) -> Mapping[str, Any]:
     plan = plan_file.load(path)
     if "plan_id" not in plan:
-        raise SourceError("a bare list of partitions: not the plan of a run")
+        raise SourceError("it is a bare KIP-1275 file, not the plan of a run")
     return plan
 
 
@@ -162,9 +162,9 @@ def _results(path: Path) -> Mapping[str, Any]:
 
 
 def _plain(read: Callable[[Path], Mapping[str, Any]]) -> Callable[[Path], Mapping[str, Any]]:
-    """`read` for files that have no seal: their form is all that tells whether they are whole."""
+    """Return a function that reads a file without a seal by `read`. Only its form shows whether it is complete."""
 
-    def told(path: Path) -> Mapping[str, Any]:
+    def read_checked(path: Path) -> Mapping[str, Any]:
         try:
             return read(path)
         except ContentError as error:
@@ -172,7 +172,7 @@ def _plain(read: Callable[[Path], Mapping[str, Any]]) -> Callable[[Path], Mappin
         except OSError as error:
             raise SourceError(f"cannot be read: {error.strerror}") from error
 
-    return told
+    return read_checked
 
 
 def _landing(path: Path) -> Mapping[str, Any]:

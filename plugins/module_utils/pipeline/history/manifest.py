@@ -1,11 +1,11 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which files the history tables consist of, and how that changes: for all tables at once, or not at all.
+"""The manifest of the history tables: the data files of all tables, which change atomically.
 
-One file, `manifest.json`, names every data file. Whoever writes stages new files aside, moves them to where they belong, where nobody
-looks for them yet, and then replaces the manifest: that rename is the commit. A run that is killed before it has changed nothing that a reader
-sees; the next writer removes what it left. Files that the manifest no longer names stay for a while, for readers that are under way.
+One file, `manifest.json`, names every data file. A writer stages new files, moves them to their final paths, which the manifest does not name yet, and
+then replaces the manifest: that rename is the commit. If a writer is killed before, readers see no change, and the next writer removes its files. Files
+that the manifest no longer names are kept for a while, for readers that still use them.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ti
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import VERSION
 
 STAGING = "_staging"
-# Seconds for which files that were replaced stay, and for which a second writer waits for the first one.
+# Seconds for which replaced files are kept, and seconds for which a writer waits for another one.
 GRACE, PATIENCE = 3600.0, 300.0
 _PATH = re.compile(r"([a-z_]+)/cluster=([A-Za-z0-9_][A-Za-z0-9_.\-]*)/date=(\d{4}-\d\d-\d\d)/[0-9a-f]{32}\.parquet")
 _SHAPE = {"version": int, "files": [str], "replaced": [{"path": str, "at": float}]}
 
 
 class CatalogError(RecoveryError):
-    """The history tables cannot be read or written; the text says why and what to do."""
+    """The history tables cannot be read or written. The message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True, order=True)
@@ -60,22 +60,22 @@ class DataFile:
 
     @classmethod
     def parse(cls, path: str) -> DataFile:
-        """ValueError for a path that no data file has."""
+        """Parse a path. Raises ValueError if it is not that of a data file."""
         found = _PATH.fullmatch(path)
         if found is None:
-            raise ValueError(f"{path!r:.300} is no path of a data file")
+            raise ValueError(f"{path!r:.300} is not the path of a data file")
         table, cluster, day = found.groups()
         return cls(table, cluster, Date.fromisoformat(day), path)
 
     @classmethod
     def new(cls, table: str, cluster: str, day: Date) -> DataFile:
-        """A file that is not there yet."""
+        """Return a new data file with a unique path."""
         return cls(table, cluster, day, f"{table}/cluster={cluster}/date={day}/{uuid.uuid4().hex}.parquet")
 
 
 @dataclass
 class Change:
-    """What a writer wants to change. `folder`: where it stages its files, on the same file system; `current`: the files as they are."""
+    """The change of a writer. `folder`: where it stages files, on the same file system; `current`: the present data files."""
 
     folder: Path
     current: tuple[DataFile, ...]
@@ -83,7 +83,7 @@ class Change:
     removed: set[DataFile] = field(default_factory=set)
 
     def replace(self, files: set[DataFile] | list[DataFile], by: tuple[DataFile, Path] | None) -> None:
-        """Put one staged file, or none, in the place of others."""
+        """Replace `files` by one staged file and its path, or remove them if `by` is None."""
         self.removed |= set(files)
         if by is not None:
             self.added[by[0]] = by[1]
@@ -99,12 +99,15 @@ class Catalog:
         self._patience = patience
 
     def files(self) -> tuple[DataFile, ...]:
-        """The files that all tables consist of at this moment, sorted."""
+        """Return the present data files of all tables, sorted. Raises CatalogError if the manifest is not valid."""
         return tuple(sorted(DataFile.parse(path) for path in self._read()["files"]))
 
     @contextmanager
-    def writing(self) -> Iterator[Change]:
-        """Alone among all writers, prepare a change; it is committed when the block ends well. One that adds and removes nothing writes nothing."""
+    def begin_change(self) -> Iterator[Change]:
+        """Lock out other writers and yield a change, which is committed at the end of the block. An empty change writes nothing.
+
+        Raises CatalogError if another writer holds the lock for too long, or if the tables cannot be written.
+        """
         try:
             private_directory(self.root)
             with self._locked():
@@ -121,7 +124,7 @@ class Catalog:
             if error.errno not in (*NO_ROOM, errno.EACCES):
                 raise
             raise CatalogError(
-                f"cannot write the history tables in {self.root}: {error.strerror or error}; they stand as before: make room and run again"
+                f"cannot write the history tables in {self.root}: {error.strerror or error}; they have not changed: make room and run again"
             ) from error
 
     def _read(self) -> dict[str, Any]:
@@ -144,13 +147,13 @@ class Catalog:
                 f"{self._manifest}: {error}; move {self.root} away, and the tables are made again from the files of the workdir"
             ) from error
         except OSError as error:
-            raise CatalogError(f"{self._manifest}: cannot be read: {error.strerror}; mend its permissions") from error
-        found: dict[str, Any] = content
-        return found
+            raise CatalogError(f"{self._manifest}: cannot be read: {error.strerror}; correct its permissions") from error
+        manifest: dict[str, Any] = content
+        return manifest
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock. The kernel gives back that of a process which is killed."""
+        """Hold the lock of writers. The kernel releases the lock of a killed process."""
         path = self.root / ".lock"
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+") as stream:
             deadline = time.monotonic() + self._patience
@@ -161,7 +164,7 @@ class Catalog:
                 except BlockingIOError as error:
                     if time.monotonic() >= deadline:
                         raise CatalogError(
-                            f"another run writes the history tables in {self.root} ({stream.read(200) or 'not known which'}): "
+                            f"another run writes the history tables in {self.root} ({stream.read(200) or 'its process is not known'}): "
                             "run again when it has ended"
                         ) from error
                     time.sleep(min(0.2, self._patience))
@@ -181,7 +184,7 @@ class Catalog:
                 os.fchmod(stream.fileno(), 0o600)
                 os.fsync(stream.fileno())
             staged.rename(target)
-        # Those that somebody may still read by the manifest of before.
+        # Readers may still use these by an earlier manifest.
         kept = [row for row in manifest["replaced"] if now - row["at"] < self._grace]
         for row in manifest["replaced"]:
             if row not in kept:
@@ -192,7 +195,7 @@ class Catalog:
         write_private(self._manifest, json.dumps(manifest, indent=0).encode() + b"\n")
 
     def _sweep(self) -> None:
-        """Remove what a writer left that was killed: its staged files, and those that it moved and never committed."""
+        """Remove the files of a killed writer: those that it staged, and those that it moved without a commit."""
         staging = self.root / STAGING
         left = list(staging.iterdir()) if staging.is_dir() else []
         if not left:
@@ -209,12 +212,12 @@ class Catalog:
         DataFile.parse(path)
         file = self.root / path
         file.unlink(missing_ok=True)
-        with suppress(OSError):  # others are in it, or it is gone already
+        with suppress(OSError):  # it has other files, or does not exist
             file.parent.rmdir()
 
 
 def private_directory_quickly(path: Path) -> None:
-    """As `files.private_directory`, for thousands of directories below one that was proven already: no trial write."""
+    """As `private_files.private_directory`, but without a trial write, for many directories below one that has been checked."""
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
         path.chmod(0o700)

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""History of what was seen: rows of `replica_log` from landing files and healthy snapshots, and the `candidates` that follow from them.
+"""Rows of the table `replica_log` from landing files and healthy snapshots, and of the table `candidates` from landing files.
 
-In all of these tables `cluster` is the key of a run (see `RUNS`) until `of_runs` puts the cluster's name in its place: so the files of
-many runs are read together, and decided by the rule by which they are planned.
+In the DataFrames here, `cluster` is the key of a run (see `RUNS`) until `of_runs` replaces it with the cluster's name. So the files of many runs are
+read together, and decided by the rule of the plan.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql import functions as F
 
@@ -23,8 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import first
 
-# What is known of each run before its rows are read. `key`: its files' directory and name, "<run_id>/<cluster>" or "<cluster>/<run_id>".
-# `kept_rows`, `kept_outcomes`: what the tables have of a run from files that are gone meanwhile.
+# The facts of each run before its rows are read. `key`: directory and name of its files, "<run_id>/<cluster>" or "<cluster>/<run_id>".
+# `kept_rows`, `kept_outcomes`: counts of a run's rows in the tables from files that are gone meanwhile.
 RUNS = (
     "key string, run_id string, origin string, cluster string, date date, cluster_id string, collected_at timestamp, planned_at timestamp, "
     "finished_at timestamp, plan_id string, strategy string, ranking string, backend string, landing_sha256 string, plan_sha256 string, "
@@ -34,39 +34,39 @@ RUNS = (
 
 
 def lines(spark: SparkSession, files: Sequence[str]) -> DataFrame:
-    """The lines of landing files `<run_id>/<cluster>.jsonl` (see `landing_lines.lines_by_cluster`), by run."""
+    """Return the lines of landing files `<run_id>/<cluster>.jsonl` as `landing_lines.lines_by_cluster` does, with the key of the run as `cluster`."""
     return landing_lines.lines_by_cluster(spark, files, run_key(".jsonl"))
 
 
 def run_key(suffix: str) -> Column:
-    """The key of the run that a file is of, by its path `…/<run_id>/<cluster><suffix>`."""
+    """Return the key of the run of the row's file, from its path `…/<run_id>/<cluster><suffix>`."""
     return F.regexp_extract("_metadata.file_path", rf"([^/]+/[^/]+)\{suffix}$", 1)
 
 
 def of_runs(rows: DataFrame, runs: DataFrame, names: Mapping[str, str]) -> DataFrame:
-    """`rows` with run_id, date and the name of the cluster, and these columns of the run; `names`: column of the run → its name here."""
-    told = runs.select(
+    """Add run_id, date and the name of the cluster to `rows`, and further columns of the run. `names`: column of the run → its name in the result."""
+    run_columns = runs.select(
         F.col("key"), "run_id", F.col("cluster").alias("_name"), "date", *(F.col(of).alias(name) for of, name in names.items())
     )
-    joined = rows.withColumnRenamed("cluster", "key").join(F.broadcast(told), "key")
+    joined = rows.withColumnRenamed("cluster", "key").join(F.broadcast(run_columns), "key")
     return joined.withColumnRenamed("_name", "cluster")
 
 
 def replica_log(spark: SparkSession, files: Sequence[str], clusters: Mapping[str, Cluster], runs: DataFrame) -> DataFrame:
-    """One row per replica of each partition that the landing files speak of, as it was seen: nothing is judged."""
+    """Return one row per replica of each partition in the landing files, as collected, without a decision."""
     seen = lines(spark, files).mapInArrow(worker.replica_log(clusters), worker.REPLICA_LOG)
     rows = seen.withColumn("origin", F.lit(schemas.RECOVERY))
     return of_runs(rows, runs, {"collected_at": "observed_at"}).select(*schemas.columns("replica_log"))
 
 
 def candidates(spark: SparkSession, files: Sequence[str], runs: DataFrame, ranking: str) -> DataFrame:
-    """The survivors of each offline partition as `decide` ranks them by `ranking`, best first, with its word of evidence."""
+    """Return the survivors of each offline partition as `decide` ranks them by `ranking`, best first, with the kind of evidence."""
     found = lines(spark, files).mapInArrow(worker.candidates(Ranking(ranking)), worker.CANDIDATES)
     return of_runs(found, runs, {"collected_at": "observed_at"}).select(*schemas.columns("candidates"))
 
 
 def faults(spark: SparkSession, files: Sequence[str]) -> dict[str, str]:
-    """By run why its landing file cannot be used: as the plan refuses it, where nobody knows what is missing."""
+    """Return by run the reason why its landing file cannot be used. The reasons are those for which the plan quarantines a file."""
     reason, topic = F.col("reason"), F.col("topic")
     counted = (
         lines(spark, files)
@@ -93,7 +93,7 @@ def faults(spark: SparkSession, files: Sequence[str]) -> dict[str, str]:
 
 
 def healthy_replica_log(watermarks: DataFrame, brokers: DataFrame, runs: DataFrame) -> DataFrame:
-    """One row per replica of each partition of healthy snapshots (see `healthy`). Ends of replicas that were not asked are null."""
+    """Return one row per replica of each partition of healthy snapshots (see `healthy_rows`). Log ends that were not read are null."""
     key = ["cluster", "run_id"]
     states = brokers.groupBy(*key).agg(
         F.map_from_entries(F.collect_list(F.struct("broker_id", F.struct("broker_state", "rack")))).alias("states")
@@ -101,9 +101,9 @@ def healthy_replica_log(watermarks: DataFrame, brokers: DataFrame, runs: DataFra
     broker, leads = F.col("broker_id"), F.col("broker_id") == F.col("leader")
     end = first(F.filter("replica_ends", lambda row: row["broker_id"] == broker))["log_end_offset"]
     rows = watermarks.join(F.broadcast(states), key, "left").withColumn("broker_id", F.explode("replicas"))
-    told = runs.select(*key, "date")
+    dates = runs.select(*key, "date")
     return (
-        rows.join(F.broadcast(told), key)
+        rows.join(F.broadcast(dates), key)
         .select(
             *key,
             "date",

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parquet files read and written a block at a time, without Spark: what it takes to merge small files, or to take a run's rows out of one."""
+"""Rewrites Parquet files block by block without Spark: merges small files, or removes the rows of a run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from functools import reduce
 from operator import or_
 from pathlib import Path
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
 BLOCK = 1 << 16
-# Rows of one group: what a reader has to hold of a column at a time.
+# Rows of one group, which a reader holds in memory column by column.
 GROUP = 1 << 20
 
 
 def rewrite(sources: Sequence[Path], target: Path, without: pc.Expression | None = None) -> int:
-    """Write the rows of `sources`, which have one schema, to `target`, leaving out those that match `without`; return their number.
+    """Write the rows of `sources`, which have one schema, to `target`, except those that match `without`. Return their number.
 
-    No rows, no file. OSError where there is no room.
+    Without rows no file is written. Raises OSError if the disk is full.
     """
     schema = pq.read_schema(sources[0]).remove_metadata()
     count = 0
@@ -61,7 +61,7 @@ def rewrite(sources: Sequence[Path], target: Path, without: pc.Expression | None
 
 
 def of_runs(runs: Collection[tuple[str | None, str]]) -> pc.Expression:
-    """The rows of these (origin, run id); where a table does not say the origin of its rows, it is None here."""
+    """Return an expression for the rows of these (origin, run id). The origin is None for a table without that column."""
 
     def row(origin: str | None, run_id: str) -> pc.Expression:
         mine = pc.field("run_id") == run_id
@@ -71,7 +71,7 @@ def of_runs(runs: Collection[tuple[str | None, str]]) -> pc.Expression:
 
 
 def holds_any(path: Path, run_ids: Collection[str]) -> bool:
-    """Whether a file has a row of one of these runs. Its footer tells mostly, without reading a row."""
+    """Return whether a file has a row of one of these runs. Mostly its footer is enough, without reading rows."""
     with pq.ParquetFile(path) as file:
         bounds = [_bounds(file.metadata.row_group(number)) for number in range(file.metadata.num_row_groups)]
         if not any(found is None or any(found[0] <= run_id <= found[1] for run_id in run_ids) for found in bounds):
@@ -81,10 +81,14 @@ def holds_any(path: Path, run_ids: Collection[str]) -> bool:
 
 
 def _bounds(group: pq.RowGroupMetaData) -> tuple[str, str] | None:
-    """Least and greatest run id of some rows, None where the footer does not tell."""
+    """Return the least and the greatest run id of a row group, or None if the footer does not have them."""
     for number in range(group.num_columns):
         column = group.column(number)
         if column.path_in_schema == "run_id":
-            told = column.statistics
-            return (told.min, told.max) if told is not None and told.has_min_max and isinstance(told.min, str) else None
+            statistics = column.statistics
+            return (
+                (statistics.min, statistics.max)
+                if statistics is not None and statistics.has_min_max and isinstance(statistics.min, str)
+                else None
+            )
     return None

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which runs are to be brought into the history tables, what is known of each, and which of its files cannot be used. Needs no Spark."""
+"""Finds the runs that are to be ingested into the history tables, and checks their files. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     import pyarrow.parquet as pq
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import timestamps
@@ -51,7 +51,7 @@ TABLES = {
     IMPACT: ("impact",),
     HEALTHY: ("replica_log", "risk"),
 }
-# When each kind of file was written, by its header, and the column that keeps it.
+# The field of a file's header with its time, and the column that keeps it.
 TIMES = {
     LANDING: ("collected_at", "collected_at"),
     HEALTHY: ("collected_at", "collected_at"),
@@ -60,11 +60,11 @@ TIMES = {
     IMPACT: ("observed_at", "impact_at"),
 }
 DIGESTS = ("landing_sha256", "plan_sha256", "result_sha256", "impact_sha256")
-# What an audit row tells of a run beside that, and what of it comes from a plan alone, or from a look at consumers and producers.
+# Further columns of an audit row, by the kind of file that they come from.
 DECIDED = ("plan_id", "strategy", "ranking", "dry_run")
 FOUND = ("impact",)
 ENDED = ("data_loss_allowed", "other_offline")
-TOLD_BY = {PLAN: DECIDED, IMPACT: FOUND, RESULT: ENDED}
+COLUMNS_BY_KIND = {PLAN: DECIDED, IMPACT: FOUND, RESULT: ENDED}
 KNOWN = (
     "run_id",
     "origin",
@@ -86,8 +86,8 @@ KNOWN = (
 QUARANTINE, AUDIT = "quarantine", "recovery_audit"
 
 
-def known(root: Path, files: Iterable[DataFile]) -> dict[Run, Row]:
-    """The runs that are in the tables: their audit rows, with `date`."""
+def read_audit(root: Path, files: Iterable[DataFile]) -> dict[Run, Row]:
+    """Return the audit rows of the runs in the tables, with `date`."""
     found = {}
     for file in files:
         if file.table == AUDIT:
@@ -97,8 +97,8 @@ def known(root: Path, files: Iterable[DataFile]) -> dict[Run, Row]:
     return found
 
 
-def thinned(files: Files) -> dict[Run, Mapping[str, Source]]:
-    """Leave out healthy snapshots but the first of each hour and the newest of a cluster; those whose run id is no time all stay."""
+def thin_out(files: Files) -> dict[Run, Mapping[str, Source]]:
+    """Leave out healthy snapshots except the first of each hour and the newest of a cluster. Those whose run id is not a time are all kept."""
     kept: dict[Run, Mapping[str, Source]] = {}
     hours: set[tuple[str, datetime]] = set()
     newest: dict[str, Run] = {}
@@ -115,8 +115,8 @@ def thinned(files: Files) -> dict[Run, Mapping[str, Source]]:
     return {**kept, **{run: files[run] for run in newest.values()}}
 
 
-def recent(files: Files, days: int, now: datetime, audit: Collection[Run]) -> dict[Run, Mapping[str, Source]]:
-    """Leave out runs that are older than `days` and not in the tables: they would be removed from there again."""
+def leave_out_old(files: Files, days: int, now: datetime, audit: Collection[Run]) -> dict[Run, Mapping[str, Source]]:
+    """Leave out runs that are older than `days` and not in the tables, from which they would be removed again."""
     first = day_before(now.date(), days)
 
     def written(run: Run) -> date:
@@ -127,35 +127,35 @@ def recent(files: Files, days: int, now: datetime, audit: Collection[Run]) -> di
 
 
 class Changes:
-    """Tells runs with new or changed files. Each file's digest is taken once, before anybody reads the file."""
+    """Finds runs with new or changed files. The digest of each file is computed once, before the file is read."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
         self._digests: dict[Source, str] = {}
 
     def of(self, audit: Mapping[Run, Row]) -> list[Run]:
-        """Runs that are not in the tables as their files are, those first whose files were written first."""
+        """Return the runs whose files differ from those in the tables, the oldest files first."""
         changed = [run for run in self._files if run not in audit or self.kinds(run, audit[run])]
         return sorted(changed, key=lambda run: (min(source.changed_at for source in self._files[run].values()), run))
 
     def kinds(self, run: Run, row: Row) -> list[str]:
-        """Kinds of files of a run that are not those which its audit row is about."""
+        """Return the kinds of files of a run that differ from the digests in its audit row."""
         return [kind for kind, source in self._files[run].items() if not self._same(source, row[DIGEST[kind]])]
 
     def digest(self, source: Source) -> str:
-        """The digest of a file as it was when this was asked first."""
+        """Return the digest of a file, computed at the first call."""
         if source not in self._digests:
             self._digests[source] = source.digest()
         return self._digests[source]
 
-    def _same(self, source: Source, told: str | None) -> bool:
-        """Whether `told` is the digest of this file, or of its content: so it stands there of a file that was refused."""
-        return told is not None and (told == self.digest(source) or told == source.content_digest())
+    def _same(self, source: Source, digest: str | None) -> bool:
+        """Return whether `digest` is that of this file, or of its content, which the tables have for a refused file."""
+        return digest is not None and (digest == self.digest(source) or digest == source.content_digest())
 
 
 @dataclass
 class Batch:
-    """Runs on their way into the tables, and which of their files are read. `audit`: the tables' own audit rows before."""
+    """Runs that are being ingested. `audit`: audit rows of the tables; `headers`, `refused`: by run and kind, of usable and of refused files."""
 
     files: Files
     audit: Mapping[Run, Row]
@@ -163,8 +163,8 @@ class Batch:
     headers: dict[Run, dict[str, Row]] = field(default_factory=dict)
     refused: dict[Run, dict[str, str]] = field(default_factory=dict)
 
-    def take(self, run: Run) -> None:
-        """Check the files of a run."""
+    def check(self, run: Run) -> None:
+        """Check the files of a run and add it to the batch."""
         headers: dict[str, Row] = {}
         refused: dict[str, str] = {}
         for kind, source in self.files[run].items():
@@ -175,25 +175,25 @@ class Batch:
         self.headers[run], self.refused[run] = headers, refused
 
     def refuse(self, run: Run, kind: str, reason: str) -> None:
-        """Use a file no more that was found sound before."""
+        """Refuse a file that had passed the check."""
         self.refused[run][kind] = reason
         del self.headers[run][kind]
 
     def usable(self, kind: str) -> list[Source]:
-        """Files of a kind that are to be read."""
+        """Return the usable files of a kind."""
         return [self.files[run][kind] for run in self.headers if kind in self.headers[run]]
 
     def replaced(self) -> dict[Run, set[str]]:
-        """Runs that are in the tables, and from which tables their rows are to go."""
+        """Return the runs of the batch that are in the tables, and the tables from which their rows must be removed."""
         return {run: set(WRITTEN_BY[run.origin]) - self._kept_tables(run) for run in self.headers if run in self.audit}
 
     def rows(self, now: datetime) -> list[Row]:
-        """What is known of each run, as `observations.RUNS` has it."""
+        """Return one row per run with the columns of `observed_rows.RUNS`."""
         last = _last(self.audit)
         return [self._row(run, last, now) for run in self.headers]
 
     def quarantine(self, now: datetime) -> list[Row]:
-        """One row per file that is refused."""
+        """Return one row per refused file."""
         return [
             {"origin": run.origin, "cluster": run.cluster, "run_id": run.run_id, "refused_at": now, "kind": kind,
              "path": printable(str(self.files[run][kind].path)), "reason": printable(reason)}
@@ -202,7 +202,7 @@ class Batch:
         ]  # fmt: skip
 
     def _kept(self, run: Run) -> set[str]:
-        """Kinds of files that the tables have rows from, and that are gone or have become useless meanwhile: the rows stay."""
+        """Return the kinds of files of which the tables have rows, but which are gone or unusable now. Their rows are kept."""
         before = self.audit.get(run, {})
         return {kind for kind in TABLES if (kind == HEALTHY) == (run.origin == HEALTHY) and before.get(DIGEST[kind])} - self.headers[
             run
@@ -213,18 +213,18 @@ class Batch:
 
     def _row(self, run: Run, last: dict[tuple[str, str], Row], now: datetime) -> Row:
         headers, before, kept = self.headers[run], self.audit.get(run, {}), self._kept(run)
-        times_told = tuple(dict.fromkeys(name for _table, name in TIMES.values()))
-        row: Row = dict.fromkeys(("cluster_id", "backend", *times_told, *DECIDED, *FOUND, *ENDED, *DIGESTS))
+        time_columns = tuple(dict.fromkeys(name for _table, name in TIMES.values()))
+        row: Row = dict.fromkeys(("cluster_id", "backend", *time_columns, *DECIDED, *FOUND, *ENDED, *DIGESTS))
         for kind in kept:
-            told = ("cluster_id", "backend", TIMES[kind][1], DIGEST[kind], *TOLD_BY.get(kind, ()))
-            row |= {name: before[name] for name in told if before.get(name) is not None}
+            names = ("cluster_id", "backend", TIMES[kind][1], DIGEST[kind], *COLUMNS_BY_KIND.get(kind, ()))
+            row |= {name: before[name] for name in names if before.get(name) is not None}
         for kind, header in headers.items():
             written, name = TIMES[kind]
             row |= {"cluster_id": header["cluster_id"], "backend": header["backend"] or row["backend"], name: header[written]}
-            row |= {name: header[name] for name in TOLD_BY.get(kind, ())}
+            row |= {name: header[name] for name in COLUMNS_BY_KIND.get(kind, ())}
         for kind, source in self.files[run].items():
             row[DIGEST[kind]] = source.content_digest() if kind in self.refused[run] else self.changes.digest(source)
-        times = [row[name] for name in times_told if row[name]]
+        times = [row[name] for name in time_columns if row[name]]
         tables_kept = self._kept_tables(run)
         row |= {
             "key": "/".join(run[1:] if run.origin == HEALTHY else (run.run_id, run.cluster)),
@@ -247,12 +247,12 @@ class Batch:
         if run in self.audit:
             changed = self.changes.kinds(run, self.audit[run])
             for kind in changed:
-                if self.audit[run][DIGEST[kind]] and not (kind in self.headers[run] and _by_a_look(kind, changed)):
+                if self.audit[run][DIGEST[kind]] and not (kind in self.headers[run] and _changed_by_impact(kind, changed)):
                     rows = "the rows are those of the former one" if kind in self.refused[run] else "its rows were replaced"
-                    found.append(f"its {kind} file has changed since it was brought in: {rows}")
+                    found.append(f"its {kind} file has changed since it was ingested: {rows}")
         elif last and row["collected_at"] and row["collected_at"] < last["collected_at"]:
             found.append(
-                f"gathered at {row['collected_at']:{timestamps.FORMAT}}, before run {last['run_id']} ({last['collected_at']:{timestamps.FORMAT}}), "
+                f"collected at {row['collected_at']:{timestamps.FORMAT}}, before run {last['run_id']} ({last['collected_at']:{timestamps.FORMAT}}), "
                 "which was written earlier: a clock went backwards"
             )
         if last and row["cluster_id"] and last["cluster_id"] and row["cluster_id"] != last["cluster_id"]:
@@ -260,26 +260,24 @@ class Batch:
                 f"its cluster id is {row['cluster_id']}, and that of run {last['run_id']} {last['cluster_id']}: another cluster under the same name"
             )
         if row["planned_at"] and row["collected_at"] and row["planned_at"] < row["collected_at"]:
-            found.append("its plan is older than its evidence, which was gathered anew, or a clock went backwards")
+            found.append("its plan is older than its evidence: the evidence was collected again, or a clock went backwards")
         return [printable(text) for text in found]
 
 
 def _last(audit: Mapping[Run, Row]) -> dict[tuple[str, str], Row]:
-    """The last run of each origin and cluster that has a time."""
+    """Return the audit row of the last run with a time, by origin and cluster."""
     timed = sorted((row["collected_at"], run) for run, row in audit.items() if row["collected_at"])
     return {(run.origin, run.cluster): audit[run] for _time, run in timed}
 
 
-def _by_a_look(kind: str, changed: Collection[str]) -> bool:
-    """Whether a file has changed because somebody looked at consumers and producers, which is noted in the results and may be done again."""
+def _changed_by_impact(kind: str, changed: Collection[str]) -> bool:
+    """Return whether a file has changed because the impact was read again, which also changes the results."""
     return kind == IMPACT or (kind == RESULT and IMPACT in changed)
 
 
 def _header(source: Source, other: Row | None) -> Row:
-    """What a sound file tells, its time as such. RecoveryError for one that is not, or is of another cluster than `other`, what is known of its run.
-
-    Evidence is never of another cluster: with it the run begins anew.
-    """
+    """Return the header of a valid file, with its time as datetime. Raises RecoveryError if the file is not valid, or if it is a plan, a results or an
+    impact file of another cluster id than `other`, the known facts of its run."""
     header = source.check()
     if other and other["cluster_id"] not in (None, header["cluster_id"]) and source.kind in (PLAN, RESULT, IMPACT):
         raise SourceError(f"its cluster id is {header['cluster_id']}, and that of the run {other['cluster_id']}")
@@ -289,7 +287,7 @@ def _header(source: Source, other: Row | None) -> Row:
     try:
         time = timestamps.read(header[name])
     except ValueError as error:
-        raise SourceError(f"its {name} {header[name]} is no time as in 2026-01-31T03:00:00Z") from error
+        raise SourceError(f"its {name} {header[name]} is not a time such as 2026-01-31T03:00:00Z") from error
     impact = {count: header["summary"][count] for count in COUNTS} if source.kind == IMPACT else None
     known = {key: header.get(key) for key in ("cluster_id", "backend", "data_loss_allowed", *DECIDED)}
     return {**known, "other_offline": header.get("other_offline_partitions"), "impact": impact, name: time}

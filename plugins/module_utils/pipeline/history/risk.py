@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Risk: which partitions of a healthy snapshot are offline or one failure away from it, and what if certain brokers were lost.
+"""Risk: which partitions of a healthy snapshot are offline or one failure from offline, and what a loss of certain brokers would mean.
 
-Who may become leader without loss (KIP-966, "Leader election"): a live member of the ISR, else a live eligible leader replica. Where there is
-none the partition is offline. Whether logs fork cannot be seen while there is a leader: what a follower holds too much it truncates.
+A live member of the ISR, else a live eligible leader replica can become leader without loss (KIP-966, "Leader election"). Without either the partition
+is offline. Forks are not considered: while there is a leader, followers truncate what they have too much.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, false_if_null, first, listed
 
-# Worst first. Each counts for more than all that follow it together, so the sum (`score`) ranks by the worst, then by the next.
+# Worst first. Each weighs more than all that follow it together, so the sum (`score`) ranks by the worst risk, then by the next.
 RISKS = ("offline", "no_eligible_leader", "last_in_sync", "below_min_isr", "same_rack", "far_behind", "under_replicated")
 WEIGHTS = {risk: 1 << place for place, risk in enumerate(reversed(RISKS))}
 FAR_BEHIND = 10_000  # offsets that a follower outside of the ISR lacks
@@ -33,18 +33,18 @@ _PARTITION = [*_SNAPSHOT, "topic", "partition"]
 
 
 class WhatIfError(RecoveryError):
-    """Brokers were named that do not exist."""
+    """The named brokers do not exist, or none are named."""
 
 
 def risks(watermarks: DataFrame, brokers: DataFrame, far_behind: int = FAR_BEHIND) -> DataFrame:
-    """One row per partition of `healthy.watermarks` that is at risk: the fields of the table `risk`, and `cluster`.
+    """Return one row per partition of `healthy_rows.watermarks` that is at risk: the fields of the table `risk`, and `cluster`.
 
-    `risks`: words of RISKS, worst first. `score`: the sum of their WEIGHTS. `depends_on`: the broker whose loss alone takes it offline, as an array
-    that is empty where there is none.
+    `risks`: values of RISKS, worst first. `score`: the sum of their WEIGHTS. `depends_on`: an array with the broker whose loss alone takes the
+    partition offline, or empty. `far_behind`: offsets that a follower outside of the ISR must lack for the risk of that name.
     """
     in_sync, may_lead = F.col("in_sync"), F.col("may_lead")
     behind = F.filter("replica_ends", lambda end: ~F.array_contains("isr", end["broker_id"]))
-    # The racks of the live ISR, and of all brokers: where a cluster has one rack nothing can be done about it.
+    # The racks of the live ISR. A cluster with a single rack has no remedy, so it does not count as risk.
     racks = F.array_distinct(F.transform("in_sync", lambda broker: F.coalesce(F.element_at("racks", broker), F.lit(""))))
     online = F.col("leader") >= 0
     applies = {
@@ -56,7 +56,7 @@ def risks(watermarks: DataFrame, brokers: DataFrame, far_behind: int = FAR_BEHIN
         "far_behind": any_of(behind, lambda end: F.col("log_end_offset") - end["log_end_offset"] > far_behind),
         "under_replicated": F.size(in_sync) < F.size("replicas"),
     }
-    words = F.array_compact(F.array(*(F.when(false_if_null(applies[risk]), F.lit(risk)) for risk in RISKS)))
+    names = F.array_compact(F.array(*(F.when(false_if_null(applies[risk]), F.lit(risk)) for risk in RISKS)))
     score = sum((F.when(false_if_null(applies[risk]), F.lit(WEIGHTS[risk])).otherwise(F.lit(0)) for risk in RISKS), F.lit(0))
     return (
         _live(watermarks, brokers)
@@ -67,7 +67,7 @@ def risks(watermarks: DataFrame, brokers: DataFrame, far_behind: int = FAR_BEHIN
             "replicas",
             "isr",
             "eligible_leader_replicas",
-            words.alias("risks"),
+            names.alias("risks"),
             score.cast("int").alias("score"),
             F.when(online & (F.size(may_lead) == 1), may_lead).otherwise(F.array().cast("array<int>")).alias("depends_on"),
         )
@@ -76,16 +76,17 @@ def risks(watermarks: DataFrame, brokers: DataFrame, far_behind: int = FAR_BEHIN
 
 
 def what_if(watermarks: DataFrame, brokers: DataFrame, lost: Sequence[int]) -> DataFrame:
-    """What would become of each partition with a replica on `lost` brokers, were they all lost at the time of the snapshot.
+    """Return the state of each partition with a replica on `lost` brokers, if they were all lost at the time of the snapshot.
 
     Rows have `cluster`, `run_id`, `topic`, `partition`, `leader`, and
-    `outcome`: `already_offline`, `offline` (nobody is left who may lead), `new_leader`, `same_leader`;
-    `next_leader`: the leader afterwards, null where there is none;
-    `writable`: whether acks=all is served afterwards, null where min.insync.replicas is not known;
-    `lost_offsets`: how much an unclean election of the best survivor would cost, 0 where a clean leader is left; null where it is not known;
-    `reason`: why it is not known, or what else has to be known about it.
 
-    An id stands for the broker of each cluster that has it. WhatIfError names ids that no cluster has.
+    outcome       already_offline, offline (no eligible leader is left), new_leader or same_leader
+    next_leader   the leader afterwards, or null
+    writable      whether acks=all is accepted afterwards, null if min.insync.replicas is not known
+    lost_offsets  offsets that an unclean election of the best survivor would lose, 0 with a clean leader, null if not known
+    reason        why `lost_offsets` is not known, or what limits it
+
+    An id means the broker of each cluster that has it. Raises WhatIfError for ids that no cluster has.
     """
     _check(brokers, lost)
     gone = F.array(*(F.lit(broker) for broker in lost)).cast("array<int>")
@@ -95,7 +96,7 @@ def what_if(watermarks: DataFrame, brokers: DataFrame, lost: Sequence[int]) -> D
         .withColumn("may_lead_left", F.array_except("may_lead", gone))
         .withColumn("survivors", F.array_except(F.array_intersect("replicas", "live"), gone))
     )
-    # The controller takes the first of the assignment that is in sync, else the first eligible one.
+    # The controller elects the first replica of the assignment that is in sync, else the first eligible one.
     in_sync = F.array_intersect("replicas", "in_sync_left")
     next_leader = F.coalesce(first(in_sync), first(F.array_intersect("replicas", "may_lead_left")))
     outcome = (
@@ -109,7 +110,7 @@ def what_if(watermarks: DataFrame, brokers: DataFrame, lost: Sequence[int]) -> D
     unread = F.array_except("survivors", F.transform(known, lambda end: end["broker_id"]))
     best = F.array_max(F.transform(known, lambda end: end["log_end_offset"]))
     lacking = F.col("log_end_offset") - best
-    cost = F.when(lacking.isNotNull(), F.greatest(lacking, F.lit(0).cast("bigint")))  # greatest() takes no notice of nulls
+    cost = F.when(lacking.isNotNull(), F.greatest(lacking, F.lit(0).cast("bigint")))  # greatest() ignores nulls
     reason = (
         F.when(clean, None)
         .when(F.size("survivors") == 0, F.lit("no replica is left: it stays offline until one of them is back"))
@@ -133,13 +134,13 @@ def what_if(watermarks: DataFrame, brokers: DataFrame, lost: Sequence[int]) -> D
 
 
 def _check(brokers: DataFrame, lost: Sequence[int]) -> None:
-    """At most as many rows as ids were named are brought here."""
+    """Raise WhatIfError if `lost` is empty or has an id that no cluster has. Collects at most as many rows as `lost` has ids."""
     if not lost:
-        raise WhatIfError("no broker is named: name the ids of those that are to be thought lost")
+        raise WhatIfError("no broker is named: name the ids of brokers whose loss is to be simulated")
     found = {row["broker_id"] for row in brokers.where(F.col("broker_id").isin(*lost)).select("broker_id").distinct().collect()}
     missing = sorted(set(lost) - found)
     if missing:
-        raise WhatIfError(f"no cluster has a broker {', '.join(map(str, missing))}; name ids of brokers that the last snapshots know")
+        raise WhatIfError(f"no cluster has a broker {', '.join(map(str, missing))}; name ids of brokers in the last snapshots")
 
 
 def _live(watermarks: DataFrame, brokers: DataFrame) -> DataFrame:

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The history tables as Spark sees them: read by their schema, and published run by run, exactly once.
+"""Reads and publishes the history tables with Spark: by their schema, run by run, exactly once.
 
-Spark is given the paths of files and a directory to write in, and never lists, renames or removes one: so it does not matter where it
-runs, as long as it sees the workdir under the same path, and a run that is killed leaves nothing that Spark would have to mend.
+Spark gets the paths of files and a directory to write to, and never lists, renames or removes files. So it can run anywhere, as long as it has the
+workdir under the same path, and after a killed run Spark has nothing to repair.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple, cast
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
@@ -35,16 +35,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark imp
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.json_lines import literal_path
 
 CONF = {
-    # What every tool reads as a time in UTC; Spark's own default is a type that nobody else writes any more.
+    # Every tool reads this type as a time in UTC. Spark's default is the deprecated INT96.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # The paths are files. Looking at a thousand of them takes longer as a Spark job.
+    # The paths are files. A Spark job that checks a thousand of them takes longer than the driver.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": str(1 << 20),
 }
 FREE_BYTES = 1 << 20
 
 
 class Run(NamedTuple):
-    """What is published, and replaced, as one."""
+    """The unit that is published and replaced as a whole."""
 
     origin: str
     cluster: str
@@ -53,9 +53,9 @@ class Run(NamedTuple):
 
 @dataclass
 class Publication:
-    """Rows of some runs on their way into the tables. `current`: the files that the tables consist of meanwhile.
+    """Staged rows of some runs. `current`: the present data files of the tables.
 
-    `replaced`: runs that are in the tables, with the names of the tables from which their rows are to go when the new ones come.
+    `replaced`: runs in the tables, with the names of the tables from which their rows are removed when the publication is committed.
     """
 
     spark: SparkSession
@@ -64,7 +64,7 @@ class Publication:
     replaced: dict[Run, Collection[str]] = field(default_factory=dict)
 
     def write(self, table: str, rows: DataFrame) -> None:
-        """Stage the rows of a table, which say their `cluster` and `date`; one Spark job, whatever the number of clusters."""
+        """Stage the rows of a table, which have `cluster` and `date`. One Spark job for any number of clusters. Raises CatalogError if the disk is full."""
         folder = self.change.folder / table
         schema = cast("StructType", StructType.fromDDL(f"{schemas.SCHEMAS[table]}, {schemas.PARTITIONED_BY}"))
         writer = rows.select(*schemas.columns(table)).to(schema).repartition("cluster", "date").write.partitionBy("cluster", "date")
@@ -73,7 +73,7 @@ class Publication:
         except PySparkException as error:
             if "No space left" in str(error) or "File too large" in str(error) or _is_full(folder):
                 raise CatalogError(
-                    f"no room for the history tables in {folder.parents[1]}: they stand as before; make room and run again"
+                    f"no room for the history tables in {folder.parents[1]}: they have not changed; make room and run again"
                 ) from error
             raise
         for path in sorted(folder.glob("cluster=*/date=*/part-*.parquet")):
@@ -81,7 +81,7 @@ class Publication:
             self.change.added[DataFile.new(table, cluster, date.fromisoformat(day))] = path
 
     def staged_tables(self) -> dict[str, DataFrame]:
-        """The rows that were written, read back by table."""
+        """Return the staged rows by table, read back."""
         paths: dict[str, list[str]] = {}
         for file, path in self.change.added.items():
             paths.setdefault(file.table, []).append(str(path))
@@ -89,7 +89,7 @@ class Publication:
 
 
 class Store:
-    """The tables below `root`. Times to wait: see `catalog`."""
+    """The tables below `root`. `grace`, `patience`: see `manifest.Catalog`."""
 
     def __init__(self, spark: SparkSession, root: Path, grace: float = GRACE, patience: float = PATIENCE) -> None:
         self.catalog = Catalog(root, grace, patience)
@@ -98,9 +98,9 @@ class Store:
             spark.conf.set(key, value)
 
     def read(self, table: str, clusters: Collection[str] | None = None, since: date | None = None) -> DataFrame:
-        """All rows as they are now, with `cluster` and `date`; empty if there is none.
+        """Return the present rows of a table, with `cluster` and `date`.
 
-        `clusters`, `since`: leave out the files of others, and those of earlier days.
+        `clusters`: only these clusters; `since`: only this day and later ones.
         """
         wanted = [
             file
@@ -111,16 +111,16 @@ class Store:
         return _read(self._spark, table, root / table, [str(root / file.path) for file in wanted])
 
     @contextmanager
-    def publishing(self) -> Iterator[Publication]:
-        """Publish what is written in the block: all of it, in the place of the runs named as replaced, or on any error nothing."""
-        with self.catalog.writing() as change:  # pylint: disable=contextmanager-generator-missing-cleanup  # an error ends it, too
+    def begin_publication(self) -> Iterator[Publication]:
+        """Yield a publication, which is committed at the end of the block and removes the replaced rows. After an error nothing is published."""
+        with self.catalog.begin_change() as change:  # pylint: disable=contextmanager-generator-missing-cleanup  # an error ends it, too
             publication = Publication(self._spark, change, change.current)
             yield publication
-            take_out(self.catalog.root, change, publication.replaced)
+            remove_runs(self.catalog.root, change, publication.replaced)
 
 
-def take_out(root: Path, change: Change, runs: Mapping[Run, Collection[str]]) -> None:
-    """Remove the rows of `runs` from the tables named for each; a file with rows of others too is written anew without them."""
+def remove_runs(root: Path, change: Change, runs: Mapping[Run, Collection[str]]) -> None:
+    """Remove the rows of `runs` from the tables named for each. A file that also has rows of other runs is rewritten without them."""
     wanted: dict[tuple[str, str], list[Run]] = {}
     for run, names in runs.items():
         for table in names:
@@ -135,7 +135,7 @@ def take_out(root: Path, change: Change, runs: Mapping[Run, Collection[str]]) ->
 
 
 def has_origin(table: str) -> bool:
-    """Whether runs of both origins have rows in a table."""
+    """Return whether runs of both origins have rows in a table."""
     return all(table in names for names in schemas.WRITTEN_BY.values())
 
 
@@ -148,5 +148,5 @@ def _read(spark: SparkSession, table: str, base: Path, files: Collection[str]) -
 
 
 def _is_full(folder: Path) -> bool:
-    told = os.statvfs(folder.parent)
-    return told.f_bavail * told.f_frsize < FREE_BYTES or not told.f_favail
+    status = os.statvfs(folder.parent)
+    return status.f_bavail * status.f_frsize < FREE_BYTES or not status.f_favail

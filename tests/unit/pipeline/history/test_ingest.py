@@ -44,10 +44,10 @@ def rows(*partitions: Situation) -> list[dict[str, Any]]:
 
 def results(workdir: Path, cluster: str = "east", run_id: str = RUN, outcome: str = "elected", **changes: Any) -> Path:
     """A results file as `Recovery.write_results` writes it."""
-    told = {"leader": 2, "designated_leader": 2, "evidence": "prefix", "reason_code": None, "reason": None}
+    decision = {"leader": 2, "designated_leader": 2, "evidence": "prefix", "reason_code": None, "reason": None}
     partitions = [
-        {"topic": "orders", "partition": 0, "outcome": outcome, **told},
-        {"topic": "orders", "partition": 1, "outcome": "held", **told},
+        {"topic": "orders", "partition": 0, "outcome": outcome, **decision},
+        {"topic": "orders", "partition": 1, "outcome": "held", **decision},
     ]
     document = {
         "cluster": cluster, "cluster_id": f"id-of-{cluster}", "run_id": run_id, "plan_id": None, "backend": "compat",
@@ -193,7 +193,7 @@ def test_what_a_look_has_found_follows_its_run(spark: SparkSession, tmp_path: Pa
     assert audit["impact"] == found["summary"] and audit["table_rows"] == {"result": 2, "impact": 6}
     assert history.all()["result"] == before["result"] and history.ingest().ingested == 0
 
-    # A second look takes the place of the first one, and one that nobody can read does not.
+    # A second impact file replaces the first one, and an unreadable one does not.
     write(path, impact(run_id=RUN, groups=[], canaries=[], warnings=[], partitions=[], transactions=found["transactions"][:1]))
     assert history.ingest().replaced == 1 and [row["kind"] for row in history.rows("impact")] == ["transaction"]
     path.write_text("{")
@@ -207,7 +207,7 @@ def test_what_a_look_has_found_follows_its_run(spark: SparkSession, tmp_path: Pa
 
 
 def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
-    """Each is quarantined with its reason and everything else is brought in; nothing is refused twice."""
+    """Each is quarantined with its reason and all others are ingested; no file is refused twice."""
     folder = land(tmp_path, "sound", rows(PARTITIONS[0])).parent
     whole = land(tmp_path, "truncated", rows(PARTITIONS[0]))
     whole.write_bytes(b"".join(whole.read_bytes().splitlines(keepends=True)[:-2]))
@@ -232,10 +232,10 @@ def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
     healthy_files.write(tmp_path, run, [healthy_files.broker(1), broken], "odd")
     history = Tables(spark, tmp_path)
     done = history.ingest()
-    told = {Path(row["path"]).relative_to(tmp_path).as_posix(): row["reason"] for row in done.quarantine}
+    reasons = {Path(row["path"]).relative_to(tmp_path).as_posix(): row["reason"] for row in done.quarantine}
     wanted = {
         f"landing/{RUN}/truncated.jsonl": "no seal at its end",
-        f"landing/{RUN}/copied.jsonl": "its cluster is sound, and not the one of its path, copied",
+        f"landing/{RUN}/copied.jsonl": "its cluster is sound, but its path has copied",
         f"landing/{RUN}/newer.jsonl": "schema 5 is not 4",
         f"landing/{RUN}/empty.jsonl": "does not begin with the header",
         f"landing/{RUN}/link.jsonl": "cannot be read",
@@ -248,13 +248,13 @@ def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
         f"plans/{RUN}/sound.json": "version 99",
         f"healthy/odd/{run}.jsonl": "rows that break the schema: 1",
     }
-    assert told.keys() == wanted.keys()
-    assert {path: reason for path, reason in wanted.items() if reason not in told[path]} == {}
+    assert reasons.keys() == wanted.keys()
+    assert {path: reason for path, reason in wanted.items() if reason not in reasons[path]} == {}
     assert {row["cluster"] for row in history.rows("replica_log")} == {"sound", "well"}
     assert Counter(row["path"] for row in history.rows("quarantine")) == Counter(str(tmp_path / path) for path in wanted)
     assert "its landing file was refused: no seal" in remarks(history.rows("recovery_audit", cluster="truncated"))
     assert history.ingest() == Summary(unchanged=done.ingested)
-    # Gathered anew, the run is whole: its row in quarantine goes. Another one's rows stay although its file is broken now.
+    # Collected again, the run is complete: its row in quarantine goes. Another one's rows stay although its file is broken now.
     land(tmp_path, "truncated", rows(PARTITIONS[0]))
     (folder / "sound.jsonl").write_text("gone")
     again = history.ingest()
@@ -266,7 +266,7 @@ def test_files_that_cannot_be_used(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_what_is_odd_about_a_run_is_remarked(spark: SparkSession, tmp_path: Path) -> None:
-    """Clocks that go backwards, another cluster under the same name, evidence gathered anew on another day with fewer rows."""
+    """Clocks that go backwards, another cluster under the same name, evidence collected again on another day with fewer rows."""
     land(tmp_path, "east", rows(*PARTITIONS))
     history = Tables(spark, tmp_path)
     history.ingest()
@@ -279,13 +279,13 @@ def test_what_is_odd_about_a_run_is_remarked(spark: SparkSession, tmp_path: Path
     found = {row["run_id"]: row for row in history.rows("recovery_audit")}
     assert "before run run-1" in remarks([found["run-2"]]) and "a clock went backwards" in remarks([found["run-2"]])
     assert "its cluster id is another, and that of run run-1 id-of-east" in remarks([found["run-3"]])
-    assert "its landing file has changed since it was brought in: its rows were replaced" in remarks([found[RUN]])
+    assert "its landing file has changed since it was ingested: its rows were replaced" in remarks([found[RUN]])
     assert Counter((row["run_id"], str(row["date"])) for row in history.rows("replica_log")) == {
         (RUN, "2026-11-22"): 3, ("run-2", "2026-11-21"): 3, ("run-3", "2026-11-21"): 3,
     }  # fmt: skip
 
 
-def test_no_room_is_told_in_one_line_and_the_tables_stand(spark: SparkSession, tmp_path: Path) -> None:
+def test_no_room_is_reported_in_one_line_and_the_tables_stand(spark: SparkSession, tmp_path: Path) -> None:
     """Files of this process may not grow beyond a few bytes: as on a full disk nothing can be written."""
     land(tmp_path, "east", rows(*PARTITIONS))
     history = Tables(spark, tmp_path)
@@ -295,10 +295,10 @@ def test_no_room_is_told_in_one_line_and_the_tables_stand(spark: SparkSession, t
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
     try:
-        with pytest.raises(CatalogError, match=r"stand as before: make room and run again") as told:
+        with pytest.raises(CatalogError, match=r"make room and run again") as refused:
             history.ingest()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refused.value)
     assert history.all() == before
     assert history.ingest().ingested == 1 and len(history.rows("replica_log")) == 18

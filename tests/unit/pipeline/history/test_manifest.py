@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The manifest: all tables change at once or not at all, whoever is killed, and whatever order things are done in."""
+"""The manifest: all tables change at once or not at all, even if a writer is killed, and in any order of steps."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_one_run_id_of_both_origins_is_two_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["publish", "compact", "expire"])
 def test_killed_at_every_step(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Readers see all of the rows as before, or all as after; the next run completes the work and leaves no file that nobody knows."""
+    """Readers see all of the rows as before, or all as after; the next run completes the work and leaves no file that the manifest does not name."""
 
     def act(catalog: Catalog) -> None:
         if what == "publish":
@@ -107,8 +107,8 @@ def test_readers_who_are_under_way_find_their_files(tmp_path: Path) -> None:
 
 def test_the_second_writer_waits_or_says_who_is_before_it(tmp_path: Path) -> None:
     first, second = Catalog(tmp_path / "history"), Catalog(tmp_path / "history", patience=0.01)
-    told = rf"another run writes .* \(process {os.getpid()} on .*run again when it has ended"
-    with first.writing(), pytest.raises(CatalogError, match=told), second.writing():
+    expected = rf"another run writes .* \(process {os.getpid()} on .*run again when it has ended"
+    with first.begin_change(), pytest.raises(CatalogError, match=expected), second.begin_change():
         pass
     publish(second, BEFORE, {})
     assert found(second)
@@ -126,23 +126,23 @@ def test_everything_is_private_whatever_the_umask_and_the_modes_of_staged_files(
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "is not valid JSON.*made again from the files of the workdir"),
         ('{"version": 1}', "version 1 of the history tables is not 2; move .*made again from the files of the workdir"),
         ('{"version": 3}', "version 3 of the history tables is not 2; move .*made again from the files of the workdir"),
-        ('{"version": 2, "files": ["../../etc/passwd"], "replaced": []}', "no path of a data file"),
+        ('{"version": 2, "files": ["../../etc/passwd"], "replaced": []}', "not the path of a data file"),
         ('{"version": 2, "files": [], "replaced": [{"path": "x"}]}', "at is missing"),
     ],
 )
-def test_a_manifest_that_cannot_be_used_is_told_and_nothing_is_written(content: str, said: str, tmp_path: Path) -> None:
+def test_a_manifest_that_cannot_be_used_is_refused_and_nothing_is_written(content: str, message: str, tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "history")
     publish(catalog, BEFORE, {})
     manifest = catalog.root / "manifest.json"
     manifest.write_text(content)
-    with pytest.raises(CatalogError, match=said):
+    with pytest.raises(CatalogError, match=message):
         catalog.files()
-    with pytest.raises(CatalogError, match=said):
+    with pytest.raises(CatalogError, match=message):
         publish(catalog, AFTER, EVERYWHERE)
     assert manifest.read_text() == content
 
@@ -164,7 +164,7 @@ def test_no_room_is_one_line_and_the_tables_stand(tmp_path: Path, monkeypatch: p
     def full(*_: object) -> None:
         raise OSError(28, os.strerror(28))
 
-    with monkeypatch.context() as patched, pytest.raises(CatalogError, match=r"cannot write .*No space left on device.*stand as before"):
+    with monkeypatch.context() as patched, pytest.raises(CatalogError, match=r"cannot write .*No space left on device.*make room"):
         patched.setattr(catalogs.os, "fsync", full)
         publish(catalog, AFTER, EVERYWHERE)
     assert found(catalog) == before
@@ -247,10 +247,10 @@ TestHistory.settings = settings(max_examples=40, stateful_step_count=12, deadlin
 
 def test_a_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "history")
-    with catalog.writing():
+    with catalog.begin_change():
         pass
     assert not (catalog.root / "manifest.json").exists()
-    with pytest.raises(ZeroDivisionError), catalog.writing() as change:
+    with pytest.raises(ZeroDivisionError), catalog.begin_change() as change:
         stage(change, BEFORE)
         raise ZeroDivisionError
     assert not catalog.files() and not (catalog.root / "manifest.json").exists()

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which runs are brought in: of a snapshot a minute one an hour, and nothing that retention would remove again."""
+"""Which runs are ingested: of a snapshot a minute one an hour, and nothing that retention would remove again."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     DIGESTS,
     Batch,
     Changes,
-    recent,
-    thinned,
+    leave_out_old,
+    thin_out,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.schemas import HEALTHY, RECOVERY
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history.store import Run
@@ -33,14 +33,14 @@ def test_the_first_snapshot_of_each_hour_and_the_newest(tmp_path: Path) -> None:
     for run in ("2026-11-20T09-59-00Z", "2026-11-20T10-00-00Z", "2026-11-20T10-01-00Z", "2026-11-20T10-02-00Z", "by-hand-1", "by-hand-2"):
         healthy_files.write(tmp_path, run, [healthy_files.broker(1)], collected_at="2026-11-20T10:00:00Z")
     healthy_files.write(tmp_path, "2026-11-20T10-01-00Z", [healthy_files.broker(1)], "west")
-    kept = {(run.cluster, run.run_id) for run in thinned(find(tmp_path))}
+    kept = {(run.cluster, run.run_id) for run in thin_out(find(tmp_path))}
     assert kept == {
         ("east", "2026-11-20T09-59-00Z"), ("east", "2026-11-20T10-00-00Z"), ("east", "2026-11-20T10-02-00Z"), ("east", "by-hand-1"),
         ("east", "by-hand-2"), ("west", "2026-11-20T10-01-00Z"),
     }  # fmt: skip
-    # Those that were brought in as the newest are still known when others are: nothing has to be removed.
+    # Those that were ingested as the newest are still known when others are: nothing has to be removed.
     healthy_files.write(tmp_path, "2026-11-20T11-00-00Z", [healthy_files.broker(1)])
-    assert ("east", "2026-11-20T10-00-00Z") in {(run.cluster, run.run_id) for run in thinned(find(tmp_path))}
+    assert ("east", "2026-11-20T10-00-00Z") in {(run.cluster, run.run_id) for run in thin_out(find(tmp_path))}
 
 
 def test_what_is_older_than_retention_waits_outside(tmp_path: Path) -> None:
@@ -49,9 +49,9 @@ def test_what_is_older_than_retention_waits_outside(tmp_path: Path) -> None:
         healthy_files.write(tmp_path, run, [healthy_files.broker(1)])
     os.utime(land(tmp_path, "east", broker_rows(3), "long-ago"), (1e9, 1e9))
     files, now = find(tmp_path), datetime(2026, 11, 21, tzinfo=UTC)
-    assert {run.run_id for run in recent(files, 3, now, ())} == {young}
-    assert {run.run_id for run in recent(files, 3, now, {Run(RECOVERY, "east", "long-ago")})} == {young, "long-ago"}
-    assert len(recent(files, 10**4, now, ())) == 3
+    assert {run.run_id for run in leave_out_old(files, 3, now, ())} == {young}
+    assert {run.run_id for run in leave_out_old(files, 3, now, {Run(RECOVERY, "east", "long-ago")})} == {young, "long-ago"}
+    assert len(leave_out_old(files, 10**4, now, ())) == 3
 
 
 def test_a_file_is_another_one_by_its_seal_and_a_refused_one_by_its_content(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_results_of_another_cluster_are_refused_also_when_the_evidence_is_broken
     path, run = land(tmp_path, "east", broker_rows(3)), Run(RECOVERY, "east", "run-1")
     results = tmp_path / "results" / "run-1" / "east.json"
     results.parent.mkdir(parents=True)
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "cluster": "east",
         "run_id": "run-1",
         "plan_id": None,
@@ -85,11 +85,11 @@ def test_results_of_another_cluster_are_refused_also_when_the_evidence_is_broken
         "other_offline_partitions": 0,
         "partitions": [],
     }
-    results.write_text(json.dumps({**told, "cluster_id": "another"}))
+    results.write_text(json.dumps({**content, "cluster_id": "another"}))
 
     def taken(audit: dict[Run, dict[str, Any]]) -> Batch:
         batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
-        batch.take(run)
+        batch.check(run)
         return batch
 
     first = taken({})
@@ -104,11 +104,11 @@ def test_results_of_another_cluster_are_refused_also_when_the_evidence_is_broken
     assert again.replaced()[run].isdisjoint({"replica_log", "candidates"}) and {"quarantine", "recovery_audit"} <= again.replaced()[run]
     kept = again.rows(NOW)[0]
     assert kept["kept_rows"] == {"replica_log": 9} and kept["date"] == row["date"] and kept["cluster_id"] == "id-of-east"
-    assert "its landing file has changed since it was brought in: the rows are those of the former one" in kept["remarks"]
+    assert "its landing file has changed since it was ingested: the rows are those of the former one" in kept["remarks"]
     # Nothing is left to be done of files that were refused as they are.
     assert run not in Changes(find(tmp_path)).of({run: {name: kept[name] for name in DIGESTS}})
     # The right results are taken.
-    results.write_text(json.dumps({**told, "cluster_id": "id-of-east"}))
+    results.write_text(json.dumps({**content, "cluster_id": "id-of-east"}))
     assert taken({run: audit}).refused[run].keys() == {"landing"}
 
 
@@ -116,15 +116,15 @@ def test_a_look_comes_after_its_run_and_again_and_is_nothing_odd(tmp_path: Path)
     land(tmp_path, "east", broker_rows(3))
     run, path = Run(RECOVERY, "east", "run-1"), tmp_path / "impact" / "run-1" / "east.json"
     results = tmp_path / "results" / "run-1" / "east.json"
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "cluster": "east", "cluster_id": "id-of-east", "run_id": "run-1", "plan_id": None, "backend": "compat",
         "finished_at": "2026-11-21T04:05:00Z", "data_loss_allowed": True, "other_offline_partitions": None, "partitions": [],
     }  # fmt: skip
-    write(results, told)
+    write(results, content)
 
     def taken(audit: dict[Run, dict[str, Any]]) -> Batch:
         batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
-        batch.take(run)
+        batch.check(run)
         return batch
 
     row = taken({}).rows(NOW)[0]
@@ -133,7 +133,7 @@ def test_a_look_comes_after_its_run_and_again_and_is_nothing_odd(tmp_path: Path)
     assert run not in Changes(find(tmp_path)).of({run: audit})
 
     write(path, impact())
-    write(results, {**told, "impact": {"path": str(path)}})
+    write(results, {**content, "impact": {"path": str(path)}})
     assert Changes(find(tmp_path)).of({run: audit}) == [run]
     seen = taken({run: audit}).rows(NOW)[0]
     assert (seen["impact"], seen["impact_at"]) == (impact()["summary"], datetime(2026, 11, 21, 4, 30, tzinfo=UTC))
@@ -141,12 +141,12 @@ def test_a_look_comes_after_its_run_and_again_and_is_nothing_odd(tmp_path: Path)
 
     audit = {**seen, "table_rows": {"impact": 5}, "outcomes": {}}
     write(path, impact(groups=[]))
-    write(results, {**told, "impact": {"path": "of the second look"}})
+    write(results, {**content, "impact": {"path": "of the second impact file"}})
     again = taken({run: audit})
     assert "impact" in again.replaced()[run] and again.rows(NOW)[0]["remarks"] == []
-    write(results, {**told, "finished_at": "2026-11-21T05:05:00Z"})
+    write(results, {**content, "finished_at": "2026-11-21T05:05:00Z"})
     write(path, impact())
-    assert taken({run: audit}).rows(NOW)[0]["remarks"] == ["its result file has changed since it was brought in: its rows were replaced"]
+    assert taken({run: audit}).rows(NOW)[0]["remarks"] == ["its result file has changed since it was ingested: its rows were replaced"]
 
 
 def test_a_look_that_is_broken_gone_or_of_another_cluster_leaves_the_rows_of_the_former_one(tmp_path: Path) -> None:
@@ -154,19 +154,19 @@ def test_a_look_that_is_broken_gone_or_of_another_cluster_leaves_the_rows_of_the
     land(tmp_path, "east", broker_rows(3))
     write(path, impact())
     first = Batch(find(tmp_path), {}, Changes(find(tmp_path)))
-    first.take(run)
+    first.check(run)
     audit = {run: {**first.rows(NOW)[0], "table_rows": {"impact": 5, "replica_log": 3}, "outcomes": {}}}
-    for content, said in (
-        ("{", "is not valid JSON"),
+    for content, reason in (
+        ("{", "is no JSON"),
         ('{"cluster": "east"}', "cluster_id is missing: the file was cut off"),
         (json.dumps(impact(cluster_id="another")), "its cluster id is another, and that of the run id-of-east"),
-        (json.dumps(impact(run_id="run-2")), "its run_id is run-2, and not the one of its path"),
-        (json.dumps(impact(observed_at="yesterday")), "its observed_at yesterday is no time"),
+        (json.dumps(impact(run_id="run-2")), "its run_id is run-2, but its path has"),
+        (json.dumps(impact(observed_at="yesterday")), "its observed_at yesterday is not a time"),
     ):
         path.write_text(content)
         batch = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
-        batch.take(run)
-        assert said in batch.refused[run]["impact"], content
+        batch.check(run)
+        assert reason in batch.refused[run]["impact"], content
         assert [(row["kind"], row["path"]) for row in batch.quarantine(NOW)] == [("impact", str(path))]
         row = batch.rows(NOW)[0]
         assert "impact" not in batch.replaced()[run] and row["kept_rows"] == {"impact": 5}
@@ -175,5 +175,5 @@ def test_a_look_that_is_broken_gone_or_of_another_cluster_leaves_the_rows_of_the
         assert run not in Changes(find(tmp_path)).of({run: row}), "it is refused once"
     path.unlink()
     gone = Batch(find(tmp_path), audit, Changes(find(tmp_path)))
-    gone.take(run)
+    gone.check(run)
     assert gone.rows(NOW)[0]["impact"] == audit[run]["impact"] and not gone.refused[run]

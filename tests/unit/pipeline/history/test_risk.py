@@ -59,14 +59,14 @@ def read(spark: SparkSession, workdir: Path, rows: Iterable[Mapping[str, Any]]) 
     return healthy_rows.watermarks(spark, files), healthy_rows.brokers(spark, files)
 
 
-def test_words_say_why_and_the_score_ranks_by_the_worst_of_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_score_ranks_partitions_by_their_worst_risk(spark: SparkSession, tmp_path: Path) -> None:
     rows = risk.risks(*read(spark, tmp_path, [mark("well"), *(row for row, _, _ in AT_RISK.values())])).collect()
     found = {row["topic"]: row for row in rows}
-    assert {topic: row["risks"] for topic, row in found.items()} == {topic: words for topic, (_, words, _) in AT_RISK.items()}
+    assert {topic: row["risks"] for topic, row in found.items()} == {topic: risks for topic, (_, risks, _) in AT_RISK.items()}
     assert {topic: row["depends_on"] for topic, row in found.items()} == {topic: brokers for topic, (_, _, brokers) in AT_RISK.items()}
     ranked = [row["risks"] for row in sorted(rows, key=lambda row: -row["score"])]
-    places = [[risk.RISKS.index(word) for word in words] for words in ranked]
-    assert places == sorted(places, key=lambda words: [word in words for word in range(len(risk.RISKS))], reverse=True)
+    places = [[risk.RISKS.index(word) for word in risks] for risks in ranked]
+    assert places == sorted(places, key=lambda risks: [word in risks for word in range(len(risk.RISKS))], reverse=True)
     assert {row["cluster"] for row in rows} == {"east"}
 
 
@@ -82,7 +82,7 @@ def test_what_if_says_who_would_lead_and_what_would_be_lost(spark: SparkSession,
             mark("gone", isr=[1], log_end_offset=150, replica_ends=[[1, 150], [2, 120], [3, 90]]),
             mark("gone", 1, isr=[1], log_end_offset=150, replica_ends=[[1, 150], [3, 90]]),
             mark("gone", 2, isr=[1], log_end_offset=150),
-            mark("nobody", replicas=[1], isr=[1], min_insync_replicas=1),
+            mark("no-survivor", replicas=[1], isr=[1], min_insync_replicas=1),
             mark("silent", isr=[1], log_end_offset=None, high_watermark=None, error="NO_ANSWER", replica_ends=[[2, 7], [3, 7]]),
             leaderless("before"),
             mark("unknown", replicas=[1, 2], isr=[1, 2], min_insync_replicas=None),
@@ -99,7 +99,7 @@ def test_what_if_says_who_would_lead_and_what_would_be_lost(spark: SparkSession,
         ("gone", 0): ("offline", None, False, 30),
         ("gone", 1): ("offline", None, False, 60),
         ("gone", 2): ("offline", None, False, None),
-        ("nobody", 0): ("offline", None, False, None),
+        ("no-survivor", 0): ("offline", None, False, None),
         ("silent", 0): ("offline", None, False, None),
         ("before", 0): ("already_offline", None, False, None),
         ("unknown", 0): ("new_leader", 2, None, 0),
@@ -109,7 +109,7 @@ def test_what_if_says_who_would_lead_and_what_would_be_lost(spark: SparkSession,
     assert reasons["gone", 0] is None and reasons["order", 0] is None
     assert reasons["gone", 1] == "at most: where the logs of brokers 2 end was not read"
     assert reasons["gone", 2] == "where the logs of brokers 2, 3 end was not read"
-    assert "no replica is left" in reasons["nobody", 0] and "no replica is left" in reasons["late", 0]
+    assert "no replica is left" in reasons["no-survivor", 0] and "no replica is left" in reasons["late", 0]
 
     with pytest.raises(risk.WhatIfError, match="no cluster has a broker 7, 8;"):
         risk.what_if(marks, brokers, [8, 9, 7])
