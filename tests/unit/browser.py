@@ -38,7 +38,7 @@ class Opened:
     requests: list[str] = field(default_factory=list)
 
     def dismiss(self, dialog: Dialog) -> None:
-        """Nobody was to be asked anything."""
+        """Record a dialog as a complaint: the page must not open any."""
         self.complaints.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
@@ -49,7 +49,7 @@ class Opened:
 
 @contextmanager
 def running() -> Iterator[Browser]:
-    """The browser. As root Chromium needs to be told that it has no sandbox."""
+    """The browser. As root Chromium needs the option --no-sandbox."""
     path = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"] if os.geteuid() == 0 else [])

@@ -80,9 +80,9 @@ def _bounds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def found(kind: str, cluster: str = "east", known: int = 1, **values: Any) -> dict[str, Any]:
     """A row of `report.impact`."""
     columns = [column for column in schemas.columns("impact") if column != "date"]
-    told = {"run_id": RUN, "observed_at": LOOKED_AT, "kind": kind, "cluster": cluster, "known": known}
+    common = {"run_id": RUN, "observed_at": LOOKED_AT, "kind": kind, "cluster": cluster, "known": known}
     assert values.keys() <= {*decision_rows.FOUND[section_of(kind)][1].split()} if kind != "warning" else {"explanation"}
-    return {**dict.fromkeys(columns), **told, **values}
+    return {**dict.fromkeys(columns), **common, **values}
 
 
 def section_of(kind: str) -> str:
@@ -101,7 +101,7 @@ def downstream() -> list[dict[str, Any]]:
     """One row of each kind that a look can find."""
     tool = "kafka-consumer-groups.sh --bootstrap-server broker1:9092 --group billing --reset-offsets"
     abort = "kafka-transactions.sh --bootstrap-server broker1:9092 abort --topic orders --partition 0 --start-offset 97"
-    hangs = "no coordinator knows it, so nobody will end it here: consumers with read_committed do not get past it; abort it"
+    hangs = "no coordinator knows it, so no coordinator will end it here: consumers with read_committed do not get past it; abort it"
     return [
         found("canary", topic="canary", partition=0, offset=12, read_back=True),
         found(
@@ -173,7 +173,7 @@ def sample(
         "totals": document.totals(groups, since),
         "loss": document.losses(groups),
         "held": document.held(groups, shown, wanted),
-        "impact": consumers.impact(consumers.looks(_given(rows), looks, WORKDIR, wanted.playbooks), impact),
+        "impact": consumers.impact(consumers.impact_states(_given(rows), looks, WORKDIR, wanted.playbooks), impact),
         "topics": topics,
         "partitions": [document.with_next(row, wanted) for row in shown],
         "risk": _risk() if risk else document.risk_of([], [], [], [], [], []),
@@ -192,7 +192,7 @@ def sample(
         "operations": list(operations),
         "what_if": None,
     }
-    return document.finished(doc)
+    return document.complete(doc)
 
 
 def _given(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -278,7 +278,7 @@ def operation() -> dict[str, Any]:
 
 
 def incident() -> dict[str, Any]:
-    """Two clusters after one run: some partitions elected, some held for different reasons. In one somebody has looked who is hit."""
+    """Two clusters after one run: some partitions elected, some held for different reasons. The impact was read in one of them."""
     rows = [partition("east", "orders", number, "elected", lower_bound=141, upper_bound=260, estimate=180) for number in range(7)]
     rows += [partition("east", "payments", number, "elected", lower_bound=0, upper_bound=40) for number in range(2)]
     rows += [partition("east", "clicks", number, "already_online", detail="broker 3 leads it") for number in range(3)]

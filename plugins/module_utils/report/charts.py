@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Charts as inline SVG, drawn by pygal. Colours come from the page's style sheet, so that they follow light and dark; nothing in them is a script."""
+"""Charts as inline SVG, drawn by pygal. Their colours come from the page's style sheet, for light and dark mode. They have no scripts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from contextlib import suppress
 from typing import Any
 from xml.etree import ElementTree as ET
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     import pygal
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
 
-# A chart with more bars is no picture any more; the table beside it has all.
+# A chart with more bars cannot be read. The table beside it has all rows.
 MOST_BARS = 20
 _LONGEST_LABEL = 32
 _BAR, _FRAME = 30, 46
 
 
 def _svg(chart: Any, label: str, classes: Sequence[str]) -> str:
-    """The chart without pygal's styles, scripts and comments. `classes`: one per series, for the style sheet."""
+    """Return the chart without pygal's styles, scripts and comments. `classes`: one per series, for the style sheet."""
     root = chart.render_tree()
     for parent in list(root.iter()):
         parent.attrib.pop("id", None)  # several charts share a page
@@ -30,7 +30,7 @@ def _svg(chart: Any, label: str, classes: Sequence[str]) -> str:
             if not isinstance(child.tag, str) or child.tag in ("style", "script", "title") or "overlay" in (child.get("class") or ""):
                 parent.remove(child)
             elif child.tag == "desc" and child.get("class") == "value":
-                # What a pointer shows that rests on a bar, without a script.
+                # Browsers show a title as a tooltip, without a script.
                 child.tag = "title"
             elif child.tag == "desc":
                 parent.remove(child)
@@ -53,7 +53,7 @@ def _settings(height: int) -> dict[str, Any]:
         "width": 860,
         "height": height,
         "margin": 8,
-        "show_legend": False,  # the page has one, in words
+        "show_legend": False,  # the page has a legend as text
         "show_x_guides": False,
         "truncate_label": _LONGEST_LABEL,
         "value_formatter": lambda value: f"{value:,.0f}",
@@ -62,7 +62,7 @@ def _settings(height: int) -> dict[str, Any]:
 
 
 def bars(rows: Sequence[Mapping[str, Any]], name: str, series: Mapping[str, str], label: str) -> str:
-    """Horizontal stacked bars, one per row: `name` is the key of its name, `series` maps keys of numbers to what they are called. Empty without rows.
+    """Return horizontal stacked bars, one per row, or an empty text without rows. `name`: key of a row's name; `series`: titles by key of a number.
 
     The parts have the classes `of-<key>`.
     """
@@ -78,7 +78,7 @@ def bars(rows: Sequence[Mapping[str, Any]], name: str, series: Mapping[str, str]
 
 
 def days(rows: Sequence[Mapping[str, Any]], series: Mapping[str, str], label: str) -> str:
-    """Lines over the days (`date`). Empty for fewer than two days: a point is no trend."""
+    """Return lines over the days (`date`), or an empty text for fewer than two days. `series`: titles by key of a number."""
     if len(rows) < 2:
         return ""
     chart = pygal.Line(show_minor_x_labels=False, show_dots=len(rows) <= 40, include_x_axis=True, **_settings(240))

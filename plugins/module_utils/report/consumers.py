@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Consumers and producers in the report: where somebody has looked whom a recovery has hit, what was found, and what is to be done. Pure: no I/O."""
+"""Consumers and producers in the report: for which runs the impact was read, its summary, and the next step. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAYBOOK = "impact"
 LOOKED, OUTDATED, NOT_LOOKED = "looked", "outdated", "not_looked"
 _OF_LOOK = ("cluster", "run_id", "observed_at")
 _KEY = ("topic", "partition")
-# The lists of the document: the kind of their rows in the table `impact`, and the columns that they have.
+# The lists of the document: the kind of their rows in the table `impact`, and their columns.
 LISTS: Mapping[str, tuple[str, Sequence[str]]] = {
     "groups": (
         "group",
@@ -48,11 +48,11 @@ LISTS: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 
 
-def looks(given: Sequence[Mapping[str, Any]], seen: Sequence[Mapping[str, Any]], workdir: Path, playbooks: Playbooks) -> Rows:
-    """One row per run and cluster that gave partitions a leader, or that was looked at: those first where a look is due.
+def impact_states(given: Sequence[Mapping[str, Any]], seen: Sequence[Mapping[str, Any]], workdir: Path, playbooks: Playbooks) -> Rows:
+    """Return one row per run and cluster that gave partitions a leader, or whose impact was read, those without a current impact first.
 
-    `given`, `seen`: rows of `report.given_leaders` and `report.looks`. `state` is NOT_LOOKED, OUTDATED (the results are newer than the look) or
-    LOOKED; `command` is the one that looks, null where that was done.
+    `given`, `seen`: rows of `recovery_queries.given_leaders` and `recovery_queries.impact_audit`. `state` is NOT_LOOKED, OUTDATED (the results are newer
+    than the impact) or LOOKED; `command` reads the impact, null if it is current.
     """
     partitions = {(row["run_id"], row["cluster"]): row["partitions"] for row in given}
     last = {(row["run_id"], row["cluster"]): row for row in seen}
@@ -78,14 +78,15 @@ def looks(given: Sequence[Mapping[str, Any]], seen: Sequence[Mapping[str, Any]],
 
 
 def command(run_id: str, cluster: str, playbooks: Playbooks) -> str:
-    """The command that looks at the consumers and producers of a run."""
+    """Return the command that reads the impact of a run on consumers and producers."""
     return playbooks.line(PLAYBOOK, cluster, {"kafka_recovery_run_id": run_id})
 
 
 def impact(looked: Rows, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The part of the document: `looks`, and what they have found (rows of `report.impact`) as lists by kind, most urgent first.
+    """Return the key `impact` of the document: `looks` (rows of `impact_states`), and `rows` of `recovery_queries.impact` as lists by kind, most urgent
+    first.
 
-    `totals` adds up the looks, and says how many clusters wait for one (`due`); `known` has the length of each list before it was cut.
+    `totals` has the sums over `looks`, and the number of clusters without a current impact (`due`). `known` has the full length of each list.
     """
     document: dict[str, Any] = {"looks": looked, "totals": {"due": len(_clusters(looked, (NOT_LOOKED, OUTDATED)))}, "known": {}}
     for name in COUNTS:
@@ -98,7 +99,7 @@ def impact(looked: Rows, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def by_cluster(document: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """The summaries of the clusters that were looked at, those of several runs added up."""
+    """Return the summaries by cluster, added up over the runs."""
     found: dict[str, dict[str, int]] = {}
     for look in document["impact"]["looks"]:
         if look["summary"]:
@@ -108,10 +109,10 @@ def by_cluster(document: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     return found
 
 
-def beyond(document: Mapping[str, Any]) -> int | None:
-    """On how many partitions the leader's log lacked some of a confirmed committed offset when the plan was made, of those that no look has covered.
+def offsets_beyond_log_end(document: Mapping[str, Any]) -> int | None:
+    """Return the number of partitions on which a confirmed committed offset was beyond the end of the leader's log when the plan was made.
 
-    None without any. A look covers what got a leader, and tells more.
+    Counts partitions without a current impact, which would be more precise. None if there are no such partitions.
     """
     due = _clusters(document["impact"]["looks"], (NOT_LOOKED, OUTDATED))
     groups = [
@@ -123,7 +124,7 @@ def beyond(document: Mapping[str, Any]) -> int | None:
 
 
 def next_step(totals: Mapping[str, int]) -> str:
-    """What is to be done for consumers and producers, in one or two sentences; empty where that is nothing."""
+    """Return the next step for consumers and producers, in one or two sentences, or an empty text if there is none."""
     todo = [
         f"{verb} {count(totals[name], one, many)}{rest}"
         for verb, name, one, many, rest in (
@@ -133,38 +134,38 @@ def next_step(totals: Mapping[str, int]) -> str:
         )
         if totals[name]
     ]
-    said = [f"{capital(_listed(todo))}."] if todo else []
+    steps = [f"{capital(_listed(todo))}."] if todo else []
     if totals["due"]:
-        said.append(f"Look whom the recovery has hit, in {count(totals['due'], 'cluster')}.")
-    return " ".join(said)
+        steps.append(f"Check which consumers and producers the recovery affects, in {count(totals['due'], 'cluster')}.")
+    return " ".join(steps)
 
 
-def words(document: Mapping[str, Any]) -> str:
-    """What looks have found, in one sentence; empty where nobody has looked."""
+def summary(document: Mapping[str, Any]) -> str:
+    """Return a summary of the impact, or an empty text if it was not read for any cluster."""
     looked = document["impact"]["looks"]
     seen, known = _clusters(looked, (LOOKED, OUTDATED)), _clusters(looked)
     if not seen:
         return ""
     totals = document["impact"]["totals"]
-    told = [
+    effects = [
         f"{count(totals['groups'], 'consumer group has', 'consumer groups have')} to be reset",
         f"{count(totals['transactions_hanging'], 'transaction hangs', 'transactions hang')}",
         f"{count(totals['not_readable'], 'partition')} cannot be read",
-        f"{count(totals['not_writable'], 'takes', 'take')} no writes with acks=all",
+        f"{count(totals['not_writable'], 'accepts', 'accept')} no writes with acks=all",
     ]
     clusters = "the one cluster" if len(known) == 1 else f"{number(len(seen))} of {count(len(known), 'cluster')}"
-    said = f"Looked at in {clusters} with partitions that got a leader: {_listed(told)}."
+    text = f"Checked in {clusters} with partitions that got a leader: {_listed(effects)}."
     doubts = [
         f"{count(totals['offsets_in_doubt'], 'committed offset')} that may lie in another log",
-        f"{count(totals['transactions_in_doubt'], 'transaction')} of which not every coordinator could be asked",
+        f"{count(totals['transactions_in_doubt'], 'transaction')} of which not every coordinator answered",
         f"{count(totals['transactions_records_lost'], 'open transaction')} that may have lost records",
     ]
-    told = [
-        text
-        for text, name in zip(doubts, ("offsets_in_doubt", "transactions_in_doubt", "transactions_records_lost"), strict=True)
+    in_doubt = [
+        doubt
+        for doubt, name in zip(doubts, ("offsets_in_doubt", "transactions_in_doubt", "transactions_records_lost"), strict=True)
         if totals[name]
     ]
-    return f"{said} In doubt: {_listed(told)}." if told else said
+    return f"{text} In doubt: {_listed(in_doubt)}." if in_doubt else text
 
 
 def _clusters(looked: Rows, states: Sequence[str] = (NOT_LOOKED, OUTDATED, LOOKED)) -> set[str]:

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report as one document: what the HTML page, the JSON file and the metrics are written from. Its keys stay.
+"""The report as one document, from which the HTML page, the JSON file and the metrics are made. Its keys are a public interface.
 
-Lists are bounded (LIMITS); beside each list that may be cut stands how many rows there are.
+Lists are bounded (LIMITS). Each list that may be cut has its full length beside it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import DataFrame, Row, SparkSession
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import phrases
@@ -49,12 +49,12 @@ TREND_DAYS = 100
 
 
 class ReportError(RecoveryError):
-    """There is nothing to report of what was asked for."""
+    """The requested runs, clusters or snapshots do not exist or cannot be used."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a report is about. `run_ids`: None stands for the newest recovery; `clusters`: None for all."""
+    """The scope of a report. `run_ids`: None for the newest recovery; `clusters`: None for all."""
 
     name: str
     workdir: Path
@@ -65,7 +65,7 @@ class Wanted:
 
 
 def collect(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
-    """Everything but `what_if`, which is null here. ReportError where a run that was asked for is not in the tables."""
+    """Return the document with `what_if` null. `read` returns a history table by name. Raises ReportError if a requested run is not in the tables."""
     document: dict[str, Any] = {
         "version": VERSION,
         "report": wanted.name,
@@ -79,11 +79,11 @@ def collect(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
         "unclean_recoveries": _rows(recovery_queries.unclean_recoveries(read, wanted.clusters)),
         "operations": operations.of_workdir(wanted.workdir, wanted.clusters),
     }
-    return finished(document)
+    return complete(document)
 
 
-def finished(document: dict[str, Any]) -> dict[str, Any]:
-    """Add what follows from the rest: the clusters, and what is said first."""
+def complete(document: dict[str, Any]) -> dict[str, Any]:
+    """Add the keys that follow from the others: clusters, headline, and what newer snapshots and runs say."""
     newer = newer_knowledge.clusters_with_newer_snapshot(document) if document["runs"] else set()
     document["risk_is_newer"] = bool(newer)
     document["newer_offline"] = newer_knowledge.offline(document, newer)
@@ -93,7 +93,7 @@ def finished(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value of Spark as JSON has it."""
+    """Return a value of Spark in a form that JSON can have."""
     if isinstance(value, Row):
         return {name: plain(item) for name, item in value.asDict().items()}
     if isinstance(value, Mapping):
@@ -106,17 +106,17 @@ def plain(value: Any) -> Any:
 
 
 def _rows(table: DataFrame) -> list[dict[str, Any]]:
-    """The rows of a bounded table."""
+    """Return the rows of a bounded table."""
     return [plain(row) for row in table.collect()]
 
 
 def _recovery(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
     audit = recovery_queries.recoveries(read, wanted.clusters)
     known = _rows(recovery_queries.runs(audit, LIMITS["runs"]))
-    # A dry run is nobody's recovery: it is shown only if it is asked for, or if there is nothing else.
+    # A dry run is not a recovery: it is shown only if it is requested, or if there is no other run.
     real = [run for run in known if run["mode"] != recovery_queries.DRY_RUN] or known
     chosen = list(wanted.run_ids) if wanted.run_ids is not None else [run["run_id"] for run in real[:1]]
-    audited = recovery_queries.looks(audit, chosen).collect() if chosen else []
+    audited = recovery_queries.impact_audit(audit, chosen).collect() if chosen else []
     if missing := sorted(set(chosen) - {row.run_id for row in audited}):
         raise ReportError(f"run_ids: no run {', '.join(missing)} of these clusters is in the history of {wanted.workdir}")
     dates = sorted({row.date for row in audited})
@@ -148,7 +148,7 @@ def _recovery(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
         "groups": groups,
         "offline_since": since,
         "held": held(groups, shown, wanted),
-        "impact": consumers.impact(consumers.looks(given, seen, wanted.workdir, wanted.playbooks), found),
+        "impact": consumers.impact(consumers.impact_states(given, seen, wanted.workdir, wanted.playbooks), found),
         "topics": topics,
         "partitions": [with_next(row, wanted) for row in shown],
     }
@@ -157,15 +157,15 @@ def _recovery(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
 def _offline_later(
     read: recovery_queries.Read, audit: DataFrame, run_ids: Sequence[str], until: DataFrame, wanted: Wanted
 ) -> list[dict[str, Any]]:
-    """Partitions without a leader in runs that are newer than the reported ones: dry runs, and plans that nobody has applied."""
+    """Return partitions without a leader in runs that are newer than the reported ones: dry runs, and plans that have not been applied."""
     if not run_ids:
         return []
-    dates = sorted({row.date for row in recovery_queries.looks(audit, run_ids).collect()})
+    dates = sorted({row.date for row in recovery_queries.impact_audit(audit, run_ids).collect()})
     return _rows(recovery_queries.offline_later(recovery_queries.partitions(read, run_ids, dates, wanted.clusters), until))
 
 
 def others_offline(rows: Sequence[Mapping[str, Any]], playbooks: Playbooks) -> list[dict[str, Any]]:
-    """Rows of `report.others_offline`, each with the step and the command that plans for the whole cluster.
+    """Add to rows of `recovery_queries.others_offline` the next step and the command that plans for the whole cluster.
 
     Results have only the number of these partitions, so no command can name them.
     """
@@ -177,7 +177,7 @@ def others_offline(rows: Sequence[Mapping[str, Any]], playbooks: Playbooks) -> l
 
 
 def totals(groups: Sequence[Mapping[str, Any]], since: Mapping[str, str | None]) -> dict[str, Any]:
-    """Counts over all clusters, of rows of `report.by_outcome`."""
+    """Return counts over all clusters. `groups`: rows of `recovery_queries.by_outcome`; `since`: `offline_since` by cluster."""
     outcomes = {outcome: sum(row["partitions"] for row in groups if row["outcome"] == outcome) for outcome in recovery_queries.SHOWN_FIRST}
     return {
         "partitions": sum(outcomes.values()),
@@ -189,7 +189,7 @@ def totals(groups: Sequence[Mapping[str, Any]], since: Mapping[str, str | None])
 
 
 def losses(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What was lost where a leader was found, and what would be where none is yet."""
+    """Return the loss of partitions that got a leader, and the loss of the others if the best survivor is elected. `groups`: as in `totals`."""
     return {
         "given_up": _loss(group for group in groups if group["outcome"] in recovery_queries.GIVEN_A_LEADER),
         "at_stake": _loss(group for group in groups if group["outcome"] in recovery_queries.WITHOUT_LEADER),
@@ -205,13 +205,13 @@ def _plan(workdir: Path, run_id: str, cluster: str) -> str:
     return str(workdir / "plans" / run_id / f"{cluster}.json")
 
 
-def _words(row: Mapping[str, Any]) -> list[str]:
+def _codes(row: Mapping[str, Any]) -> list[str]:
     return [row["word"], row["outcome"]]
 
 
 def _designates(group: Mapping[str, Any], plan: str, keys: Sequence[TopicPartition]) -> bool:
-    """Whether to apply the plan elects leaders for exactly these partitions. A plan may be gone, and a later run may have taken some of it over."""
-    if next_steps.word_of(_words(group)) not in next_steps.APPLIED:
+    """Return whether the plan elects leaders for exactly these partitions. It may not exist any more, or a later run may have some of its partitions."""
+    if next_steps.word_of(_codes(group)) not in next_steps.APPLIED:
         return False
     try:
         return {(row["topic"], row["partition"]) for row in plan_file.load(plan)["partitions"]} == set(keys)
@@ -220,9 +220,9 @@ def _designates(group: Mapping[str, Any], plan: str, keys: Sequence[TopicPartiti
 
 
 def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]], wanted: Wanted) -> list[dict[str, Any]]:
-    """One entry per cluster, outcome and reason that leaves partitions without a leader, the cheapest step first.
+    """Return one entry per cluster, outcome and reason of partitions without a leader, the cheapest next step first.
 
-    One whose partitions are not all among `shown` has no command, because a command names them all.
+    An entry whose partitions are not all in `shown` has no command, because a command names all of them.
     """
     found, rows = [], defaultdict(list)
     for row in shown:
@@ -237,24 +237,24 @@ def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
             {
                 **{key: group[key] for key in ("cluster", "outcome", "word", "partitions", "first")},
                 "plan": plan,
-                "next_step": next_steps.next_step(_words(group), plan, wanted.playbooks.require_commit),
+                "next_step": next_steps.next_step(_codes(group), plan, wanted.playbooks.require_commit),
                 "command": next_steps.command(
-                    _words(group), group["cluster"], names, plan if _designates(group, plan, names) else None, wanted.playbooks
+                    _codes(group), group["cluster"], names, plan if _designates(group, plan, names) else None, wanted.playbooks
                 ),
             }
         )
-    return sorted(found, key=lambda row: (next_steps.order(next_steps.word_of(_words(row))), -row["partitions"], row["cluster"]))
+    return sorted(found, key=lambda row: (next_steps.order(next_steps.word_of(_codes(row))), -row["partitions"], row["cluster"]))
 
 
 def with_next(row: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
-    """A partition with its own next step and command, null where it has a leader."""
+    """Add to a partition its next step and command, both null if it has a leader."""
     if row["outcome"] not in recovery_queries.WITHOUT_LEADER:
         return {**row, "next_step": None, "command": None}
-    plan, words = _plan(wanted.workdir, row["run_id"], row["cluster"]), _words(row)
+    plan, codes = _plan(wanted.workdir, row["run_id"], row["cluster"]), _codes(row)
     return {
         **row,
-        "next_step": next_steps.next_step(words, plan, wanted.playbooks.require_commit),
-        "command": next_steps.command(words, row["cluster"], [(row["topic"], row["partition"])], None, wanted.playbooks),
+        "next_step": next_steps.next_step(codes, plan, wanted.playbooks.require_commit),
+        "command": next_steps.command(codes, row["cluster"], [(row["topic"], row["partition"])], None, wanted.playbooks),
     }
 
 
@@ -289,7 +289,7 @@ def risk_of(
     brokers: list[dict[str, Any]],
     partitions: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """The tables of `report_risk`, and their sums."""
+    """Return the key `risk` of the document: the tables of `risk_queries`, and their sums."""
     totals = {
         "partitions": sum(row["partitions"] or 0 for row in snapshots),
         "offline": sum(row["offline"] for row in clusters),
@@ -309,10 +309,11 @@ def risk_of(
 
 
 def what_if(spark: SparkSession, wanted: Wanted, document: Mapping[str, Any], lost: Sequence[int]) -> dict[str, Any]:
-    """What would become of the fleet without these brokers, by its newest snapshots. RecoveryError where there is no snapshot, or no such broker."""
+    """Return the state of the fleet without the brokers `lost`, by its newest snapshots. Raises ReportError without a usable snapshot, and WhatIfError
+    if no cluster has such a broker."""
     paths = [wanted.workdir / "healthy" / row["cluster"] / f"{row['run_id']}.jsonl" for row in document["risk"]["snapshots"]]
     if not paths:
-        raise ReportError(f"what_if_brokers: there is no healthy snapshot in {wanted.workdir}; gather one with the playbook snapshot")
+        raise ReportError(f"what_if_brokers: there is no healthy snapshot in {wanted.workdir}; collect one with the playbook snapshot")
     for path in paths:
         try:
             sealed_jsonl.check(path)
@@ -338,7 +339,7 @@ def _quarantine(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
 
 
 def _clusters(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row per cluster that anything is known of, those with most partitions without a leader first."""
+    """Return one row per cluster of the reported runs and of the snapshots, those with most partitions without a leader first."""
     groups, risk = document["groups"], document["risk"]
     snapshots = {row["cluster"]: row for row in risk["snapshots"]}
     ranks = {row["cluster"]: row for row in risk["clusters"]}

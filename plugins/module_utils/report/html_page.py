@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report as one HTML file that needs nothing but itself: no network, scripts known by their digest, every text escaped."""
+"""The report as one self-contained HTML file: it loads nothing, its policy allows only the script with the known digest, and every text is escaped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     import jinja2
     from markupsafe import Markup
 
@@ -31,46 +31,46 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.pa
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import SHOWN_FIRST, WITHOUT_LEADER
 
 STEPS_SHOWN = 12
-# The last statement of the bundle: what it calls DataTables inside, `export{… vh as default …}`.
+# The last statement of the bundle, `export{… vh as default …}`, has the internal name of DataTables.
 _EXPORTS = re.compile(r"export\s*\{([^{}]*)\}\s*;?")
 
 
 class BundleError(RecoveryError):
-    """DataTables is not where it is looked for."""
+    """The library itables has no usable DataTables."""
 
 
 @cache
 def datatables() -> str:
-    """DataTables as statements of a module script that define `DataTable`, from the library itables. BundleError where that is missing or has changed."""
+    """Return DataTables as statements of a module script that define `DataTable`. Raises BundleError if the library itables is missing or has changed."""
     found = importlib.util.find_spec("itables")
     folders = found.submodule_search_locations if found else None
     path = Path(next(iter(folders)), "html", "dt_bundle.js") if folders else None
     if path is None or not path.is_file():
-        raise BundleError("the Python library itables is missing, which brings the tables of the page: pip install 'itables>=2.9,<2.10'")
-    # HTML would take the sign, in regular expressions of DataTables, for the begin of a comment, and miss the end of the script.
+        raise BundleError("the Python library itables, which has the tables of the page, is missing: pip install 'itables>=2.9,<2.10'")
+    # In a script of HTML this sign, which regular expressions of DataTables have, would start a comment that hides the end of the script.
     source = path.read_text(encoding="utf-8").replace("<!--", "<\\!--")
     exports = list(_EXPORTS.finditer(source))
     inside = re.search(r"([\w$]+) as default\b", exports[-1][1]) if exports else None
     if inside is None or "</script" in source.lower():
-        raise BundleError(f"{path} is not the DataTables that this knows how to include: pip install 'itables>=2.9,<2.10'")
+        raise BundleError(f"{path} is not a supported version of DataTables: pip install 'itables>=2.9,<2.10'")
     return f"{source[: exports[-1].start()]}\nconst DataTable = {inside[1]};\n{source[exports[-1].end() :]}\n"
 
 
 def embedded(value: Any) -> Markup:
-    """JSON for a script element: nothing in it can end the element, and no line separator of JavaScript is left."""
+    """Return JSON for a script element. No text in it can end the element, and it has no line separators of JavaScript."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def page(document: Mapping[str, Any]) -> str:
-    """The page of a document of `document.collect`."""
-    # Nothing on the page hides, turns around or looks like another line.
+    """Return the page of a document (see `document.collect`)."""
+    # Without control characters, which could hide text, reverse it or start a new line.
     doc = printable_tree(document)
     script = datatables() + SCRIPT
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(grouped=number, spaced=spaced, capitalised=capital, signed=page_context.signed)
-    environment.globals.update(cut=page_context.cut, risk_words_of=page_context.RISK_WORDS)
+    environment.globals.update(cut=page_context.cut, risk_titles=page_context.RISK_TITLES)
     data = {"tables": page_tables.tables(doc), "outcomes": OUTCOME_LABELS, "order": SHOWN_FIRST, "without_leader": WITHOUT_LEADER}
     return environment.from_string(TEMPLATE).render(
         doc=doc,
@@ -85,7 +85,7 @@ def page(document: Mapping[str, Any]) -> str:
         snapshot_command=Playbooks(doc["inventory"]).line("snapshot"),
         topics_limit=LIMITS["topics"],
         listed_on_paper=sum(1 for row in doc["partitions"] if row["outcome"] in WITHOUT_LEADER),
-        **page_context.words(doc),
+        **page_context.context(doc),
     )
 
 
@@ -93,14 +93,14 @@ def _charts(doc: Mapping[str, Any]) -> dict[str, Any]:
     clusters = [{"cluster": row["cluster"], **row["outcomes"]} for row in doc["clusters"] if row["partitions"]]
     outcomes = {key: OUTCOME_LABELS[key] for key in SHOWN_FIRST if doc["totals"]["outcomes"][key]}
     kinds: Sequence[Mapping[str, Any]] = [
-        {**row, "risk": page_context.RISK_WORDS.get(row["risk"], row["risk"])} for row in page_context.kinds(doc)
+        {**row, "risk": page_context.RISK_TITLES.get(row["risk"], row["risk"])} for row in page_context.kinds(doc)
     ]
-    lines = {"offline": "offline", "one_failure": "one failure from it"}
+    lines = {"offline": "offline", "one_failure": "one failure from offline"}
     return {
         "outcomes": Markup(charts.bars(clusters, "cluster", outcomes, "Partitions by outcome, one bar per cluster")),
         "outcome_legend": outcomes,
         "risks": Markup(charts.bars(kinds, "risk", {"partitions": "partitions"}, "Partitions by risk")),
         "risk_legend": {"partitions": "partitions in the newest snapshots"},
-        "trend": Markup(charts.days(doc["trend"], lines, "Partitions offline and one failure from it, day by day")),
+        "trend": Markup(charts.days(doc["trend"], lines, "Partitions offline and one failure from offline, day by day")),
         "trend_legend": lines,
     }

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report as Prometheus metrics, under KIP-966's names where it has one.
+"""The report as Prometheus metrics, with KIP-966's names where it has one.
 
-All of them are gauges: they count rows of a history from which old days are removed, so any of them may go down. A textfile stands
-still between two reports, so times are given as timestamps: their age is for the query, `time() - ...`.
+All metrics are gauges: they count rows of a history from which old days are removed, so they may go down. A textfile does not change between two
+reports, so times are timestamps: queries compute the age with `time() - ...`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ try:
     from prometheus_client.core import GaugeMetricFamily
     from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
-except ImportError:  # libraries.py says why
+except ImportError:  # common.optional_imports names what is missing
     Collector = object  # type: ignore[misc, assignment]
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import FAILED, STALE
@@ -29,7 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.re
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.risk_queries import OFFLINE, ONE_FAILURE
 
 PREFIX = "kafka_recovery"
-# Planned, or tried without success: the next run of the plan is to give them a leader.
+# Planned, or tried without success: the next run of the plan elects a leader for them.
 UNDER_RECOVERY = (PLANNED, FAILED, STALE)
 Sample = tuple[Sequence[str], float]
 
@@ -45,7 +45,7 @@ class Metrics(Collector):
         self._doc = document
 
     def collect(self) -> Iterator[Metric]:
-        """For prometheus_client."""
+        """Yield the metrics, for prometheus_client."""
         doc = self._doc
         yield _gauge(
             "partitions",
@@ -76,7 +76,7 @@ class Metrics(Collector):
         yield from self._loss()
         yield _gauge(
             "impact",
-            "What the reported recoveries mean for consumers and producers, as somebody has seen it who looked; absent where nobody has.",
+            "Impact of the reported recoveries on consumers and producers, by kind. Absent for a cluster whose impact was not read.",
             ("cluster", "kind"),
             (
                 ((cluster, kind), value)
@@ -101,7 +101,7 @@ class Metrics(Collector):
         yield _gauge("report_timestamp_seconds", "When this report was written.", (), [((), _seconds(doc["generated_at"]))])
 
     def _held(self) -> Iterator[Sample]:
-        """One sample per reason, and a plain zero for a cluster where nobody has to decide anything, so that an alert can end."""
+        """Yield one sample per reason, and a zero for a cluster without such partitions, so that an alert can end."""
         waiting: dict[tuple[str, ...], int] = {}
         for row in self._doc["groups"]:
             if row["outcome"] in WITHOUT_LEADER:
@@ -127,7 +127,7 @@ class Metrics(Collector):
         )
 
     def _electable(self) -> Iterator[Sample]:
-        """Partitions of the newest snapshots by how many replicas may lead them without loss: none, one, or more."""
+        """Yield partitions of the newest snapshots by how many replicas may lead them without loss: none, one, or more."""
         risks = {(row["cluster"], row["risk"]): row["partitions"] for row in self._doc["risk"]["kinds"]}
         for row in self._doc["risk"]["snapshots"]:
             none, one = (risks.get((row["cluster"], kind), 0) for kind in (OFFLINE, ONE_FAILURE))
@@ -139,7 +139,7 @@ class Metrics(Collector):
         risk = self._doc["risk"]
         yield _gauge(
             "risk_partitions",
-            "Partitions of the newest healthy snapshot by what is wrong with them; one may count under several.",
+            "Partitions of the newest healthy snapshot by risk; a partition may count for several risks.",
             ("cluster", "risk"),
             (((row["cluster"], row["risk"]), row["partitions"]) for row in risk["kinds"]),
         )
@@ -165,13 +165,13 @@ class Metrics(Collector):
         )
         yield _gauge(
             "snapshot_timestamp_seconds",
-            "When the newest healthy snapshot was gathered.",
+            "When the newest healthy snapshot was collected.",
             ("cluster",),
             (((row["cluster"],), _seconds(row["collected_at"])) for row in snapshots),
         )
 
     def _loss(self) -> Iterator[Metric]:
-        """`kind`: given_up where a leader was found, at_stake where none is yet."""
+        """Yield the metrics of losses. `kind`: given_up for partitions that got a leader, at_stake for the others."""
         labels = ("cluster", "kind")
         rows = [((row["cluster"], kind), row[kind]) for row in self._doc["clusters"] for kind in ("given_up", "at_stake")]
         rows = [(key, bounds) for key, bounds in rows if bounds["partitions"]]
@@ -191,7 +191,7 @@ class Metrics(Collector):
 
 
 def operations_metrics(operations: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
-    """Moves, throttles and the metadata quorum, from rows of `operations.of_workdir`."""
+    """Yield metrics of reassignments, throttles and the metadata quorum, from rows of `operations.of_workdir`."""
     moves = [(row["cluster"], row["moves"]) for row in operations if row["moves"]]
     measured = [(cluster, found) for cluster, found in moves if found["partitions"] is not None]
     throttles = [(row["cluster"], row["throttles"]) for row in operations if row["throttles"]]
@@ -274,7 +274,7 @@ def _gauge(name: str, text: str, labels: tuple[str, ...], samples: Iterable[Samp
 
 
 def registry(document: Mapping[str, Any]) -> prometheus_client.CollectorRegistry:
-    """A registry with the metrics of one document, and no others."""
+    """Return a registry with the metrics of one document, and no others."""
     made = prometheus_client.CollectorRegistry(auto_describe=False)
     made.register(Metrics(document))
     return made

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is known of clusters after the reported recovery: newer snapshots and newer runs. Pure: no I/O. Times are texts as all files have them."""
+"""Facts about clusters after the reported recovery, from newer snapshots and runs. Pure: no I/O. Times are texts as in all files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def later_runs(runs: Sequence[Mapping[str, Any]], reported: Collection[str], until: Mapping[str, str | None]) -> list[str]:
-    """Ids of the runs that are not reported and that may say more of a cluster than the reported ones (`report.reported_until`)."""
+    """Return the ids of runs that are not reported, but are newer for a cluster than `until` (see `recovery_queries.reported_until`)."""
     return [
         run["run_id"]
         for run in runs
@@ -19,13 +19,14 @@ def later_runs(runs: Sequence[Mapping[str, Any]], reported: Collection[str], unt
 
 
 def clusters_with_newer_snapshot(document: Mapping[str, Any]) -> set[str]:
-    """The clusters whose newest snapshot is newer than what is reported of them."""
+    """Return the clusters whose newest snapshot is newer than their reported runs."""
     until = document["reported_until"]
     return {row["cluster"] for row in document["risk"]["snapshots"] if row["collected_at"] > (until.get(row["cluster"]) or "")}
 
 
 def offline(document: Mapping[str, Any], newer: Collection[str]) -> dict[str, Any]:
-    """How many partitions had no leader after the reported recovery, by `snapshots` and by `runs` that are newer still, and when runs saw it last."""
+    """Return how many partitions had no leader after the reported recovery: in `snapshots` of the clusters `newer`, and in `runs` that are newer than
+    these, with their clusters and their last time (`seen_at`)."""
     taken = {row["cluster"]: row["collected_at"] for row in document["risk"]["snapshots"]}
     runs = [row for row in document["offline_later"] if row["seen_at"] > taken.get(row["cluster"], "")]
     return {

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What files of the workdir say of moves, throttles and the metadata quorum of each cluster. No cluster is asked."""
+"""Reassignments, throttles and the metadata quorum of each cluster, from files of the workdir. Connects to no cluster."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.throttle.journal_entries import LAYERS, RUN
 
 MOVES, QUORUM, THROTTLES = progress_file.FOLDER, quorum_file.FOLDER, "throttles"
-BUSY_SECONDS = 1.0  # a run that changes throttles just now has their journal locked
+BUSY_SECONDS = 1.0  # a run that is changing throttles holds the lock of their journal
 COUNT = IntRange(0, 2**63 - 1)
 SHAPES = {
     MOVES: {"run_id": Name(), "updated_at": Name(), "ended": bool},
     QUORUM: {"observed_at": Name(), "verdict": Name(), "leader_epoch": Optional(EPOCH), "voters": COUNT, "voters_behind": COUNT},
 }
-# Absent until the first replicas were looked at.
+# Absent until the first measurement of a run.
 MEASURED = {"partitions": COUNT, "in_sync": COUNT, "bytes_behind": Optional(COUNT)}
 
 
 class _Throttles(ThrottleJournal):
-    """The journal of a cluster whose id is not asked for: it is read, and nothing is removed by it."""
+    """A journal that is only read, so the id of its cluster is not checked."""
 
     def _refuse_other_clusters(self) -> None:
         return
 
 
 def of_workdir(workdir: Path, clusters: Collection[str] | None) -> list[dict[str, Any]]:
-    """One row per cluster of `clusters` (None: all) that has such files: `moves`, `throttles` and `quorum`, each null if there is no usable file."""
+    """Return one row per cluster of `clusters` (None: all) with such files: `moves`, `throttles` and `quorum`, each null without a usable file."""
     names = {
         path.stem for folder in (MOVES, QUORUM, THROTTLES) for path in (workdir / folder).glob("*.json*") if SAFE_NAME.fullmatch(path.stem)
     }
@@ -49,7 +49,7 @@ def of_workdir(workdir: Path, clusters: Collection[str] | None) -> list[dict[str
 
 
 def _content(workdir: Path, folder: str, cluster: str) -> dict[str, Any] | None:
-    """The keys of SHAPES of one file, None if it cannot be used. Each has one time, which must be one."""
+    """Return the keys of SHAPES of one file, or None if it cannot be used. Its time must be valid."""
     path, shape = workdir / folder / f"{cluster}.json", SHAPES[folder]
     try:
         check_inside(workdir, path)
@@ -73,7 +73,7 @@ def _moves(workdir: Path, cluster: str) -> dict[str, Any] | None:
 
 
 def _throttles(workdir: Path, cluster: str) -> dict[str, Any] | None:
-    """Configs that are set and not removed yet, by owner. `left_over`: those of a run that was killed, and of a standing throttle that has expired."""
+    """Return the number of configs that are set, by owner. `left_over`: configs of a killed run, and of a standing throttle that has expired."""
     if not (workdir / THROTTLES / f"{cluster}.jsonl").is_file():
         return None
     try:

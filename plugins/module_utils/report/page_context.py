@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stands where in the report page: its sections, tiles and sentences. Pure: no I/O."""
+"""The variables of the report page's template: sections, tiles and sentences. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report im
 
 Document = Mapping[str, Any]
 
-# What each risk means, as `pipeline.risk` tells them apart.
-RISK_WORDS = {
+# Titles of `pipeline.history.risk.RISKS`.
+RISK_TITLES = {
     "offline": "offline: no leader",
-    "no_eligible_leader": "one failure from offline: only its leader may lead",
+    "no_eligible_leader": "one failure from offline: no other replica may lead",
     "last_in_sync": "one in-sync replica left",
     "below_min_isr": "below min.insync.replicas: acks=all is refused",
     "same_rack": "all in-sync replicas in one rack",
@@ -37,33 +37,33 @@ STATES = {
 
 
 def signed(value: int) -> str:
-    """A change."""
+    """Return a change as text, with its sign."""
     return "no change" if value == 0 else f"{value:+,}"
 
 
 def cut(shown: Sequence[Any], known: int, what: str) -> str:
-    """Says that a list is not whole; empty where it is."""
+    """Return a sentence that says how many of `known` rows are shown, or an empty text if all are. `what`: plural of the rows' noun."""
     return f"Shown are the first {number(len(shown))} of {number(known)} {what}." if len(shown) < known else ""
 
 
 def kinds(doc: Document) -> list[dict[str, Any]]:
-    """Risks over all clusters, worst first: partitions, and the change, which is null unless every cluster has an earlier snapshot."""
+    """Return risks over all clusters, worst first, with partitions and change, which is null unless every cluster has an earlier snapshot."""
     added: dict[str, dict[str, Any]] = {}
     for row in doc["risk"]["kinds"]:
         own = added.setdefault(row["risk"], {"risk": row["risk"], "partitions": 0, "change": 0})
         own["partitions"] += row["partitions"]
         known = own["change"] is not None and row["before"] is not None
         own["change"] = own["change"] + row["partitions"] - row["before"] if known else None
-    order = list(RISK_WORDS)
+    order = list(RISK_TITLES)
     return sorted(added.values(), key=lambda row: (order.index(row["risk"]) if row["risk"] in order else len(order), row["risk"]))
 
 
-def words(doc: Document) -> dict[str, Any]:
-    """Everything of the page that is a sentence, by the names that the template has for it."""
+def context(doc: Document) -> dict[str, Any]:
+    """Return the variables of the template that are not in the document."""
     risk = doc["risk"]
     sections = {"todo": "What to do", "partitions": "Partitions", "clusters": "Clusters and topics", "loss": "Records lost"}
     sections |= {"consumers": "Consumers and producers"}
-    sections |= {"risk": "At risk", "what-if": "What if", "history": "Timeline", "quarantine": "Refused files", "words": "Words"}
+    sections |= {"risk": "At risk", "what-if": "What if", "history": "Timeline", "quarantine": "Refused files", "terms": "Terms"}
     absent = set() if doc["totals"]["partitions"] else {"partitions", "clusters", "loss"}
     absent |= set() if doc["totals"]["partitions"] or doc["impact"]["looks"] else {"consumers"}
     absent |= set() if doc["what_if"] else {"what-if"}
@@ -72,11 +72,11 @@ def words(doc: Document) -> dict[str, Any]:
         "sections": {anchor: title for anchor, title in sections.items() if anchor not in absent},
         "tiles": _tiles(doc),
         "nothing_to_do": _nothing_to_do(doc),
-        "beyond": consumers.beyond(doc),
-        "downstream": consumers.words(doc),
+        "beyond": consumers.offsets_beyond_log_end(doc),
+        "downstream": consumers.summary(doc),
         "downstream_next": consumers.next_step(doc["impact"]["totals"]),
         "kinds": kinds(doc),
-        "risk_words": _risk_words(doc),
+        "risk_summary": _risk_summary(doc),
         "at_risk_total": risk["totals"]["at_risk"],
         "refused_total": sum(row["files"] for row in doc["quarantine"]["counts"]),
         "steps": _timeline(doc),
@@ -99,7 +99,7 @@ def _seconds(earlier: str, later: str) -> float:
 
 
 def range_of(bounds: Mapping[str, Any]) -> str:
-    """The bounds in a few characters; `unknown` wherever the sum would hide that some are."""
+    """Return the bounds as a short text, `unknown` if none are known."""
     if not bounds["partitions"]:
         return "none"
     if not bounds["lower_bound_known"] and not bounds["upper_bound_known"]:
@@ -111,7 +111,7 @@ def range_of(bounds: Mapping[str, Any]) -> str:
 
 
 def _known(bounds: Mapping[str, Any]) -> str:
-    """Of how many partitions the bounds of a sum are known."""
+    """Return a text that says for how many partitions the bounds are known."""
     upper, partitions = bounds["upper_bound_known"], bounds["partitions"]
     text = "an upper bound is known for " + (
         "all" if upper == partitions else f"{number(upper)} of {number(partitions)}" if upper else "none"
@@ -124,7 +124,7 @@ def _tiles(doc: Document) -> list[dict[str, str]]:
     tiles = []
     if totals["partitions"]:
         since = totals["oldest_offline_since"]
-        note = f"the longest for {lasting(_seconds(since, doc['generated_at']))}, as far as was seen" if since else ""
+        note = f"the longest for at least {lasting(_seconds(since, doc['generated_at']))}" if since else ""
         tiles.append(
             {"title": "Without a leader", "value": f"{number(totals['without_leader'])} of {number(totals['partitions'])}", "note": note}
         )
@@ -141,11 +141,11 @@ def _tiles(doc: Document) -> list[dict[str, str]]:
         tiles.append({"title": "One failure from offline", "value": number(risk["totals"]["one_failure"]), "note": note})
     if doc["quarantine"]["counts"]:
         refused = sum(row["files"] for row in doc["quarantine"]["counts"])
-        tiles.append({"title": "Files refused", "value": number(refused), "note": "nothing was decided on them"})
+        tiles.append({"title": "Files refused", "value": number(refused), "note": "they were not used"})
     return tiles
 
 
-def _risk_words(doc: Document) -> str:
+def _risk_summary(doc: Document) -> str:
     totals, snapshots = doc["risk"]["totals"], doc["risk"]["snapshots"]
     compared = sum(1 for row in snapshots if row["before_run_id"])
     text = f"Of {count(totals['partitions'], 'partition')} in the newest snapshots of {count(len(snapshots), 'cluster')} {number(totals['offline'])} "
@@ -164,7 +164,7 @@ def _timeline(doc: Document) -> list[dict[str, str]]:
         if run["run_id"] not in doc["run_ids"]:
             continue
         for key, text in (
-            ("collected_at", "evidence gathered"),
+            ("collected_at", "evidence collected"),
             ("planned_at", "leaders planned"),
             ("finished_at", "elected and verified"),
         ):

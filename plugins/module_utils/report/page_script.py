@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What runs in the report page, after DataTables in the same module script: tables with search and paging, rows that open, and what goes on paper.
+"""The script of the report page, after DataTables in the same module script: tables with search and paging, rows that open, and the printed list.
 
-Data is in the JSON of the element `data`. It reaches the page as text nodes, or escaped where DataTables takes HTML.
+Its data is the JSON in the element `data`. The script inserts it as text nodes, or escaped where DataTables expects HTML.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ SCRIPT = r"""
 const data = JSON.parse(document.getElementById("data").textContent);
 const escaped = (text) => String(text).replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
 const grouped = (value) => value.toLocaleString("en-US");
-// Words are broken in the middle only where they are too long for a column.
+// Only words that are too long for a column are broken.
 const width = (value) => (/\S{33}/.test(value) ? "long" : "");
 const element = (name, text, className) => {
   const made = document.createElement(name);
@@ -21,7 +21,7 @@ const element = (name, text, className) => {
   return made;
 };
 
-// DataTables takes what is shown, and what is searched, for HTML. What is sorted stays as it is.
+// DataTables treats displayed and searched values as HTML. Sorted values are not changed.
 const renderers = {
   text: (value, type) => (type === "sort" || type === "type" ? value ?? "" : value === null ? "" : `<bdi class="${width(value)}">${escaped(value)}</bdi>`),
   number: (value, type) => (type === "sort" || type === "type" ? value ?? -1 : value === null ? "" : grouped(value)),

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of the report page: which columns they have, and what stands in them. Pure: no I/O."""
+"""The tables of the report page: their columns and rows. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ TOPICS: Columns = (
 RUNS: Columns = (
     ("run_id", "Run", "text"),
     ("last_at", "Ended", "time"),
-    ("mode_words", "What it was", "text"),
+    ("mode_text", "What it was", "text"),
     ("strategy", "Strategy", "text"),
     ("cluster_names", "Clusters", "text"),
     *(
@@ -69,10 +69,10 @@ RISK_PARTITIONS: Columns = (
     ("cluster", "Cluster", "text"),
     ("topic", "Topic", "text"),
     ("partition", "Partition", "number"),
-    ("risk_words", "Risks", "text"),
+    ("risk_text", "Risks", "text"),
     ("change", "Change", "text"),
     ("leader", "Leader", "number"),
-    ("isr_words", "ISR of replicas", "text"),
+    ("isr_text", "ISR of replicas", "text"),
     ("depends", "Depends on broker", "text"),
     ("score", "Score", "number"),
 )
@@ -97,7 +97,7 @@ LOOKS: Columns = (
     ("cluster", "Cluster", "text"),
     ("run_id", "Run", "text"),
     ("partitions", "Partitions given a leader", "number"),
-    ("looked", "Looked at", "text"),
+    ("looked", "Checked at", "text"),
     ("command", "Next command", "command"),
 )
 HIT_GROUPS: Columns = (
@@ -132,7 +132,7 @@ CANARIES: Columns = (
     ("cluster", "Cluster", "text"),
     ("topic", "Topic", "text"),
     ("partition", "Partition", "number"),
-    ("became", "What became of it", "text"),
+    ("became", "Result", "text"),
 )
 UNKNOWN: Columns = (("cluster", "Cluster", "text"), ("run_id", "Run", "text"), ("explanation", "Not known", "text"))
 WHAT_IF: Columns = (
@@ -145,8 +145,8 @@ WHAT_IF: Columns = (
     ("reason", "Note", "text"),
 )
 
-# What a run was, by `pipeline.report.runs`.
-MODE_WORDS = {"recovery": "recovery", "plan": "plan, nothing elected", "dry_run": "dry run, nothing elected"}
+# Titles of the modes of `recovery_queries.runs`.
+MODE_TITLES = {"recovery": "recovery", "plan": "plan, nothing elected", "dry_run": "dry run, nothing elected"}
 
 
 def _names(clusters: Sequence[str]) -> str:
@@ -165,15 +165,15 @@ def _brokers(ids: Sequence[int] | None) -> str:
 
 
 def tables(doc: Document) -> dict[str, Any]:
-    """The tables of the page by name: `columns` and `rows` (arrays in the order of the columns)."""
+    """Return the tables of the page by name, each with `columns` and `rows` (arrays in the order of the columns)."""
     risk = doc["risk"]
     change = {True: "new", False: "known", None: ""}
     at_risk = [
         {
             **row,
-            "risk_words": ", ".join(spaced(word) for word in row["risks"] or ()),
+            "risk_text": ", ".join(spaced(risk) for risk in row["risks"] or ()),
             "change": change[row["is_new"]],
-            "isr_words": f"[{_brokers(row['isr'])}] of [{_brokers(row['replicas'])}]",
+            "isr_text": f"[{_brokers(row['isr'])}] of [{_brokers(row['replicas'])}]",
             "depends": _brokers(row["depends_on"]),
         }
         for row in risk["partitions"]
@@ -186,11 +186,11 @@ def tables(doc: Document) -> dict[str, Any]:
         }
         for row in doc["clusters"]
     ]
-    # An upper bound of some of a topic's partitions is none of the topic.
+    # A topic has an upper bound only if all of its partitions have one.
     topics = [
         {**row, "upper_bound_all": row["upper_bound"] if row["upper_bound_known"] == row["partitions"] else None} for row in doc["topics"]
     ]
-    runs = [{**row, "cluster_names": _names(row["clusters"]), "mode_words": MODE_WORDS[row["mode"]]} for row in doc["runs"]]
+    runs = [{**row, "cluster_names": _names(row["clusters"]), "mode_text": MODE_TITLES[row["mode"]]} for row in doc["runs"]]
     found = {
         "partitions": _table(PARTITIONS, [{**row, "why": spaced(row["word"] or row["evidence"] or "")} for row in doc["partitions"]]),
         "clusters": _table(CLUSTERS, clusters),
@@ -212,8 +212,8 @@ def _impact(impact: Mapping[str, Any]) -> dict[str, Any]:
     yes = {True: "yes", False: "no", None: "not known"}
     states = {
         consumers.LOOKED: "{at}",
-        consumers.OUTDATED: "{at}, before its results were written: look again",
-        consumers.NOT_LOOKED: "nobody has looked",
+        consumers.OUTDATED: "{at}, before its results were written: check again",
+        consumers.NOT_LOOKED: "not checked",
     }
     looks = [{**row, "looked": states[row["state"]].format(at=_moment(row["observed_at"]))} for row in impact["looks"]]
     groups = [{**row, "must_stop": yes[row["must_stop"]]} for row in impact["groups"]]
@@ -229,7 +229,7 @@ def _impact(impact: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moment(instant: str | None) -> str:
-    """A time as the page's script writes it."""
+    """Return a time in the form of the page's script."""
     return (instant or "").replace("T", " ").replace("Z", " UTC")
 
 
@@ -241,11 +241,11 @@ def _canary(row: Mapping[str, Any]) -> str:
 
 
 def _effect(row: Mapping[str, Any]) -> str:
-    words = {
+    effects = {
         "offline": "goes offline",
         "already_offline": "is offline already",
         "new_leader": "another leader",
         "same_leader": "keeps its leader",
     }
-    text = words[row["outcome"]]
+    text = effects[row["outcome"]]
     return f"{text}, not writable" if row["writable"] is False and row["next_leader"] is not None else text

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The template of the report page. What is wrong comes first, then what to do, then the evidence."""
+"""The template of the report page: first the problem, then the next steps, then the evidence."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ TEMPLATE = """\
 <span class="quiet">First: {{ group.first.topic }}-{{ group.first.partition }}.</span></p>
 <p>{{ group.next_step | capitalised }}.</p>
 {% if group.command %}<pre tabindex="0" aria-label="Command">{{ group.command }}</pre>
-{% elif group.word != 'cluster_metadata' %}<p class="quiet">The command for one partition stands beside it, in the table below.</p>{% endif %}
+{% elif group.word != 'cluster_metadata' %}<p class="quiet">The table below has the command for each partition.</p>{% endif %}
 </li>
 {% endfor %}</ol>
 {% if doc.held | length > steps_shown %}<p>{{ (doc.held | length - steps_shown) | grouped }} more groups like these are in the table below.</p>{% endif %}
-<p class="quiet">{% if not doc.inventory %}INVENTORY is your inventory file. {% endif %}Every command may be run again: what has a leader is left alone.</p>
+<p class="quiet">{% if not doc.inventory %}INVENTORY is your inventory file. {% endif %}Commands may be repeated: partitions with a leader do not change.</p>
 {% else %}<p>{{ nothing_to_do }}</p>{% endif %}
 {% if downstream_next %}<p>{{ downstream_next }} See <a href="#consumers">Consumers and producers</a>.</p>{% endif %}
 </section>
@@ -73,7 +73,7 @@ TEMPLATE = """\
 {{ table('partitions', 'Partitions') }}
 <div class="on-paper"><p>{{ 'Each partition without a leader:' if doc.totals.without_leader else 'No partition is without a leader.' }}
 {% if listed_on_paper < doc.totals.without_leader %}
-the first {{ listed_on_paper | grouped }} of {{ doc.totals.without_leader | grouped }}, the rest is in the results files.{% endif %}
+the first {{ listed_on_paper | grouped }} of {{ doc.totals.without_leader | grouped }}; the results files have the others.{% endif %}
 </p><div id="paper"></div></div>
 </section>
 
@@ -90,7 +90,7 @@ the first {{ listed_on_paper | grouped }} of {{ doc.totals.without_leader | grou
 
 <section id="loss">
 <h2>Records lost</h2>
-<p>A bound is what can be proven. What nothing gives a bound for is called unknown, and adds nothing to a sum.</p>
+<p>Bounds are proven. Partitions without a bound are counted as unknown, and add nothing to a sum.</p>
 <dl class="terms">
 <dt>Given up, in partitions that got a leader</dt><dd>{{ doc.loss.given_up.words | capitalised }}.</dd>
 <dt>At stake, in partitions without a leader, should the best survivor be elected</dt><dd>{{ doc.loss.at_stake.words | capitalised }}.</dd>
@@ -101,19 +101,19 @@ the first {{ listed_on_paper | grouped }} of {{ doc.totals.without_leader | grou
 {% if 'consumers' in sections %}<section id="consumers">
 <h2>Consumers and producers</h2>
 {% if downstream %}<p>{{ downstream }}</p>{% endif %}
-{% if beyond is not none %}<p>{% if downstream %}Where nobody has looked, offsets from before the election are all that is known. {% endif %}{% if beyond %}
+{% if beyond is not none %}<p>{% if downstream %}For clusters that were not checked, only offsets from before the election are known. {% endif %}{% if beyond %}
 In {{ beyond | grouped }} {{ 'partition' if beyond == 1 else 'partitions' }} a survivor confirms a committed offset of a consumer group that the log of the
 leader does not hold.
-These groups have read records that are gone, and start again where <code>auto.offset.reset</code> says. Look for a lower bound that rests on a consumer group.
+These groups have read lost records, and continue as <code>auto.offset.reset</code> says. They are on partitions whose lower bound is from a consumer group.
 {% else %}No committed offset that a survivor confirms lies beyond the log of a leader.{% endif %}</p>{% endif %}
-{% if doc.impact.looks %}{{ table('looks', 'Looks at consumers and producers') }}
+{% if doc.impact.looks %}{{ table('looks', 'Checks of consumers and producers') }}
 {% if doc.impact.totals.due %}<p class="quiet">{% if not doc.inventory %}INVENTORY is your inventory file. {% endif %}
-To look changes nothing. Look before clients move on:
-once a group commits in the new log, nobody can see any more what it skipped.</p>{% endif %}
-{% else %}<p>No partition was given a leader, so nobody is hit yet.</p>{% endif %}
+The check changes nothing. Run it before clients continue:
+after a group has committed in the new log, it is not known what it skipped.</p>{% endif %}
+{% else %}<p>No partition was given a leader, so no consumer or producer is affected yet.</p>{% endif %}
 {% if doc.impact.groups %}<h3>Consumer groups</h3>
-<p class="quiet">Kafka sets offsets only of a group without members: stop the consumers of a group that is to be stopped first, run the command, start them.
-What is in doubt is in no command of a whole group; each offset has its own in the file impact/RUN/CLUSTER.json of the workdir.
+<p class="quiet">Kafka sets offsets only of a group without members: stop the consumers of a group that must be stopped first, run the command, start them.
+The command of a group leaves out offsets in doubt. Each of them has its own command in the file impact/RUN/CLUSTER.json of the workdir.
 {{ cut(doc.impact.groups, doc.impact.known.groups, 'groups') }}</p>
 {{ table('hit_groups', 'Consumer groups') }}{% endif %}
 {% if doc.impact.transactions %}<h3>Transactions</h3>
@@ -125,18 +125,18 @@ What is in doubt is in no command of a whole group; each offset has its own in t
 {% if doc.impact.canaries %}<h3>Canaries</h3>
 <p class="quiet">Records that were written with acks=all, and fetched back. {{ cut(doc.impact.canaries, doc.impact.known.canaries, 'canaries') }}</p>
 {{ table('canaries', 'Canaries') }}{% endif %}
-{% if doc.impact.warnings %}<h3>What could not be found out</h3>
-{{ table('unknown', 'What is not known') }}{% endif %}
+{% if doc.impact.warnings %}<h3>Not known</h3>
+{{ table('unknown', 'Not known') }}{% endif %}
 </section>{% endif %}
 
 <section id="risk">
 <h2>At risk: one failure from offline</h2>
 {% if doc.risk.snapshots %}
-<p>{{ risk_words }}</p>
+<p>{{ risk_summary }}</p>
 {% if charts.risks %}<figure>{{ charts.risks }}{{ legend(charts.risk_legend) }}</figure>{% endif %}
 {% if kinds %}<div class="scroll"><table><thead><tr>
 <th scope="col">Risk</th><th scope="col" class="n">Partitions</th><th scope="col" class="n">Change</th></tr></thead><tbody>
-{% for kind in kinds %}<tr><td>{{ risk_words_of.get(kind.risk, kind.risk) }}</td><td class="n">{{ kind.partitions | grouped }}</td>
+{% for kind in kinds %}<tr><td>{{ risk_titles.get(kind.risk, kind.risk) }}</td><td class="n">{{ kind.partitions | grouped }}</td>
 <td class="n">{{ 'no earlier snapshot' if kind.change is none else kind.change | signed }}</td></tr>{% endfor %}
 </tbody></table></div>
 <h3>Clusters</h3>{{ table('risk_clusters', 'Clusters by risk') }}
@@ -145,7 +145,7 @@ What is in doubt is in no command of a whole group; each offset has its own in t
 {% if doc.risk.brokers %}<h3>Brokers that partitions depend on</h3>
 <p class="quiet">Without this broker alone they would be offline.</p>{{ table('risk_brokers', 'Brokers') }}{% endif %}
 {% else %}<p>No partition of the {{ doc.risk.snapshots | length | grouped }} newest snapshots is at risk.</p>{% endif %}
-{% else %}<p>No healthy snapshot is known. Gather one from a timer, every minute if you like:</p>
+{% else %}<p>There is no healthy snapshot. Collect snapshots with a timer, for example every minute:</p>
 <pre tabindex="0">{{ snapshot_command }}</pre>{% endif %}
 </section>
 
@@ -169,25 +169,25 @@ What is in doubt is in no command of a whole group; each offset has its own in t
 
 <section id="quarantine">
 <h2>Files that were refused</h2>
-{% if doc.quarantine.files %}<p>Nothing was decided on these. {{ cut(doc.quarantine.files, refused_total, 'files') }}</p>
+{% if doc.quarantine.files %}<p>These files were not used. {{ cut(doc.quarantine.files, refused_total, 'files') }}</p>
 {{ table('refused', 'Files that were refused') }}
 {% else %}<p>None.</p>{% endif %}
 </section>
 
-<section id="words">
-<h2>What the words mean</h2>
+<section id="terms">
+<h2>Terms</h2>
 <dl class="terms">
-<dt>Without a leader</dt><dd>Nobody can write to the partition or read from it until a replica is elected.</dd>
+<dt>Without a leader</dt><dd>Clients cannot write to the partition or read from it until a replica is elected.</dd>
 <dt>At least, at most</dt>
-<dd>Bounds of committed records that are gone. Counted as offsets: compaction and transactions leave gaps, so there may be fewer records.</dd>
-<dt>Estimate</dt><dd>The rate at the last healthy snapshot, times the age of that snapshot. It lies between the bounds, and proves nothing.</dd>
+<dd>Bounds of lost committed records, counted as offsets. Compaction and transactions leave gaps, so there may be fewer records.</dd>
+<dt>Estimate</dt><dd>The rate at the last healthy snapshot, times the age of that snapshot. It is between the bounds, and is not proven.</dd>
 <dt>One failure from offline</dt><dd>Only one broker is left that may lead the partition without loss. Score ranks by the worst risk first.</dd>
 <dt>Change</dt><dd>Since the last snapshot of an earlier day; on the first day, since the first snapshot.</dd>
 </dl>
 </section>
 </main>
 <footer class="wide">The same content for programs: report.json, beside this file.</footer>
-<noscript><p class="wide">The tables need JavaScript, which this page brings along. Everything is in report.json too.</p></noscript>
+<noscript><p class="wide">The tables need JavaScript, which is part of this page. report.json has the same content.</p></noscript>
 <script type="application/json" id="data">{{ data }}</script>
 <script type="module">{{ script }}</script>
 </body>

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a report shows of recoveries: bounded results from the history tables, each from one function. Spark only, nothing of the fleet's size is collected.
+"""Queries on recoveries for the report: one function per result, each bounded. They run in Spark, and collect no data of the fleet's size.
 
-`read` gives a history table by its name (`store.Store.read`). Tables are large over the years, so everything begins with the audit,
-which has one row per run and cluster, and the others are read for the runs, clusters and dates that it names.
+`read` returns a history table by name (`store.Store.read`). Tables are large after years, so queries start with recovery_audit, which has one row per
+run and cluster, and read the other tables only for its runs, clusters and dates.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, Window
     from pyspark.sql import functions as F
 
@@ -30,36 +30,36 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.col
 
 Read = Callable[[str], "DataFrame"]
 
-# A partition of a plan that nobody has applied (yet). In reports only.
+# A partition of a plan that has not been applied. In reports only.
 PLANNED = "planned"
-# Worst first: in this order partitions are shown.
+# The order in which partitions are shown, worst first.
 SHOWN_FIRST = (FAILED, STALE, HELD, PLANNED, CLEAN_LEADER, ELECTED, ALREADY_ONLINE)
 WITHOUT_LEADER = (FAILED, STALE, HELD, PLANNED)
-# What a run was: a recovery may have elected, a plan and a dry run have not.
+# Modes of a run: a recovery may have elected, a plan and a dry run have not.
 RECOVERED, PLAN_ONLY, DRY_RUN = "recovery", "plan", "dry_run"
-# Whose leader this recovery, or the controller meanwhile, has chosen.
+# Outcomes of partitions that got a leader, from this recovery or meanwhile from the controller.
 GIVEN_A_LEADER = (ELECTED, CLEAN_LEADER)
-# What is found of consumers and producers, the most urgent first.
+# States of transactions, the most urgent first.
 TRANSACTIONS_FIRST = ("hanging", "records_lost", "in_doubt", "open")
-# loss.lower_bound_from of a bound that a consumer group's committed offset gives.
+# loss.lower_bound_from of a bound from a consumer group's committed offset.
 CONSUMER_GROUP = "consumer_group"
 KEY = ["cluster", "topic", "partition"]
 MOST_REMARKS = 10
 
 
 def of_clusters(table: DataFrame, clusters: Sequence[str] | None) -> DataFrame:
-    """`table` for these clusters; None stands for all."""
+    """Return the rows of `table` for these clusters, None for all."""
     return table if clusters is None else table.where(F.col("cluster").isin(*clusters))
 
 
 def recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
-    """The audit rows of recoveries, one per run and cluster, with `last_at`, when the last of it happened."""
+    """Return the audit rows of recoveries, one per run and cluster, with `last_at`, the time of the run's last step."""
     rows = of_clusters(read("recovery_audit"), clusters).where(F.col("origin") == RECOVERY)
     return rows.withColumn("last_at", F.coalesce("finished_at", "planned_at", "collected_at", "impact_at"))
 
 
 def runs(audit: DataFrame, limit: int) -> DataFrame:
-    """The newest `limit` runs, newest first: times, clusters, partitions by outcome, and what is odd about them (all clusters together)."""
+    """Return the newest `limit` runs, newest first: times, mode, clusters, partitions by outcome, and remarks, over all clusters."""
     counts = [F.coalesce(F.sum(F.col("outcomes")[outcome]), F.lit(0)).alias(outcome) for outcome in OUTCOMES]
     return (
         audit.groupBy("run_id")
@@ -84,14 +84,15 @@ def runs(audit: DataFrame, limit: int) -> DataFrame:
 
 
 def of_runs(table: DataFrame, run_ids: Sequence[str], dates: Sequence[object], clusters: Sequence[str] | None) -> DataFrame:
-    """The rows of these runs. The dates are those of the runs, so that only their folders are read."""
+    """Return the rows of these runs. `dates`: those of the runs, so that only their folders are read."""
     return of_clusters(table, clusters).where(F.col("date").isin(*dates) & F.col("run_id").isin(*run_ids))
 
 
 def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clusters: Sequence[str] | None) -> DataFrame:
-    """One row per partition of these runs, how it ended in the last of them: result, plan and loss side by side.
+    """Return one row per partition of these runs, from the last of them that has it: result, plan and loss joined.
 
-    `word`: the reason code, `detail`: the plan's explanation, or what the result says. Loss bounds are null where nothing is known.
+    `word`: the reason code; `detail`: the plan's explanation, else the reason in the result; `told_at`: the time of result or plan. Loss bounds are
+    null if they are not known.
     """
     own = [*KEY, "run_id"]
     plan = of_runs(read("plan"), run_ids, dates, clusters).select(
@@ -130,7 +131,7 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
 
 
 def by_outcome(rows: DataFrame) -> DataFrame:
-    """Counts and bounds of `partitions` per cluster, outcome and word: at most some dozens of rows per cluster."""
+    """Return counts and bounds of `partitions` per cluster, outcome and reason code: at most some dozens of rows per cluster."""
     needs_word = F.col("outcome").isin(*WITHOUT_LEADER)
     return (
         rows.withColumn("word", F.when(needs_word, F.col("word")).otherwise(F.lit("")))
@@ -146,7 +147,7 @@ def by_outcome(rows: DataFrame) -> DataFrame:
 
 
 def _bounds() -> list[Column]:
-    """Sums of what is known, each with the number of partitions of which it is known: what is unknown adds nothing silently."""
+    """Return sums of known bounds, each with the number of partitions whose bound is known."""
     columns = []
     for name in ("lower_bound", "upper_bound", "estimate"):
         columns += [capped_sum(name).alias(name), F.count(name).alias(f"{name}_known")]
@@ -162,7 +163,7 @@ def _bounds() -> list[Column]:
 
 
 def by_topic(rows: DataFrame, limit: int) -> DataFrame:
-    """Counts and bounds per topic, those with most partitions without a leader first."""
+    """Return counts and bounds per topic, those with most partitions without a leader first."""
     outcomes = [F.count_if(F.col("outcome") == outcome).alias(outcome) for outcome in SHOWN_FIRST]
     open_ones = F.count_if(F.col("outcome").isin(*WITHOUT_LEADER)).alias("without_leader")
     return (
@@ -174,14 +175,14 @@ def by_topic(rows: DataFrame, limit: int) -> DataFrame:
 
 
 def worst_first(rows: DataFrame, limit: int) -> DataFrame:
-    """The rows of `partitions` that a page has room for: those without a leader, then those that lost most."""
+    """Return the first `limit` rows of `partitions`: those without a leader, then those with the largest loss."""
     severity = F.array_position(F.array(*map(F.lit, SHOWN_FIRST)), F.col("outcome"))
     internal = F.col("topic").startswith("__")
     return rows.orderBy(severity, F.desc(internal), F.desc_nulls_last("lower_bound"), *KEY).limit(limit)
 
 
 def offline_since(read: Read, rows: DataFrame, clusters: Sequence[str] | None) -> DataFrame:
-    """Per cluster the earliest time (`since`) at which one of its partitions that now has no leader was seen without one, and had none ever since."""
+    """Return per cluster the earliest time (`since`) from which one of its partitions was without a leader in all plans and results until now."""
     still = rows.where(F.col("outcome").isin(*WITHOUT_LEADER)).select(*KEY).distinct()
     planned = of_clusters(read("plan"), clusters).select(
         *KEY, F.col("planned_at").alias("at"), (F.col("section") != "online").alias("offline")
@@ -201,7 +202,7 @@ def offline_since(read: Read, rows: DataFrame, clusters: Sequence[str] | None) -
 
 
 def others_offline(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
-    """Per cluster, of the last of these runs: `partitions` that it was not about and that had no leader when it ended. Only clusters with any."""
+    """Return per cluster how many `partitions` outside of the last of these runs had no leader when it ended. Clusters without any are left out."""
     newest = Window.partitionBy("cluster").orderBy(F.desc("finished_at"))
     ended = audit.where(F.col("run_id").isin(*run_ids) & F.col("finished_at").isNotNull())
     last = ended.withColumn("place", F.row_number().over(newest)).where("place = 1")
@@ -209,22 +210,22 @@ def others_offline(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
 
 
 def reported_until(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
-    """Per cluster the time up to which these runs report it (`until`). For a cluster that they leave out: when its last election ended."""
+    """Return per cluster the time of its last step in these runs (`until`), or the end of its last election if it is in none of them."""
     own = F.max(F.when(F.col("run_id").isin(*run_ids), F.col("last_at")))
     return audit.groupBy("cluster").agg(F.coalesce(own, F.max("finished_at")).alias("until")).where("until IS NOT NULL")
 
 
 def offline_later(rows: DataFrame, until: DataFrame) -> DataFrame:
-    """Per cluster the rows of `partitions` without a leader that are newer than `reported_until`: how many, and when they were last seen (`seen_at`)."""
+    """Return per cluster the number of rows of `partitions` without a leader that are newer than `reported_until`, and their last time (`seen_at`)."""
     newer = rows.join(F.broadcast(until), "cluster", "left").where("until IS NULL OR told_at > until")
     offline = newer.where(F.col("outcome").isin(*WITHOUT_LEADER))
     return offline.groupBy("cluster").agg(F.count("*").alias("partitions"), F.max("told_at").alias("seen_at")).orderBy("cluster")
 
 
 def unclean_recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
-    """Over the history that is kept: partitions that were given a leader from outside the ISR, and when last, per cluster, strategy and evidence.
+    """Return per cluster, strategy and evidence how many partitions of the whole history got a leader from outside of the ISR, and the last time.
 
-    The strategy is the one by which the partition's topic was planned, empty for leaders that were designated by hand.
+    The strategy is that of the partition's topic in the plan, empty for leaders that were designated by hand.
     """
     own = [*KEY, "run_id", "date"]
     strategies = of_clusters(read("plan"), clusters).select(*own, "strategy")
@@ -238,23 +239,23 @@ def unclean_recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
 
 
 def given_leaders(rows: DataFrame) -> DataFrame:
-    """Of `partitions`, per run and cluster how many the run gave a leader: their consumers and producers may be hit.
+    """Return per run and cluster how many of `partitions` got a leader from the run, so that consumers and producers may be affected.
 
-    What a run was to elect and found online, it had elected when it was run before.
+    A designated partition that was online had been elected when the run was started before.
     """
     before = (F.col("outcome") == ALREADY_ONLINE) & F.col("designated_leader").isNotNull()
     given = rows.where(F.col("outcome").isin(*GIVEN_A_LEADER) | before)
     return given.groupBy("run_id", "cluster").agg(F.count("*").alias("partitions")).orderBy("run_id", "cluster")
 
 
-def looks(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
-    """One row per run and cluster, of these runs: its date, and when somebody looked at consumers and producers, and counted what (null: nobody has)."""
+def impact_audit(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
+    """Return one row per run and cluster of these runs: its date, `finished_at`, and time and counts of its impact (null if it was not read)."""
     columns = ("run_id", "cluster", "date", "finished_at", "impact_at", "impact")
     return audit.where(F.col("run_id").isin(*run_ids)).select(*columns).orderBy("run_id", "cluster")
 
 
 def impact(read: Read, run_ids: Sequence[str], dates: Sequence[object], clusters: Sequence[str] | None, limit: int) -> DataFrame:
-    """What looks have found: of each `kind` the most urgent `limit` rows, each with `known`, the number of all of its kind."""
+    """Return the most urgent `limit` rows of each `kind` of the impact, each with `known`, the number of all rows of its kind."""
     urgency = (
         F.when(F.col("kind") == "group", -F.col("partitions"))
         .when(F.col("kind") == "transaction", F.array_position(F.array(*map(F.lit, TRANSACTIONS_FIRST)), F.col("state")).cast("int"))
@@ -274,7 +275,7 @@ def impact(read: Read, run_ids: Sequence[str], dates: Sequence[object], clusters
 
 
 def refused_counts(read: Read, clusters: Sequence[str] | None) -> DataFrame:
-    """Files in quarantine per cluster and kind."""
+    """Return the number of refused files per cluster and kind."""
     return (
         of_clusters(read("quarantine"), clusters)
         .groupBy("cluster", "kind")
@@ -284,7 +285,7 @@ def refused_counts(read: Read, clusters: Sequence[str] | None) -> DataFrame:
 
 
 def refused(read: Read, clusters: Sequence[str] | None, limit: int) -> DataFrame:
-    """The files that were refused last, with the reasons."""
+    """Return the files that were refused last, with the reasons."""
     return (
         of_clusters(read("quarantine"), clusters)
         .select("cluster", "run_id", "refused_at", "kind", "path", "reason")

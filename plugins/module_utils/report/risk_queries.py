@@ -1,9 +1,9 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a report shows of healthy snapshots: who is one failure from offline now, what has changed, and how that went over the days.
+"""Queries on healthy snapshots for the report: partitions at risk now, the change since the day before, and the trend over days.
 
-Of each day the last snapshot of a cluster stands for it. The change is that since the last snapshot of an earlier day; on the first day, since the first one.
+The last snapshot of a cluster represents a day. The change is since the last snapshot of an earlier day; on the first day, since the first one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, Window
     from pyspark.sql import functions as F
 
@@ -21,14 +21,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import KEY, Read, of_clusters
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.columns import any_of, capped_sum, false_if_null
 
-# Words of `risk.RISKS`: no failure is needed any more, or a single one takes the partition offline.
+# Two of `risk.RISKS`: the partition is offline, or a single failure takes it offline.
 OFFLINE, ONE_FAILURE = "offline", "no_eligible_leader"
 WHAT_IF_ORDER = (risk.OFFLINE, risk.ALREADY_OFFLINE, risk.NEW_LEADER, risk.SAME_LEADER)
 _SNAPSHOT = ["cluster", "date", "run_id"]
 
 
 def snapshots(read: Read, clusters: Sequence[str] | None, since: date) -> DataFrame:
-    """One row per cluster and day: its last snapshot (run_id, collected_at, partitions), and whether it is the cluster's newest (`place` 1)."""
+    """Return one row per cluster and day: its last snapshot (run_id, collected_at, partitions), and its rank by date (`place` 1: the newest)."""
     audit = of_clusters(read("recovery_audit"), clusters).where((F.col("origin") == HEALTHY) & (F.col("date") >= F.lit(since)))
     own = F.struct("collected_at", "run_id", "partitions")
     newest_first = Window.partitionBy("cluster").orderBy(F.desc("date"))
@@ -40,7 +40,7 @@ def snapshots(read: Read, clusters: Sequence[str] | None, since: date) -> DataFr
 
 
 def current(days: DataFrame) -> DataFrame:
-    """Per cluster its newest snapshot (cluster, date, run_id, collected_at, partitions), and the one that it is compared with (before_run_id, before_date)."""
+    """Return per cluster its newest snapshot (cluster, date, run_id, collected_at, partitions), and the one to compare with (before_run_id, before_date)."""
     earlier = days.where("place = 2").select("cluster", F.col("run_id").alias("earlier"), F.col("date").alias("earlier_date"))
     first = F.when(F.col("first_run_id") != F.col("run_id"), F.col("first_run_id"))
     return (
@@ -58,7 +58,7 @@ def current(days: DataFrame) -> DataFrame:
 
 
 def at_risk(read: Read, snapshots_now: DataFrame) -> DataFrame:
-    """The risk rows of these snapshots, with `risks_before` (null where the partition was not at risk) and `compared` (false: there is no earlier snapshot)."""
+    """Return the risk rows of these snapshots, with `risks_before` (null if the partition was not at risk) and `compared` (false without an earlier one)."""
     known = read("risk")
     now = known.join(F.broadcast(snapshots_now.select(*_SNAPSHOT, "before_run_id")), _SNAPSHOT)
     before = snapshots_now.where("before_run_id IS NOT NULL").select(
@@ -69,7 +69,7 @@ def at_risk(read: Read, snapshots_now: DataFrame) -> DataFrame:
 
 
 def risk_counts(read: Read, snapshots_now: DataFrame) -> DataFrame:
-    """Per cluster and kind of risk: partitions now and before (null where there is no earlier snapshot). Both snapshots are read once."""
+    """Return per cluster and kind of risk the partitions now and before (null without an earlier snapshot). Reads both snapshots once."""
     earlier = snapshots_now.where("before_run_id IS NOT NULL")
     wanted = snapshots_now.select(*_SNAPSHOT, F.lit(True).alias("now")).unionByName(
         earlier.select("cluster", F.col("before_date").alias("date"), F.col("before_run_id").alias("run_id"), F.lit(False).alias("now"))
@@ -90,7 +90,7 @@ def risk_counts(read: Read, snapshots_now: DataFrame) -> DataFrame:
 
 
 def ranked_partitions(rows: DataFrame, limit: int) -> DataFrame:
-    """The rows of `at_risk` that rank highest in the fleet; `is_new` is null where there is nothing to compare with."""
+    """Return the rows of `at_risk` that rank highest in the fleet. `is_new` is null without an earlier snapshot."""
     fresh = F.when(F.col("compared"), F.col("risks_before").isNull())
     return (
         rows.select(*KEY, "leader", "replicas", "isr", "eligible_leader_replicas", "risks", "score", "depends_on", fresh.alias("is_new"))
@@ -100,7 +100,7 @@ def ranked_partitions(rows: DataFrame, limit: int) -> DataFrame:
 
 
 def ranked_clusters(rows: DataFrame) -> DataFrame:
-    """Per cluster, worst first: partitions offline, one failure from it, at any risk, not at risk in the comparison, and the sum of their scores."""
+    """Return per cluster, worst first: partitions offline, one failure from offline, at any risk and newly at risk, and the sum of their scores."""
     return (
         rows.groupBy("cluster")
         .agg(
@@ -115,7 +115,7 @@ def ranked_clusters(rows: DataFrame) -> DataFrame:
 
 
 def ranked_topics(rows: DataFrame, limit: int) -> DataFrame:
-    """The topics whose partitions rank highest together."""
+    """Return the topics with the highest sums of scores."""
     return (
         rows.groupBy("cluster", "topic")
         .agg(
@@ -130,7 +130,7 @@ def ranked_topics(rows: DataFrame, limit: int) -> DataFrame:
 
 
 def ranked_brokers(rows: DataFrame, limit: int) -> DataFrame:
-    """The brokers on which most partitions depend: without the broker alone they would be offline."""
+    """Return the brokers on which most partitions depend: the loss of that broker alone would take them offline."""
     return (
         rows.withColumn("broker_id", F.explode("depends_on"))
         .groupBy("cluster", "broker_id")
@@ -141,7 +141,7 @@ def ranked_brokers(rows: DataFrame, limit: int) -> DataFrame:
 
 
 def trend(read: Read, days: DataFrame) -> DataFrame:
-    """Per day, over all clusters: partitions offline and one failure from it in their last snapshots, and how many clusters had one."""
+    """Return per day, over all clusters: partitions offline and one failure from offline in the last snapshots, and the number of clusters."""
     counts = (
         read("risk")
         .join(F.broadcast(days.select(*_SNAPSHOT)), _SNAPSHOT)
@@ -164,7 +164,7 @@ def trend(read: Read, days: DataFrame) -> DataFrame:
 
 
 def what_if_ranked(rows: DataFrame, limit: int) -> DataFrame:
-    """The rows of `risk.what_if` that would hurt most: offline first, then by what is lost."""
+    """Return the worst `limit` rows of `risk.what_if`: offline first, then by lost offsets."""
     order = F.array_position(F.array(*map(F.lit, WHAT_IF_ORDER)), F.col("outcome"))
     return (
         rows.select(*KEY, "leader", "outcome", "next_leader", "writable", "lost_offsets", "reason")
@@ -174,7 +174,7 @@ def what_if_ranked(rows: DataFrame, limit: int) -> DataFrame:
 
 
 def what_if_counts(rows: DataFrame) -> DataFrame:
-    """Per cluster and outcome of `risk.what_if`: partitions, those not writable though online, offsets known to be lost, and of how many that is not known."""
+    """Return per cluster and outcome of `risk.what_if`: partitions, those online but not writable, known lost offsets, and partitions with unknown ones."""
     offline = F.col("outcome").isin(risk.OFFLINE, risk.ALREADY_OFFLINE)
     return (
         rows.groupBy("cluster", "outcome")
@@ -188,5 +188,5 @@ def what_if_counts(rows: DataFrame) -> DataFrame:
     )
 
 
-def _with(word: str) -> Column:
-    return any_of("risks", lambda own: own == word)
+def _with(risk_name: str) -> Column:
+    return any_of("risks", lambda own: own == risk_name)

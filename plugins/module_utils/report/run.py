@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One report: the history brought up to date, the document made from it, and its files written."""
+"""Makes one report: ingests new files into the history, makes the document, and writes its files."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.html_page import STEPS_SHOWN, datatables, page
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.session import session
 
-# Of more files than this a report reads the tables, and few of the files are new.
+# Bytes. Of a larger workdir a report reads the tables, and few of its files are new.
 MOST_INPUT = 1 << 30
-# Keys of a step that the module returns, and of the document.
+# Keys of a step in the result of the module, with the keys of the document.
 _STEP = {"cluster": "cluster", "word": "word", "partitions": "partitions", "step": "next_step", "command": "command"}
 
 
 def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool = False) -> dict[str, Any]:
-    """What the module returns. `params` are its options, `where` the arguments of `session`. RecoveryError says what is wrong.
+    """Make a report and return the result of the module. `params`: its options; `where`: arguments of `session`. Raises RecoveryError.
 
-    In check mode only files of commands are written, which are part of what is shown: the report is what the tables have by now.
+    In check mode only the command files are written, which the result names. The result then shows what the tables have, without an ingest.
     """
     workdir = Path(params["workdir"]).expanduser().absolute()
     clusters, now = params["clusters"], datetime.now(UTC)
@@ -41,15 +41,15 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
     wanted = document.Wanted(safe_name("run_id", params["run_id"]), workdir, params["run_ids"], names, now, playbooks)
     paths = {kind: work_file(workdir, "reports", "report", wanted.name, f".{kind}", make=not check_mode) for kind in ("html", "json")}
     textfile = Path(params["textfile"]).expanduser().absolute() if params["textfile"] else None
-    # Said before minutes of work.
+    # Checked before minutes of work.
     datatables()
     if textfile:
         textfiles.check(textfile)
     size = sum(source.bytes for run in input_files.find(workdir).values() for source in run.values())
     with session(**where, input_bytes=min(size, MOST_INPUT)) as spark:
-        store, brought = Store(spark, workdir / ingest.HISTORY), ingest.Summary()
+        store, ingested = Store(spark, workdir / ingest.HISTORY), ingest.Summary()
         if params["ingest"] and not check_mode:
-            brought = ingest.ingest(spark, workdir, params["retention_days"], now)
+            ingested = ingest.ingest(spark, workdir, params["retention_days"], now)
             if params["retention_days"] is not None:
                 compaction.expire(store.catalog, now.date(), params["retention_days"])
             compaction.compact(store.catalog, now.date())
@@ -71,8 +71,8 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
         "html_path": str(paths["html"]),
         "json_path": str(paths["json"]),
         "run_ids": found["run_ids"],
-        "summary": _summary(found, brought.ingested),
-        "quarantine": brought.quarantine,
+        "summary": _summary(found, ingested.ingested),
+        "quarantine": ingested.quarantine,
     }
     return result | ({"textfile": str(textfile)} if textfile else {})
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The textfile: metrics in a directory that a collector reads, which may belong to another user."""
+"""The textfile: metrics in a directory of a textfile collector, which may belong to another user."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-with suppress(ImportError):  # libraries.py says why
+with suppress(ImportError):  # common.optional_imports names what is missing
     import prometheus_client
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.metrics import registry
 
-# Readable for the collector, which is another user.
+# The collector runs as another user and must read the file.
 MODE = 0o644
 
 
 def check(path: Path) -> None:
-    """Raise FileError if `path` cannot be a textfile. It is the operator's own place, outside of the workdir: the node exporter's directory, for example.
+    """Raise FileError if `path` cannot be a textfile. It is outside of the workdir, for example in the directory of the node exporter.
 
-    That directory may belong to another user: nothing in it is followed or changed but a file that is made here. It must not be one in which
-    every user can replace that file.
+    That directory may belong to another user, so only this file is changed in it, and no links are followed. It must not be a directory in which every
+    user can replace the file.
     """
     if path.is_symlink():
         raise FileError(f"textfile {path} is a symbolic link: name the real file")
@@ -42,7 +42,7 @@ def check(path: Path) -> None:
 
 
 def write(path: Path, document: Mapping[str, Any]) -> None:
-    """Replace the textfile `path`, whole or not at all. FileError if that fails."""
+    """Replace the textfile `path` atomically. Raises FileError if that fails."""
     check(path)
     content = prometheus_client.generate_latest(registry(document))
     try:
@@ -56,15 +56,15 @@ def write(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def _replace(folder: int, name: str, content: bytes) -> None:
-    # A name that nobody can guess and that no collector reads. Files are reached through their descriptors: the owner of the directory may swap names.
-    beside = f".{name}.{secrets.token_hex(8)}"
+    # The name cannot be guessed, and no collector reads it. The directory is used through its descriptor, because its owner may replace paths.
+    temporary = f".{name}.{secrets.token_hex(8)}"
     try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder), "wb") as stream:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder), "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fchmod(stream.fileno(), MODE)
-        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(FileNotFoundError):
-            os.unlink(beside, dir_fd=folder)
+            os.unlink(temporary, dir_fd=folder)
         raise

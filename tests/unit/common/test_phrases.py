@@ -41,7 +41,7 @@ def offline_snapshot(document: dict[str, Any], partitions: int) -> dict[str, Any
     tables = [
         clusters if name == "clusters" else risk[name] for name in ("snapshots", "kinds", "clusters", "topics", "brokers", "partitions")
     ]
-    return report_document.finished({**document, "risk": report_document.risk_of(*tables)})
+    return report_document.complete({**document, "risk": report_document.risk_of(*tables)})
 
 
 def test_offline_partitions_of_a_newer_snapshot_are_not_called_recovered() -> None:
@@ -58,9 +58,9 @@ def test_a_dry_run_after_a_newer_snapshot_does_not_make_the_snapshot_older() -> 
 def test_a_snapshot_counts_against_the_recovery_of_its_own_cluster_only() -> None:
     document = offline_snapshot(sample([*ELECTED, partition("west", "ledger", 0, "elected")]), 5)
     document["reported_until"] = {"east": "2026-11-21T03:05:00Z", "west": "2026-11-21T02:47:58Z"}
-    assert report_document.finished(document)["headline"]["state"] == "recovered", "the recovery of east is newer than its snapshot"
+    assert report_document.complete(document)["headline"]["state"] == "recovered", "the recovery of east is newer than its snapshot"
     document["reported_until"] = {"west": "2026-11-21T03:05:00Z"}
-    assert report_document.finished(document)["headline"]["state"] == "offline", "east has not been recovered at all"
+    assert report_document.complete(document)["headline"]["state"] == "offline", "east has not been recovered at all"
 
 
 def test_partitions_that_a_newer_run_found_without_a_leader_are_not_called_recovered() -> None:

@@ -56,7 +56,7 @@ def test_they_say_what_the_report_says(tmp_path: Path) -> None:
     assert found["kafka_recovery_loss_at_most_unknown_partitions"]["west", "given_up"] == 4
     impact = found["kafka_recovery_impact"]
     assert (impact["east", "groups"], impact["east", "transactions_hanging"], impact["east", "not_readable"]) == (1, 1, 0)
-    assert {cluster for cluster, _ in impact} == {"east"}, "in west nobody has looked"
+    assert {cluster for cluster, _ in impact} == {"east"}, "the impact on west was not read"
     assert ("east", "partitions") not in impact, "these are not hit"
 
 

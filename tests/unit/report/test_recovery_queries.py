@@ -52,13 +52,13 @@ def recovery(rows: Rows, run_id: str, day: int, partitions: list[dict[str, Any]]
             {**own, **plan, "explanation": f"{row['topic']} explained", "designated_leader": 3 if section != "online" else None}
         )
         if outcome:
-            told = {
+            outcome_columns = {
                 "outcome": outcome,
                 "leader": 3 if outcome == "elected" else None,
                 "reason_code": word,
-                "reason": f"{word}, as somebody tells it" if word else None,
+                "reason": f"{word}, as the guards explain it" if word else None,
             }
-            rows.setdefault("result", []).append({**own, **told, "finished_at": at(2, 48, day), "evidence": "prefix"})
+            rows.setdefault("result", []).append({**own, **outcome_columns, "finished_at": at(2, 48, day), "evidence": "prefix"})
         if "loss" in row:
             least, most = row["loss"]
             bounds = {
@@ -141,7 +141,7 @@ def history() -> Rows:
 
 
 def looked(rows: Rows) -> None:
-    """Somebody has looked at the consumers and producers of both runs, in east."""
+    """The impact of both runs was read in east."""
     for audit in rows["recovery_audit"]:
         if audit["cluster"] == "east" and audit["origin"] == RECOVERY:
             audit |= {"impact_at": audit["finished_at"] + timedelta(minutes=5), "impact": {"groups": 3, "transactions_hanging": 1}}

@@ -157,7 +157,7 @@ def test_a_look_that_is_broken_gone_or_of_another_cluster_leaves_the_rows_of_the
     first.check(run)
     audit = {run: {**first.rows(NOW)[0], "table_rows": {"impact": 5, "replica_log": 3}, "outcomes": {}}}
     for content, reason in (
-        ("{", "is no JSON"),
+        ("{", "is not valid JSON"),
         ('{"cluster": "east"}', "cluster_id is missing: the file was cut off"),
         (json.dumps(impact(cluster_id="another")), "its cluster id is another, and that of the run id-of-east"),
         (json.dumps(impact(run_id="run-2")), "its run_id is run-2, but its path has"),
