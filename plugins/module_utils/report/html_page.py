@@ -46,7 +46,7 @@ def datatables() -> str:
     folders = found.submodule_search_locations if found else None
     path = Path(next(iter(folders)), "html", "dt_bundle.js") if folders else None
     if path is None or not path.is_file():
-        raise BundleError("the Python library itables, which has the tables of the page, is missing: pip install 'itables>=2.9,<2.10'")
+        raise BundleError("the Python library itables is missing, which the tables of the page need: pip install 'itables>=2.9,<2.10'")
     # In a script of HTML this sign, which regular expressions of DataTables have, would start a comment that hides the end of the script.
     source = path.read_text(encoding="utf-8").replace("<!--", "<\\!--")
     exports = list(_EXPORTS.finditer(source))
