@@ -26,20 +26,20 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.rec
 SOURCE = "healthy_snapshot"
 
 
-def proofs(found: Evidence, prober: log_comparison.Prober) -> Iterator[dict[str, Any]]:
+def proofs(evidence: Evidence, prober: log_comparison.Prober) -> Iterator[dict[str, Any]]:
     """Yield proof rows of the forked partitions that have a healthy snapshot. `name` is the run id of the snapshot.
 
     `held`: True if the survivor holds the committed records, False if its log ends before them, None if its batch proves nothing. A partition with a
-    survivor that did not answer gets no row, and `found.cut` gets a message.
+    survivor that did not answer gets no row, and `evidence.cut` gets a message.
     """
     survivors: dict[TopicPartition, set[int]] = {}
-    for pair in found.pairs:
+    for pair in evidence.pairs:
         if pair["relation"] == log_comparison.FORKED:
             survivors.setdefault((pair["topic"], pair["partition"]), set()).update((pair["broker_a"], pair["broker_b"]))
-    known = [(key, row) for row in found.healthy if (key := (row["topic"], row["partition"])) in survivors and row["high_watermark"] > 0]
+    known = [(key, row) for row in evidence.healthy if (key := (row["topic"], row["partition"])) in survivors and row["high_watermark"] > 0]
 
     def reaches(broker: int, key: TopicPartition, offset: int) -> bool:
-        return (found.replicas[key, broker].log_end_offset or 0) >= offset
+        return (evidence.replicas[key, broker].log_end_offset or 0) >= offset
 
     probes = {
         key: [(broker, key, row["high_watermark"] - 1) for broker in sorted(survivors[key]) if reaches(broker, key, row["high_watermark"])]
@@ -49,7 +49,7 @@ def proofs(found: Evidence, prober: log_comparison.Prober) -> Iterator[dict[str,
     # The batch of a survivor that did not answer may be the one of a later epoch.
     unread = {key for key, own in probes.items() if any(prober.found.get(probe) is None for probe in own)}
     if unread:
-        found.cut.append(
+        evidence.cut.append(
             f"the healthy snapshot was not compared with the logs of {len(unread)} forked partitions, of which a survivor did not answer "
             f"(first {min(unread)[0]})"
         )
@@ -58,7 +58,7 @@ def proofs(found: Evidence, prober: log_comparison.Prober) -> Iterator[dict[str,
             continue
         offset, epoch = row["high_watermark"], row["leader_epoch"]
         epochs = {probe[0]: _epoch(prober.found[probe], offset - 1) for probe in probes[key]}
-        shorter = [found.replicas[key, broker].last_written_epoch for broker in survivors[key] - epochs.keys()]
+        shorter = [evidence.replicas[key, broker].last_written_epoch for broker in survivors[key] - epochs.keys()]
         if any(written is not None and written > epoch for written in (*epochs.values(), *shorter)):
             continue
         for broker in sorted(survivors[key]):

@@ -46,40 +46,42 @@ class Sources:
         silent    replicas, by partition and broker, that are queried only once
         awaited   partitions that are queried until their first answer, if none comes in time
         """
-        found = evidence.collect_evidence(self.cluster, states, self.budget, silent, awaited)
-        if found.missed:
-            warnings.append(f"not all committed offsets of groups are known, and they may prove more: {'; '.join(found.missed)}")
-        found.healthy, doubts = healthy_baseline.latest_healthy_rows(self.workdir, self.name, self.cluster.cluster_id, found.offline)
+        collected = evidence.collect_evidence(self.cluster, states, self.budget, silent, awaited)
+        if collected.missed:
+            warnings.append(f"not all committed offsets of groups are known, and they may prove more: {'; '.join(collected.missed)}")
+        collected.healthy, doubts = healthy_baseline.latest_healthy_rows(
+            self.workdir, self.name, self.cluster.cluster_id, collected.offline
+        )
         warnings += doubts
         with self.budget.part():
-            found.proofs += baseline_proofs.proofs(found, log_comparison.Prober(self.cluster.batches))
+            collected.proofs += baseline_proofs.proofs(collected, log_comparison.Prober(self.cluster.batches))
         if refused := self.cluster.undescribed:
             broker = min(refused)
             warnings.append(
                 f"log directories cannot be described ({len(refused)} brokers, first broker {broker}: {refused[broker]}), so it is not known which of them "
                 "have failed; grant DESCRIBE on the cluster"
             )
-        if problem := found.configs.problem():
+        if problem := collected.configs.problem():
             warnings.append(problem)
-        if found.cut:
+        if collected.cut:
             warnings.append(
-                f"{self.budget.duration:g} s (duration) were not enough for all evidence: {'; '.join(found.cut)}; raise duration"
+                f"{self.budget.duration:g} s (duration) were not enough for all evidence: {'; '.join(collected.cut)}; raise duration"
             )
-        return found
+        return collected
 
-    def add_history(self, found: Evidence) -> dict[str, Any] | None:
+    def add_history(self, collected: Evidence) -> dict[str, Any] | None:
         """Add the ISR history of offline partitions if controllers are configured. Return the cost of reading it, or None if it was not read.
 
         Raises RecoveryError if no controller can be read.
         """
-        if not self.connection.controller_bootstrap_servers or not found.offline:
+        if not self.connection.controller_bootstrap_servers or not collected.offline:
             return None
         # Most clusters are collected without their controllers.
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import controllers
         from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence import isr_history
 
         with controllers.Controllers(self.connection) as nodes, self.budget.part(1) as seconds:
-            found.histories, cost = isr_history.read_isr_history(nodes, found.offline, found.alive, seconds)
+            collected.histories, cost = isr_history.read_isr_history(nodes, collected.offline, collected.alive, seconds)
         return cost
 
     def reassigning(self) -> set[TopicPartition]:

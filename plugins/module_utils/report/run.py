@@ -53,34 +53,34 @@ def report(params: Mapping[str, Any], where: Mapping[str, Any], check_mode: bool
             if params["retention_days"] is not None:
                 compaction.expire(store.catalog, now.date(), params["retention_days"])
             compaction.compact(store.catalog, now.date())
-        found = document.collect(lambda table: store.read(table, names), wanted)
+        content = document.collect(lambda table: store.read(table, names), wanted)
         if params["what_if_brokers"]:
-            found["what_if"] = document.what_if(spark, wanted, found, params["what_if_brokers"])
-    html, text = page(found).encode(), json.dumps(found, indent=1).encode() + b"\n"
+            content["what_if"] = document.what_if(spark, wanted, content, params["what_if_brokers"])
+    html, text = page(content).encode(), json.dumps(content, indent=1).encode() + b"\n"
     commands.write()
     if not check_mode:
         write_private(paths["html"], html)
         write_private(paths["json"], text)
         if textfile:
-            textfiles.write(textfile, found)
-    steps = [{key: row[name] for key, name in _STEP.items()} for row in [*found["held"], *found["others_offline"]]]
+            textfiles.write(textfile, content)
+    steps = [{key: row[name] for key, name in _STEP.items()} for row in [*content["held"], *content["others_offline"]]]
     result = {
-        "headline": {key: printable(text) for key, text in found["headline"].items()},
+        "headline": {key: printable(text) for key, text in content["headline"].items()},
         "next_steps": steps[:STEPS_SHOWN],
         "steps_left_out": max(0, len(steps) - STEPS_SHOWN),
         "html_path": str(paths["html"]),
         "json_path": str(paths["json"]),
-        "run_ids": found["run_ids"],
-        "summary": _summary(found, ingested.ingested),
+        "run_ids": content["run_ids"],
+        "summary": _summary(content, ingested.ingested),
         "quarantine": ingested.quarantine,
     }
     return result | ({"textfile": str(textfile)} if textfile else {})
 
 
-def _summary(found: Mapping[str, Any], ingested: int) -> dict[str, Any]:
+def _summary(content: Mapping[str, Any], ingested: int) -> dict[str, Any]:
     return {
-        **{key: found["totals"][key] for key in ("partitions", "without_leader", "outcomes")},
-        **{key: found["risk"]["totals"][key] for key in ("offline", "one_failure")},
-        "quarantined": sum(row["files"] for row in found["quarantine"]["counts"]),
+        **{key: content["totals"][key] for key in ("partitions", "without_leader", "outcomes")},
+        **{key: content["risk"]["totals"][key] for key in ("offline", "one_failure")},
+        "quarantined": sum(row["files"] for row in content["quarantine"]["counts"]),
         "ingested": ingested,
     }

@@ -57,10 +57,10 @@ class BrokenFileError(RecoveryError):
 class Kind:
     """A kind of sealed files.
 
-    folder  folder of the workdir
-    what    name of such a file in messages: "landing file"
-    collect what to collect, and the module that collects it, for messages: ("evidence", "kafka_replica_log_info")
-    prove   takes header, cluster and run id, and raises SnapshotError if the file is of another cluster or run
+    folder   folder of the workdir
+    what     name of such a file in messages: "landing file"
+    collect  what to collect, and the module that collects it, for messages: ("evidence", "kafka_replica_log_info")
+    prove    takes header, cluster and run id, and raises SnapshotError if the file is of another cluster or run
     """
 
     folder: str
@@ -125,18 +125,18 @@ def find_run_files(workdir: Path, kind: Kind, run_id: str, clusters: Sequence[st
         raise NoSnapshotError(f"{folder} is not a directory: collect the {evidence} of run {run_id} first ({module})")
     present = {path.stem for path in folder.glob(f"*{SUFFIX}")} - set(others)
     expected = present if clusters is None else {safe_name("clusters", name) for name in clusters}
-    found = RunFiles(run_id)
+    run_files = RunFiles(run_id)
     for name in sorted(present | expected):
         path = folder / f"{name}{SUFFIX}"
         try:
-            found.headers[name] = _header(path, kind, name, run_id, expected)
-            found.sizes[name] = path.stat().st_size
-            found.files[name] = path
+            run_files.headers[name] = _header(path, kind, name, run_id, expected)
+            run_files.sizes[name] = path.stat().st_size
+            run_files.files[name] = path
         except FileNotFoundError:  # deleted since it was listed
-            found.refuse(path, f"there is no {kind.what}")
+            run_files.refuse(path, f"there is no {kind.what}")
         except (sealed_jsonl.SnapshotError, FileError) as error:
-            found.refuse(path, str(error).replace("landing file", kind.what))
-    return found
+            run_files.refuse(path, str(error).replace("landing file", kind.what))
+    return run_files
 
 
 def _header(path: Path, kind: Kind, name: str, run_id: str, expected: Iterable[str]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _header(path: Path, kind: Kind, name: str, run_id: str, expected: Iterable[s
     return header
 
 
-def write_each(found: RunFiles, entries: Entries, write: Callable[[str, Iterable[Any]], T]) -> dict[str, T]:
+def write_each(run_files: RunFiles, entries: Entries, write: Callable[[str, Iterable[Any]], T]) -> dict[str, T]:
     """Write a file for every cluster whose file is usable, and return the results of `write` by cluster.
 
     `entries` takes the files of a batch and returns their rows, those of a cluster together, as a DataFrame or as a list. Tables that it uses twice go
@@ -163,15 +163,15 @@ def write_each(found: RunFiles, entries: Entries, write: Callable[[str, Iterable
             written[name] = write(name, rows)
         except BrokenFileError as error:
             broken.add(name)
-            found.refuse(found.files[name], str(error))
+            run_files.refuse(run_files.files[name], str(error))
 
-    batches = [[str(file) for file in batch] for batch in found.batches()]
+    batches = [[str(file) for file in batch] for batch in run_files.batches()]
     with closing(_streamed(entries, batches) if len(batches) == 1 else _fetched(entries, batches)) as rows:
         for name, own in groupby(rows, key=itemgetter(0)):
             write_one(name, own)
-    for name in sorted(found.files.keys() - written.keys() - broken):
+    for name in sorted(run_files.files.keys() - written.keys() - broken):
         write_one(name, ())
-    found.quarantine.sort(key=lambda row: row["path"])
+    run_files.quarantine.sort(key=lambda row: row["path"])
     return written
 
 

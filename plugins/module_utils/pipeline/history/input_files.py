@@ -156,7 +156,7 @@ def _results(path: Path) -> Mapping[str, Any]:
     strict_json.check(content, _RESULTS)
     unknown = {row["outcome"] for row in content["partitions"]} - set(OUTCOMES)
     if unknown:
-        raise ContentError(f"outcome {strict_json.shortened(min(unknown))} is none of {', '.join(OUTCOMES)}")
+        raise ContentError(f"outcome {strict_json.shortened(min(unknown))} is not one of {', '.join(OUTCOMES)}")
     found: Mapping[str, Any] = content
     return found
 

@@ -282,7 +282,7 @@ def _header(source: Source, other: Row | None) -> Row:
     if other and other["cluster_id"] not in (None, header["cluster_id"]) and source.kind in (PLAN, RESULT, IMPACT):
         raise SourceError(f"its cluster id is {header['cluster_id']}, and that of the run {other['cluster_id']}")
     if source.kind == PLAN and header["ranking"] not in list(Ranking):
-        raise SourceError(f"its ranking {header['ranking']} is none of {', '.join(Ranking)}")
+        raise SourceError(f"its ranking {header['ranking']} is not one of {', '.join(Ranking)}")
     name = TIMES[source.kind][0]
     try:
         time = timestamps.read(header[name])

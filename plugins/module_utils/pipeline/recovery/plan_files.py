@@ -96,7 +96,7 @@ def policy_and_options(
 
 def write_plans(
     spark: SparkSession,
-    found: RunFiles,
+    run_files: RunFiles,
     workdir: Path,
     strategy: str,
     ranking: str,
@@ -109,15 +109,19 @@ def write_plans(
     """
     policy, options = policy_and_options(strategy, ranking, dry_run, topic_strategies)
     plans = {
-        name: Plan(work_file(workdir, "plans", name, found.run_id), found.headers[name], landing_lines.read_cluster(found.headers[name]))
-        for name in found.files
+        name: Plan(
+            work_file(workdir, "plans", name, run_files.run_id),
+            run_files.headers[name],
+            landing_lines.read_cluster(run_files.headers[name]),
+        )
+        for name in run_files.files
     }
 
     def rows(files: Sequence[str], keep: Keep) -> DataFrame | Sequence[Row]:
         clusters = {name: plans[name].cluster for name in map(landing_lines.cluster_of, files)}
         decided = landing_lines.lines_by_cluster(spark, files).mapInArrow(worker.plan(clusters, policy), worker.PLAN_ROWS)
         # To count and to sort in Spark takes two more jobs, so it is done only if the rows do not fit into memory.
-        if found.is_small(files):
+        if run_files.is_small(files):
             few = sort_rows(decided.collect())
             _assign_seats(plans, clusters, Counter((row[0], tuple(row[5])) for row in few if row[5]))
             return few
@@ -130,14 +134,14 @@ def write_plans(
         try:
             write_plan(plans[name], options, of_cluster)
         except BrokenFileError as error:
-            raise BrokenFileError(landing_lines.first_fault(found.files[name]) or str(error)) from error
+            raise BrokenFileError(landing_lines.first_fault(run_files.files[name]) or str(error)) from error
 
     worker.register_for_workers()
-    written = write_each(found, rows, write)
+    written = write_each(run_files, rows, write)
     return {
         "plans": [_row(name, plans[name]) for name in sorted(written)],
-        "quarantine": found.quarantine,
-        "summary": _summary([plans[name].counts for name in written], len(found.quarantine)),
+        "quarantine": run_files.quarantine,
+        "summary": _summary([plans[name].counts for name in written], len(run_files.quarantine)),
     }
 
 

@@ -162,19 +162,19 @@ def entries(spark: SparkSession, files: Sequence[str], options: Options, keep: K
     return redundancy_entries.entries(clusters, tasks, placements, options.lost_brokers)
 
 
-def write(spark: SparkSession, found: RunFiles, workdir: Path, options: Options) -> dict[str, Any]:
+def write(spark: SparkSession, run_files: RunFiles, workdir: Path, options: Options) -> dict[str, Any]:
     """Write the file of every cluster with a usable layout. Return `plans`, `quarantine`, `summary` and `warnings`."""
-    paths = {name: work_file(workdir, FOLDER, name, found.run_id) for name in found.files}
+    paths = {name: work_file(workdir, FOLDER, name, run_files.run_id) for name in run_files.files}
     counted = write_each(
-        found,
+        run_files,
         lambda files, keep: entries(spark, files, options, keep),
-        lambda name, rows: _write(paths[name], found.headers[name], options, rows),
+        lambda name, rows: _write(paths[name], run_files.headers[name], options, rows),
     )
     plans = [{"cluster": name, "path": str(paths[name]), **counted[name].summary()} for name in sorted(counted)]
     return {
         "plans": plans,
-        "quarantine": found.quarantine,
-        "summary": _summary(counted.values(), len(found.quarantine)),
+        "quarantine": run_files.quarantine,
+        "summary": _summary(counted.values(), len(run_files.quarantine)),
         "warnings": list(_warnings(options, counted)),
     }
 
